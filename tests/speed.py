@@ -312,7 +312,7 @@ def report(runs: Runs, results: Results) -> str:
         "Each run is predicted by constants that were fitted, and a structure that was chosen, without any run of its",
         f"configuration: 8 outer folds, in each of which 5 inner ones choose among {len(STRUCTURES)} ways of pooling",
         "(by nothing, kind, or kind and precision; drawn by 1, 3 or 6). The outer figure is printed, in percent of",
-        "what was measured. Other shapes of the wait for a first token (prompts of the same pass, by the engine's tokens a",
+        "what was measured. Other shapes of the wait for a first token (prompts of one pass, by the engine's tokens a",
         "step; the share of time in prompts; a power of the requests; steps by chunks) were tried in single folds,",
         "without and with pooling: none was better by more than about a point. The folds chose:",
         f"{_counted(results.chosen)}. On all runs: {results.structure.words}, which ships.",

@@ -245,7 +245,7 @@ def test_ranks_and_stages_are_as_in_plain_python(model: str, tp: int, dp: int, s
 
 
 def test_stages_cost_their_way_over_the_network() -> None:
-    """405B: 16,384 x 2 bytes a token and hop at 50 GB/s, and 35 microseconds a hop; times what is left of both times."""
+    """405B: 16,384 x 2 bytes a token and hop at 50 GB/s, and 35 microseconds a hop; times what is left."""
     size = {"model": "llama-3.1-405b", "gpu": "h100", "tensor_parallel_size": 8, "context_tokens": 4096}
     alone, four = (sheetgen.size(pipeline_parallel_size=stages, **size) for stages in (1, 4))
     tpot_left, ttft_left = (float(known(**size)[name]) for name in ("tpot_residual", "ttft_residual"))
