@@ -394,7 +394,7 @@ def _before_and_after(runs: Runs, results: Results) -> list[str]:
     for scope, use, before in tried:
         part = runs.part(numpy.flatnonzero(use))
         pair = [errors(part, one) for one in (before, {k: v[use] for k, v in results.held_out.items()})]
-        cells = [f"{e.loc[i, 'median']:.1f} ({e.loc[i, 'p90']:.0f})" for i in range(len(FIGURES)) for e in pair]
+        cells = [f"{e.median:.1f} ({e.p90:.0f})" for both in zip(*map(tuples, pair), strict=True) for e in both]
         lines.append(f"| {scope} | {use.sum():,} | {' | '.join(cells)} |")
     return [*lines, ""]
 

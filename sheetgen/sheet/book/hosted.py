@@ -66,9 +66,11 @@ def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
         lowest.append(Lookup.of(value, text, usd[i], bills, numbers[i]))
     table.looked_up("lowest_usd", "The host's lowest, $ per month", lowest, USD, width=14)
     best, ranks = table.columns["lowest_usd"], []
+    # Bills that differ by a rounding error alone are alike, as spreadsheets compare numbers.
+    compared = {k: float(f"{one.value:.13g}") for k, one in enumerate(best) if one.value != NONE}
     for i, own in enumerate(of_model):
-        order = sorted((best[k].value, k) for k in own if best[k].value != NONE)
-        rank = order.index((best[i].value, i)) + 1 if best[i].value != NONE else NONE
+        order = sorted((compared[k], k) for k in own if k in compared)
+        rank = order.index((compared[i], i)) + 1 if i in compared else NONE
         others, before = Range([best[k] for k in own]), Range([best[k] for k in own if k <= i])
         text = 'IF(ISNUMBER({0}),SUMPRODUCT(1*({1}<{0}))+SUMPRODUCT(1*({2}={0})),"-")'
         ranks.append(Lookup.of(rank, text, best[i], others, before))
