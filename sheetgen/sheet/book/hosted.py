@@ -60,17 +60,16 @@ def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
     usd, numbers, lowest = table.columns["hosted_monthly_usd"], table.columns["row_of_host"], []
     for i, own in enumerate(at_host):
         known = {k: usd[k].value for k in own if usd[k].value != NONE}
-        value = usd[i].value if known and i == min(known, key=known.__getitem__) else NONE
+        value = round(usd[i].value, 1) if known and i == min(known, key=known.__getitem__) else NONE
         bills = Range([usd[k] for k in own])
-        text = 'IF(IFERROR(MATCH(MIN({1}),{1},0),0)={2},{0},"-")'
+        # Rounded, as programs differ in whether bills are alike that a rounding error sets apart.
+        text = 'IF(IFERROR(MATCH(MIN({1}),{1},0),0)={2},ROUND({0},1),"-")'
         lowest.append(Lookup.of(value, text, usd[i], bills, numbers[i]))
     table.looked_up("lowest_usd", "The host's lowest, $ per month", lowest, USD, width=14)
     best, ranks = table.columns["lowest_usd"], []
-    # Bills that differ by a rounding error alone are alike, as spreadsheets compare numbers.
-    compared = {k: float(f"{one.value:.13g}") for k, one in enumerate(best) if one.value != NONE}
     for i, own in enumerate(of_model):
-        order = sorted((compared[k], k) for k in own if k in compared)
-        rank = order.index((compared[i], i)) + 1 if i in compared else NONE
+        order = sorted((best[k].value, k) for k in own if best[k].value != NONE)
+        rank = order.index((best[i].value, i)) + 1 if best[i].value != NONE else NONE
         others, before = Range([best[k] for k in own]), Range([best[k] for k in own if k <= i])
         text = 'IF(ISNUMBER({0}),SUMPRODUCT(1*({1}<{0}))+SUMPRODUCT(1*({2}={0})),"-")'
         ranks.append(Lookup.of(rank, text, best[i], others, before))
