@@ -55,6 +55,7 @@ _BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in SPEED_FIGURES for 
 _FACTORS = {"speed_factor": "tpot", "ttft_factor": "ttft"}  # what a measured point sets, by which figure
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")
 _PEAKS = ("peak_flops", "peak_flops_16_bit")
+_RESIDUALS = ("tpot_of_kind", "tpot_of_dtype", "ttft_of_kind", "ttft_of_dtype")
 # The peak that weights of a precision are multiplied at where the GPU has it.
 _PEAK_OF = {"fp8": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8"}
 _WIDER_PEAKS = (("bf16", 1), ("fp16", 1), ("fp8", 2), ("fp4", 2), ("fp8", 4), ("fp4", 4))
@@ -224,6 +225,8 @@ class Origins:
         gpu, speed, model = self.names.gpu, self.names.speed, self.names.model
         if name in SpeedConstants.model_fields:
             return self._constant(name)
+        if name in _RESIDUALS:
+            return self._residual(name)
         if name in ("nvlink_gpus", "all_reduce_growth"):
             return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
         if name == "network_hop_seconds":
@@ -255,6 +258,18 @@ class Origins:
         alike = "" if cell.engine == engine.engine else f", which stand in for {engine.name} ({speed.same_as_source})"
         words = f", fitted on {cell.n_rows:,} runs of {cell.engine} on {cell.generation}{alike}"
         loc = ("cells", speed.cells.index(cell), "constants", name)
+        return self._in_file(SpeedFile.file_name, loc, words, speed.source)
+
+    def _residual(self, name: str) -> Origin:
+        """What the cell of the engine leaves of a kind of model or a precision; 1 where nothing was measured."""
+        speed, engine, gpu = self.names.speed, self.names.engine, self.names.gpu
+        cell = speed.cell(engine.engine, gpu)
+        figure, _, what = name.partition("_")
+        one = model_kind(self.names.model) if what == "of_kind" else self.names.weight_dtype
+        if cell is None or one not in getattr(cell, what):
+            return self._in_file(SpeedFile.file_name, ("cells",), f", 1: no runs of {one} here", speed.source)
+        words = f", {one}: pooled over runs of {cell.engine} on {cell.generation}"
+        loc = ("cells", speed.cells.index(cell), what, one, figure)
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _peak(self, weight_dtype: str) -> Origin:

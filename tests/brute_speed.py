@@ -18,13 +18,20 @@ def read(relative: str) -> Any:
     return yaml.load((CATALOGS / relative).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 
 
-def constants(engine: str, architecture: str) -> dict[str, float]:
+def cell_of(engine: str, architecture: str) -> dict[str, Any]:
     file = read("speed.yaml")
     name = file["same_as"].get(engine, engine)
     for cell in file["cells"]:
         if cell["engine"] == name and architecture in cell["architectures"]:
-            return dict(cell["constants"])
-    return dict(file["default"])
+            return dict(cell)
+    return {"constants": file["default"]}
+
+
+def left(engine: str, architecture: str, kind: str, weight_dtype: str) -> dict[str, float]:
+    """What the constants leave of both times on measured runs, as factors."""
+    cell = cell_of(engine, architecture)
+    found = [cell.get("of_kind", {}).get(kind, {}), cell.get("of_dtype", {}).get(weight_dtype, {})]
+    return {f"{time}_left": found[0].get(time, 1) * found[1].get(time, 1) for time in ("tpot", "ttft")}
 
 
 def peak(gpu: Any, dtype: str) -> float:
@@ -53,7 +60,7 @@ def parts(
     dp: ranks of data-parallel attention, every one of which has requests. draft: its cache is read like the model's.
     """
     entry, gpu = read(f"models/{model}.yaml"), read(f"gpus/{gpu_id}.yaml")
-    c, p = constants(engine, gpu["architecture"]), entry["params"]
+    c, p = cell_of(engine, gpu["architecture"])["constants"], entry["params"]
     other, kv = (float(x) for x in bytes_of[weight_dtype][1:2] + bytes_of[kv_dtype][2:])
     layers, heads, hidden = entry["n_layers"], entry["n_heads"], entry["hidden_size"]
     experts = entry.get("experts") or {"n": 1, "top_k": 0}
@@ -134,6 +141,7 @@ def parts(
         "base": c["base_ttft_seconds"],
         "steps": c["steps_before_prefill"] + c["gather_steps"] * (ranks - 1),
         "answer": float(max(1, answer)),
+        **left(engine, gpu["architecture"], kind_of(model), weight_dtype),
     }
 
 
@@ -144,13 +152,15 @@ def step(part: dict[str, float], batch: float) -> float:
 
 def tpot(part: dict[str, float], batch: float) -> float:
     """Seconds between two tokens of an answer."""
-    return step(part, batch) + part["prompt"] * (1 - part["before"]) * (batch - part["own"]) / part["answer"]
+    others = part["prompt"] * (1 - part["before"]) * (batch - part["own"])
+    return part["tpot_left"] * (step(part, batch) + others / part["answer"])
 
 
 def ttft(part: dict[str, float], batch: float) -> float:
     """Seconds to the first token of a request whose turn has come."""
     in_the_way = part["steps"] * step(part, batch) * (1 - 1 / (batch * part["ranks"]))
-    return part["base"] + in_the_way + part["first"] + part["prompt"] * part["before"] * (batch - part["own"])
+    others = part["prompt"] * part["before"] * (batch - part["own"])
+    return part["ttft_left"] * (part["base"] + in_the_way + part["first"] + others)
 
 
 def largest_batch(

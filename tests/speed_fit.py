@@ -1,8 +1,11 @@
-"""The constants of catalogs/speed.yaml, fitted from tests/data/measured/throughput_serving.csv.
+"""The constants of catalogs/speed.yaml, fitted from tests/data/measured/throughput_serving.csv and its second part.
 
 Robust least squares on the logarithm of time to first token and time per output token. Every constant has one value
 for all engines, drawn to a start value, and for each engine and generation of GPUs a factor on it, drawn to 1: a cell
-with few configurations stays near the others. The formulas are those of sizing/speed.py.
+with few configurations stays near the others. What is left then is pooled by engine, generation, kind of model and
+precision, drawn to none. The formulas are those of sizing/speed.py.
+
+Whatever is chosen, is chosen in inner folds and judged in outer ones; a fold holds whole configurations.
 """
 
 from __future__ import annotations
@@ -24,14 +27,20 @@ from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
 CSV = DATA / "throughput_serving.csv"
-LATER = DATA / "throughput_serving_2.csv"  # other configurations, none of which took part in the fit
+LATER = DATA / "throughput_serving_2.csv"  # other configurations
 GENERATIONS = {"Hopper": ("Hopper", "Grace Hopper"), "Blackwell": ("Blackwell", "Blackwell Ultra", "Grace Blackwell")}
 FIGURES = {  # figure: formula, words
     "tpot": ("tpot_seconds", "TPOT"),
     "ttft": ("ttft_seconds", "TTFT"),
     "output_tokens_per_second": ("output_tokens_per_second", "output tokens/s"),
 }
-CONFIGURATION = ["model", "gpu", "engine", "weight_dtype", "n_gpus"]
+CONFIGURATION = ["architecture", "gpu", "engine", "weight_dtype", "n_gpus"]
+ARCHITECTURES = {"deepseek-ai/DeepSeek-R1": "deepseek-ai/DeepSeek-V3"}  # one, of which the runs stand under two names
+# InferenceX draws prompts and answers evenly from 0.8 to 1.0 of the lengths that it states: --random-range-ratio 0.8
+# (README of InferenceMAX, benchmark client configuration). Its runs by their ids.
+INFERENCEX, MEAN_LENGTH = r"_cfg\d|^20\d\d_\d\d_\d\d_|^kimi_k2_5_gap_", 0.9
+WANTED = {"tpot_seconds": 12, "ttft_seconds": 25, "output_tokens_per_second": 12}  # median errors, percent
+INNER_FOLDS, INNER_EVALUATIONS = 5, 10
 
 
 @dataclass(frozen=True)
@@ -93,9 +102,13 @@ class Runs:
         return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
 
 
-def serving_runs(catalog: Catalog, path: Path = CSV) -> Runs:
-    """The runs of throughput_serving.csv, completed as `size --batch` completes them."""
-    rows = pandas.read_csv(path, dtype={"engine_version": str})
+def serving_runs(catalog: Catalog, paths: Sequence[Path] = (CSV, LATER)) -> Runs:
+    """The runs of both files, completed as `size --batch` completes them, with the mean of their lengths."""
+    rows = pandas.concat([pandas.read_csv(p, dtype={"engine_version": str}).assign(file=p.name) for p in paths])
+    rows = rows.reset_index(drop=True)
+    share = numpy.where(rows["id"].str.contains(INFERENCEX), MEAN_LENGTH, 1)
+    for name in ("input_tokens", "output_tokens"):
+        rows[name] = numpy.round(share * rows[name]).astype(int)
     rows["context_tokens"] = rows["input_tokens"] + rows["output_tokens"]
     return runs_of(rows, catalog)
 
@@ -112,6 +125,7 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
     generation = [_generation(one.gpu.architecture) for one in points.names]
     names = list(zip(rows["engine"], generation, strict=True))
     cells = tuple(sorted(set(names)))
+    rows = rows.assign(architecture=rows["model"].replace(ARCHITECTURES))
     rows = rows.assign(
         configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1),
         generation=generation,
@@ -126,10 +140,10 @@ def _generation(architecture: str) -> str:
     return next((g for g, names in GENERATIONS.items() if architecture in names), architecture)
 
 
-def predict(runs: Runs, constants: Any) -> dict[str, Any]:
+def predict(runs: Runs, constants: Any, residuals: Residuals | None = None) -> dict[str, Any]:
     """TPOT, TTFT [s] and tokens a second of every run, with `constants` [cells, constants]."""
     of_run = dict(zip(NAMES, numpy.asarray(constants)[runs.cell].T, strict=True))
-    known = evaluate(TIMED, {**runs.values, **of_run})
+    known = evaluate(TIMED, {**runs.values, **of_run, **of_runs(runs, residuals or {})})
     return {name: known[name] for name in (*TIMES, "output_tokens_per_second")}
 
 
@@ -148,7 +162,7 @@ def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
     spreads = numpy.array([c.spread for c in CONSTANTS.values()])
     seen = numpy.log([measured(runs)[name] for name in TIMES]).ravel()
     scale = numpy.repeat([TPOT_SCALE, TTFT_SCALE], n_rows)
-    own = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    own = _weights(runs)
     weight = numpy.concatenate([own, TTFT_WEIGHT * own])
     # The priors' slopes do not change: common constants around their starts, each cell's around those.
     priors = numpy.diag(numpy.concatenate([numpy.full(n_names, 1 / GLOBAL_SPREAD), numpy.tile(1 / spreads, n_cells)]))
@@ -177,6 +191,10 @@ def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
     return _constants(x, runs.cells), _limited(numpy.exp(x[:n_names]), [""])[0]
 
 
+def _weights(runs: Runs) -> Any:
+    return numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+
+
 def _robust(error: Any) -> Any:
     """Residuals whose squares are the pseudo-Huber loss of errors, counted in scales."""
     return numpy.sign(error) * numpy.sqrt(2 * (numpy.sqrt(1 + error**2) - 1))
@@ -198,17 +216,110 @@ def _limited(constants: Any, engines: Sequence[str]) -> Any:
     return numpy.minimum(constants, [c.limit for c in CONSTANTS.values()]) * holds
 
 
-def held_out(runs: Runs, folds: int = 8, seed: int = 0) -> dict[str, Any]:
-    """Every run predicted by constants that were fitted without any run of its configuration."""
+# What the formulas leave ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How what the formulas leave is pooled: by cell and each of `fields`, drawn to none as by `strength` more runs
+    that show nothing, a configuration's runs counting as their root."""
+
+    fields: tuple[str, ...] = ()
+    strength: float = 1
+
+    @property
+    def words(self) -> str:
+        return f"{' and '.join(LEFT[f] for f in self.fields)}, drawn by {self.strength:g}" if self.fields else "nothing"
+
+
+LEFT = {"of_kind": "kind of model", "of_dtype": "precision"}
+COLUMN = {"of_kind": "kind", "of_dtype": "weight_dtype"}
+STRUCTURES = (
+    Structure(),
+    *(Structure(tuple(LEFT)[:n], strength) for n in (1, 2) for strength in (1, 3, 6)),
+)  # fmt: skip
+Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
+ROUNDS = 15  # of reweighting; it settles in about ten
+
+
+def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
+    """What constants leave of both times, by cell and what `structure` says: ridge regression on their logarithms,
+    robust as the fit is, all factors at once. Runs that wait for memory say nothing of it."""
+    if not structure.fields:
+        return {}
+    runs = runs.part(numpy.flatnonzero(runs.values["running_requests"] >= runs.values["concurrent_requests"]))
+    keys = [(f, list(zip(runs.cell, runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
+    names = [(f, *one) for f, of_run in keys for one in dict.fromkeys(of_run)]
+    places = {name: i for i, name in enumerate(names)}
+    design = numpy.zeros((len(runs.rows), len(names)))
+    for f, of_run in keys:
+        design[numpy.arange(len(of_run)), [places[f, *one] for one in of_run]] = 1
+    own = _weights(runs) / numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
+    seen, found, both = measured(runs), predict(runs, constants), []
+    for name, scale in zip(TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
+        error, x = numpy.log(seen[name] / found[name]), numpy.zeros(len(names))
+        for _ in range(ROUNDS):
+            weight = own / numpy.sqrt(1 + ((error - design @ x) / scale) ** 2)
+            square = (design * weight[:, None]).T
+            x = numpy.linalg.solve(square @ design + structure.strength * numpy.eye(len(names)), square @ error)
+        both.append(numpy.exp(x))
+    return {(cell, f, one): (float(both[0][i]), float(both[1][i])) for i, (f, cell, one) in enumerate(names)}
+
+
+def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
+    """The factors of every run, under the names that the formulas read."""
+    columns: dict[str, Any] = {}
+    for f, column in COLUMN.items():
+        pairs = [residuals.get((c, f, one), (1.0, 1.0)) for c, one in zip(runs.cell, runs.rows[column], strict=True)]
+        columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), numpy.array(pairs).T, strict=True))
+    return columns
+
+
+# Held out ---------------------------------------------------------------------------------------------
+
+
+def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Any]:
+    """Which runs each fold holds out: whole configurations."""
     names = numpy.unique(runs.rows["configuration"])
     numpy.random.default_rng(seed).shuffle(names)
-    found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
-    for part in numpy.array_split(names, folds):
-        out = runs.rows["configuration"].isin(part).to_numpy()
-        constants, _ = fit(runs.part(numpy.flatnonzero(~out)))
-        for name, column in predict(runs.part(numpy.flatnonzero(out)), constants).items():
-            found[name][out] = column
+    return [runs.rows["configuration"].isin(part).to_numpy() for part in numpy.array_split(names, folds)]
+
+
+def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 0) -> list[dict[str, Any]]:
+    """By structure, every run predicted without any run of its configuration."""
+    found = [{name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in structures]
+    for out in parts_of(runs, folds, seed):
+        within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
+        constants, _ = fit(within, INNER_EVALUATIONS)
+        for one, structure in zip(found, structures, strict=True):
+            for name, column in predict(without, constants, left(within, constants, structure)).items():
+                one[name][out] = column
     return found
+
+
+def choose(runs: Runs) -> Structure:
+    """The structure that predicts held-out runs best, its three median errors as parts of what is wanted added up."""
+    seen = measured(runs)
+    scores = [
+        sum(numpy.median(abs(found[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
+        for found in trials(runs, STRUCTURES, INNER_FOLDS)
+    ]
+    return STRUCTURES[int(numpy.argmin(scores))]
+
+
+def held_out(runs: Runs, folds: int = 8, seed: int = 0) -> tuple[dict[str, Any], dict[str, Any], list[Structure]]:
+    """Every run predicted without any run of its configuration, which chose no structure either; the same without
+    any pooling; and what each fold chose."""
+    found, plain = ({name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in range(2))
+    chosen = []
+    for out in parts_of(runs, folds, seed):
+        within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
+        constants, _ = fit(within)
+        chosen.append(choose(within))
+        for into, residuals in ((found, left(within, constants, chosen[-1])), (plain, {})):
+            for name, column in predict(without, constants, residuals).items():
+                into[name][out] = column
+    return found, plain, chosen
 
 
 def other_cells(runs: Runs) -> dict[str, Any]:

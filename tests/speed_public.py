@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import pandas
 from measured_rows import DATA, tuples
-from speed_fit import FIGURES, LATER, measured, serving_runs
+from speed_fit import FIGURES
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
@@ -78,14 +78,6 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, found, known)
 
 
-def later_runs(catalog: Catalog) -> pandas.DataFrame:
-    """The same lines of runs at fixed concurrency in configurations that took no part in the fit."""
-    runs = serving_runs(catalog, LATER)
-    known = point(runs.values)
-    about = runs.rows[["id", "gpu"]].assign(source="later", quality="A", load="closed")
-    return lines_of(about, measured(runs), known, known)
-
-
 def lines_of(about: pandas.DataFrame, seen: Any, found: Any, known: Any) -> pandas.DataFrame:
     """A line for each row of `about` and each figure that was measured."""
     parts = []
@@ -128,9 +120,9 @@ def summary(lines: pandas.DataFrame) -> str:
 
 
 def served(catalog: Catalog) -> pandas.DataFrame:
-    """Lines of all runs outside the fit, as they are served: public ones, static batches aside, and later ones."""
+    """Lines of all runs outside the fit, as they are served: static batches aside."""
     lines = compare(public_rows(), catalog)
-    lines = pandas.concat([lines[lines["load"] != "static"], later_runs(catalog)], ignore_index=True)
+    lines = lines[lines["load"] != "static"].reset_index(drop=True)
     early = (lines["source"] == FIRST_BUILDS) & (lines["scope"] == "fitted")
     return lines.assign(scope=lines["scope"].mask(early, "first builds"))
 
@@ -177,11 +169,7 @@ def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]
             known = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
             out.append(f"| {what} | {gpu} | {known} | {' | '.join(cells)} |")
     lines = served(catalog)
-    later = lines[lines["source"] == "later"]
-    cells = [summary(later[later["figure"] == label]) for label in labels]
     out += [
-        f"| other configurations of the fit's source ({LATER.name}) | Hopper, Blackwell | A | all |"
-        f" {later['id'].nunique()} | {' | '.join(cells)} |",
         "",
         "Of these runs, static batches aside, by scope and kind of model: the share inside the bands that the fit's own"
         " runs have, dense or with experts, and inside the printed band, which is widened until it holds 80 %."

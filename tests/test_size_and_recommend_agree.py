@@ -137,7 +137,7 @@ def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, 
         check(solved, row, catalog, asked)
     stages = {solved.choices[row].pipeline_parallel_size > 1 for row in rows}
     assert stages == {False, True} or "gpus" not in asked, "both kinds of replicas were compared"
-    if not asked:
+    if not asked and engine == "vllm":  # with SGLang's constants one engine over all GPUs is cheaper for every load
         assert {solved.layout(solved.choices[row].offer or 0).data_parallel_size > 1 for row in rows} == {False, True}
 
 

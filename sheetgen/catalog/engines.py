@@ -16,7 +16,7 @@ from sheetgen.catalog.base import Count, CountOrZero, Date, Entry, Id, Label, Ma
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.units import FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import DTYPES, FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -422,6 +422,7 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
 
 
 Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
+Ratio = Annotated[float, Field(gt=0.01, le=100, allow_inf_nan=False)]
 Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Figure = Literal["tpot", "ttft", "output_tokens_per_second"]
 Scope = Literal["fitted", "other", "ranks", "stages", "anchored"]
@@ -452,8 +453,27 @@ class SpeedConstants(Entry):
     gather_steps: Factor = Field(title="Steps to gather a rank's prompt")
 
 
+class Residual(Entry):
+    """What the formulas leave of both times, as factors of them."""
+
+    tpot: Ratio
+    ttft: Ratio
+
+
+UNBIASED = Residual(tpot=1, ttft=1)
+RESIDUALS: dict[str, tuple[str, str, str]] = {  # by name: the figure, the field of a cell, and the entry
+    f"{figure}_of_{what}_{one}": (figure, f"of_{what}", one)
+    for what, every in (("kind", MODEL_KINDS), ("dtype", DTYPES))
+    for figure in ("tpot", "ttft")
+    for one in every
+}
+
+
 class SpeedCell(Entry):
-    """Constants of one engine on one generation of GPUs, and the runs behind them; kinds: of which models."""
+    """Constants of one engine on one generation of GPUs, and the runs behind them; kinds: of which models.
+
+    of_kind, of_dtype: what the formulas leave there of a kind of model and of a precision of weights; 1 without runs.
+    """
 
     engine: Id
     generation: Label
@@ -463,6 +483,8 @@ class SpeedCell(Entry):
     n_rows: Count
     n_configurations: Count
     constants: SpeedConstants
+    of_kind: dict[ModelKind, Residual] = Field(default_factory=dict)
+    of_dtype: dict[Id, Residual] = Field(default_factory=dict)
 
 
 class SpeedBand(Entry):
@@ -516,6 +538,14 @@ class SpeedFile(Entry):
     def constants(self, engine: str, gpu: Gpu) -> SpeedConstants:
         cell = self.cell(engine, gpu)
         return cell.constants if cell else self.default
+
+    def residuals(self, engine: str, gpu: Gpu) -> dict[str, float]:
+        """What the formulas leave, by the names of RESIDUALS, as `tpot_of_kind_moe`; 1 without runs."""
+        cell = self.cell(engine, gpu)
+        return {
+            name: getattr(getattr(cell, field).get(one, UNBIASED), figure) if cell else 1.0
+            for name, (figure, field, one) in RESIDUALS.items()
+        }
 
     def measured_kinds(self, engine: str, gpu: Gpu) -> int:
         """The kinds of models of which runs of this engine on this very GPU took part in the fit; as `measured_scope`

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen import cost
-from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, RESIDUALS, ModelKind, Scope
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.estimate import PACE, STEADY
 from sheetgen.recommend.choice import Pick, Picks, pick
@@ -140,8 +140,10 @@ def _put_facts(grid: Grid, question: Question) -> None:
     grid.put(("model",), {k: [r[k] for r in rows] for k in rows[0]})
     gpus = gpu_columns(question)
     grid.put(("gpu",), gpus)
+    residuals = [deployment.residual_columns(gpus, deployment.model_kind(m.model), m.weight_dtype) for m in models]
     grid.put(("model", "gpu"), {
         "peak_flops": numpy.array([gpus[f"peak_flops_{m.weight_dtype}"] for m in models]),
+        **{name: numpy.array([one[name] for one in residuals]) for name in residuals[0]},
         "runs_weights": numpy.array([[runs_weights(g, m.weight_dtype) for g in question.gpus] for m in models]),
         "runs_kv": numpy.array([[m.kv_cache_dtype in g.kv_run for g in question.gpus] for m in models]),
     })  # fmt: skip
@@ -206,6 +208,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
+        **{name: [speed.residuals(engine.engine, g)[name] for g in gpus] for name in RESIDUALS},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],

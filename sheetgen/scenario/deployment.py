@@ -405,6 +405,12 @@ def model_kind(model: Model) -> ModelKind:
     return MODEL_KINDS[int(speed_kind.of(model.shape() | SPEED_DEFINITIONS)) - 1]
 
 
+def residual_columns(residuals: Mapping[str, Any], kind: ModelKind, weight_dtype: str) -> Columns:
+    """Those of `SpeedFile.residuals` that are of a model's kind and precision, under the names that formulas read."""
+    of = {"kind": kind, "dtype": weight_dtype}
+    return {f"{t}_of_{what}": residuals[f"{t}_of_{what}_{one}"] for what, one in of.items() for t in ("tpot", "ttft")}
+
+
 def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Columns:
     """Both ends of the bands of speed in a scope, as factors of the prediction."""
     found: Columns = {}
@@ -586,6 +592,7 @@ def _named_columns(names: Resolved) -> Columns:
         "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
         **draft_columns(names.draft),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
+        **residual_columns(names.speed.residuals(engine.engine, gpu), kind, names.weight_dtype),
         **{f"{name}_{scope}": band for scope in SPEED_SCOPES
            for name, band in speed_band_columns(names.speed, scope, kind).items()},
         "speed_kind": MODEL_KINDS.index(kind) + 1, "gpu_memory_bytes": memory,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
-from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Engine, SpeedConstants
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, RESIDUALS, Engine, SpeedConstants
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, did_you_mean, shown
@@ -72,6 +72,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
         **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
            for name, field in SpeedConstants.model_fields.items()},
+        **dict.fromkeys(RESIDUALS, DIVISOR),
         **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
         **{f"kv_{d}": FLAG for d in DTYPES},
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},

@@ -411,12 +411,31 @@ def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
     return wait_factor * other_rounds
 
 
+@formula("Left of the time per token", TWO_DECIMALS)
+def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity) -> Any:
+    """What measurements on this engine and generation of GPUs leave of the time per output token, as a factor: of
+    this kind of model, and of this precision of weights. 1 where none were made.
+
+    Source: fitted, drawn to 1 where runs are few (docs/speed.md).
+    """
+    return tpot_of_kind * tpot_of_dtype
+
+
+@formula("Left of the time to first token", TWO_DECIMALS)
+def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity) -> Any:
+    """The same of the time to first token.
+
+    Source: as tpot_residual.
+    """
+    return ttft_of_kind * ttft_of_dtype
+
+
 @formula(
     "Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, prompts_waited_for, other_rounds]
 )
 def tpot_seconds(
     output_tokens: Quantity, step_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
-    prompts_waited_for: Quantity, speed_factor: Quantity,
+    prompts_waited_for: Quantity, speed_factor: Quantity, tpot_residual: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
 
@@ -426,7 +445,7 @@ def tpot_seconds(
     Source: one step and the share of others' prompts; docs/speed.md.
     """
     prompts = prefill_round_seconds * (other_rounds - prompts_waited_for)
-    return speed_factor * (step_seconds + prompts / where(output_tokens > 1, output_tokens, 1))
+    return speed_factor * tpot_residual * (step_seconds + prompts / where(output_tokens > 1, output_tokens, 1))
 
 
 @formula(
@@ -436,7 +455,7 @@ def tpot_seconds(
 def service_ttft_seconds(
     batch_requests: Quantity, busy_ranks: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
     prefill_round_seconds: Quantity, prompts_waited_for: Quantity, base_ttft_seconds: Quantity,
-    steps_before_prefill: Quantity, gather_steps: Quantity, ttft_factor: Quantity,
+    steps_before_prefill: Quantity, gather_steps: Quantity, ttft_factor: Quantity, ttft_residual: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own, with
     which those of other ranks come where the engine gathers them, which takes steps for each other rank.
@@ -447,7 +466,7 @@ def service_ttft_seconds(
     others = 1 - 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
     prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
     waited = prompts + prefill_round_seconds * prompts_waited_for
-    return ttft_factor * (base_ttft_seconds + steps * step_seconds * others + waited)
+    return ttft_factor * ttft_residual * (base_ttft_seconds + steps * step_seconds * others + waited)
 
 
 # How many run at once, and what waiting for a turn costs -------------------------------------------------

@@ -228,7 +228,7 @@ def line_at(place: str) -> str:
 def test_where_constants_of_speed_are_from() -> None:
     constants = SpeedConstants.model_fields
     for inputs, words in (
-        (SPEED, "fitted on 372 runs of vllm on Hopper"),
+        (SPEED, "fitted on 419 runs of vllm on Hopper"),
         ({**SPEED, "engine": "nim"}, "runs of vllm on Hopper, which stand in for "),
         ({**SPEED, "engine": "llama.cpp"}, "default: no runs of llama.cpp on Hopper"),
         ({**SPEED, "gpu": "mi300x"}, "default: no runs of vLLM on "),

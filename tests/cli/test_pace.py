@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_record(run) -> None:  # type: ignore[no-un
     assert figures(text, "tokens/s of one user") == pytest.approx(user, **near)
     assert re.search(rf"bound by +{answer['bound_by']}\n", text) and "requests running    " in text
     assert re.search(r"requests running +64 of 64\n", text) and "indicative under load" in text
-    assert "372 runs of vLLM on Hopper GPUs, models with experts among them" in text and "docs/speed.md" in text
+    assert "419 runs of vLLM on Hopper GPUs, models with experts among them" in text and "docs/speed.md" in text
     assert text.startswith("SPEED ") and "Beyond" not in text
 
 
@@ -146,6 +146,6 @@ def test_constants_of_an_engine(run) -> None:  # type: ignore[no-untyped-def]
     text = run("show", "vllm").output
     assert "\nspeed:\n  file: catalogs/speed.yaml\n" in text and not re.search(r"\de-\d", text)
     found = json.loads(run("show", "nim", "--json").output)["speed"]
-    assert found["as"].startswith("vllm: ") and found["Hopper"]["n_rows"] == 372
+    assert found["as"].startswith("vllm: ") and found["Hopper"]["n_rows"] == 419
     assert 0 < found["Hopper"]["weight_bandwidth_efficiency"] <= 1 and "source" in found["other GPUs"]
     assert list(json.loads(run("show", "llama.cpp", "--json").output)["speed"]) == ["file", "other GPUs"]

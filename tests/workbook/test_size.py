@@ -31,7 +31,7 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
     [
         (books.DEFAULT, None, 170, 45_000, 550_000),
         (f"{MIXTURES},8b", None, 300, 45_000, 550_000),
-        (f"{MIXTURES},llama-4-scout", None, 300, 45_000, 550_000),
+        (f"{MIXTURES},llama-4-scout", None, 300, 46_000, 550_000),
         (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 60_000, 600_000),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen import cost, units
-from sheetgen.catalog.engines import SpeedConstants
+from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import both, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
@@ -261,6 +261,9 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
         label = str(SpeedConstants.model_fields[name].title)
         table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
                     note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
+    for name, (figure, _, one) in RESIDUALS.items():
+        table.given(name, f"{figure.upper()}, {one}", [float(v) for v in gpus[name]], FACTOR, width=13,
+                    note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).")  # fmt: skip
     table.given("measured_kinds", "Kinds of models measured", [int(v) for v in gpus["measured_kinds"]], PLAIN,
                 note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
                 "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.")  # fmt: skip

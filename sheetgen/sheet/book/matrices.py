@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.formula import (
     Formula,
@@ -156,7 +157,11 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     of_gpu = {
         f"runs_{what}": _by_precision(wiring, head, what, models[key])
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
-    } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
+    } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])} | {
+        f"{figure}_of_{what}": _by_column(wiring, head, [f"{figure}_of_{what}_{one}" for one in every], models[key])
+        for figure in ("tpot", "ttft")
+        for what, every, key in (("kind", MODEL_KINDS, "speed_kind"), ("dtype", DTYPES, "weight_dtype_row"))
+    }  # fmt: skip
     of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
     has_rate = "peak_requests_per_second" in wiring.inputs
     of_rate = {"requests_per_second": wiring.inputs["peak_requests_per_second"]} if has_rate else {}
@@ -283,12 +288,17 @@ def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[
 
 def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[RowLookup]:
     """By model, what the columns of all precisions on GPUs hold at the model's one, for each profile's GPU."""
-    columns = [wiring.tables["gpus"].with_below(f"{what}_{d}").refs for d in DTYPES]
-    block = named(wiring.names, f"tbl_gpus_by_precision_{what}", (columns[0][0], columns[-1][-1]))
+    return _by_column(wiring, head, [f"{what}_{d}" for d in DTYPES], dtype_rows)
+
+
+def _by_column(wiring: Wiring, head: Head, names: Sequence[str], places: Sequence[Ref]) -> list[RowLookup]:
+    """By model, what that one of some columns of GPUs, side by side, holds whose place is the model's."""
+    columns = [wiring.tables["gpus"].with_below(name).refs for name in names]
+    block = named(wiring.names, f"tbl_gpus_from_{names[0]}", (columns[0][0], columns[-1][-1]))
     gpu_rows = head.columns["gpu_row"]
-    by_dtype = [[column[int(g.value) - 1].value for g in gpu_rows] for column in columns]
+    by_place = [[column[int(g.value) - 1].value for g in gpu_rows] for column in columns]
     read = (block, gpu_rows[0])
-    return [RowLookup(by_dtype[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in dtype_rows]
+    return [RowLookup(by_place[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in places]
 
 
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0

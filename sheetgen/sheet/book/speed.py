@@ -36,6 +36,7 @@ PARTS = (
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
 SUMS = (*HOPS, speed.fixed_step_seconds, speed.request_step_seconds)
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill", "gather_steps")
+LEFT = ("tpot_residual", "ttft_residual")  # of a model on a profile
 
 
 @formula("Model and workload", TEXT)
@@ -161,7 +162,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         **{k: lookup(latency.range(k), row) for k in (
             "output_tokens", "expert_miss_fraction", "hidden_size", "n_experts",
         )},
-        **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE)},
+        **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE, *LEFT)},
     }  # fmt: skip
     for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):
         read = {name: at_profile(name) for name in one.inputs if name not in given}

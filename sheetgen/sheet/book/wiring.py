@@ -264,7 +264,9 @@ class Wiring:
             value = NONE
             if profile.value != NONE:
                 value = gpus.with_below(f"{name}_{list(DTYPES)[int(dtype.value) - 1]}").refs[int(gpu.value) - 1].value
-            return Lookup.of(value, "INDEX({0},{1},{2})", Range((), name=f"tbl_gpus_by_precision_{name}"), gpu, dtype)
+            return Lookup.of(
+                value, "INDEX({0},{1},{2})", Range((), name=f"tbl_gpus_from_{name}_{next(iter(DTYPES))}"), gpu, dtype
+            )
         if name in heads.columns:
             is_row = isinstance(heads.columns[name][0], Ref)
             return lookup(heads.range(name), profile) if is_row else lookup(gpus.with_below(name), gpu)

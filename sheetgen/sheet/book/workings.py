@@ -27,7 +27,7 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS, class_stem
 from sheetgen.sheet.book.matrices import WHOLE_OF
-from sheetgen.sheet.book.speed import COMPARED, HOPS, OF_PROFILE, PARTS
+from sheetgen.sheet.book.speed import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
@@ -372,7 +372,7 @@ def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
         table.computed(chosen(one, 0), _at_profile(table, one), name=one.name)
-    for name in ("prefill_seconds", "batch_limit"):
+    for name in ("prefill_seconds", *LEFT, "batch_limit"):
         _of_block(table, name)
     # A data-parallel layout is for loads that give each rank a request.
     ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
