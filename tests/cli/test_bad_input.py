@@ -41,7 +41,7 @@ ONE_LINE = {
     "anchor file": ((*SIZE, "--anchor", "nowhere.json"), "which is no file"),
     "anchor with a control character": ((*SIZE, "--anchor", "tpot\x1b=3"), r"unknown key 'tpot\x1b'"),
     "blank anchor": ((*SIZE, "--anchor", ""), "anchor is ''"),
-    "arrivals": ((*SIZE, "--requests-per-second=-1"), "requests_per_second is -1. It must be a number from 0"),
+    "arrivals": ((*SIZE, "--requests-per-second=-1"), "requests_per_second is '-1'. It must be a number from 0"),
     "arrivals in words": ((*SIZE, "--requests-per-second", "many"), "requests_per_second is 'many'"),
     "speed factor": ((*SIZE, "--speed-factor", "0"), "It must be a number from 0.01 to 100."),
     "explain with an anchor": (("explain", "tpot_seconds", "--model", "8b", "--anchor", "a=b"), "unknown key 'a'"),
