@@ -132,8 +132,8 @@ LEAST = 1e-9  # the least that a number may be which must be above 0
 class Kind:
     """What one input takes: a number within bounds, a text, a date, a precision or a word; or nothing, where `blank`.
 
-    what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that is held
-    to one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
+    what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
+    one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
     (auto as well), currency, or word (one of `words`).
     decimal: 200k is 200,000 where it is written as text.
     """
