@@ -18,7 +18,8 @@ from sheetgen.units import ON_DEMAND, PURCHASES
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
 FROM = {
-    "rent": ("Instances",), "users": ("Users",), "held": ("Room in words",), "headroom": ("Room in words",),
+    "rent": ("Instances",), "short": ("Instances",),
+    "users": ("Users",), "held": ("Room in words",), "headroom": ("Room in words",),
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
     "kv_bytes": ("KV for all requests",), "tier": ("In flight",), "requests": ("In flight",),
     "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),

@@ -100,8 +100,9 @@ def text_options(*parts: str | Row | tuple[str], without: str = "") -> Callable[
                 rows = [(part[0], option.metavar, option.help)]
             for name, metavar, about in rows:
                 spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
+                flag: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True, "flag_value": "yes"}
                 if name != without:
-                    yield click.Option(spellings, metavar=metavar, help=about)
+                    yield click.Option(spellings, help=about, default=None, **flag)
 
     def with_options(function: F) -> F:
         known = getattr(function, "__click_params__", [])
@@ -166,6 +167,8 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
             problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
         elif name == TYPED:
             found[name] = Written(value, lambda loc: f"{document.at((TYPED, *loc))}: ")
+        elif name == "together" and isinstance(value, bool):
+            found[name] = "yes" if value else "no"
         elif not _is_plain(value) and not (name == "attach" and isinstance(value, bool)):
             option = BY_OPTION[name].option if isinstance(value, dict) and name in BY_OPTION else None
             pairs = f", such as {option.pairs}" if option and option.pairs else ""

@@ -315,6 +315,17 @@ INPUTS: tuple[Input, ...] = (
     _text("headline", Option("sheet", "LOAD", "The load of the large answer per model, such as rag:32. Default: RAG, "
           "or the first workload, at the rate where one is given, else at 32 in flight where that is a tier, else at "
           "the middle one (the lower of two).")),
+    # What the page says of the decision.
+    _text("ask", Option("sheet", "MODEL", "The model that is to be approved: its month and year stand large at the "
+          "head of the page. Default: each model has a sentence.")),
+    Input("together", Kind("word", words=("no", "yes")), "no", Option("sheet", "",
+          "The models are meant together: the page adds them up.")),
+    *(Input(name, Kind("line"), "", Option("sheet", "TEXT", help_)) for name, help_ in (
+        ("title", "Title of the page. Default: LLM serving sizing sheet."),
+        ("owner", "Who owns the sheet, named at its head."), ("approver", "Who is to approve it, named there too."))),
+    Input("valid_until", DATE_OF_SHEET, None, Option("sheet", "DATE", "Day until which the prices hold, at its head.")),
+    Input("pages", Kind("word", words=("1", "2")), "2", Option("sheet", "1|2",
+          "1: the PDF without its part for engineers. Default 2.")),
     Input("tpot_ms", TARGET_MS, None,
           Option("targets", "MS", "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for "
                  "long-doc and above 16k.", pairs="chat=40,rag=off"),

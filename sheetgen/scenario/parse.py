@@ -132,8 +132,9 @@ LEAST = 1e-9  # the least that a number may be which must be above 0
 class Kind:
     """What one input takes: a number within bounds, a text, a date, a precision or a word; or nothing, where `blank`.
 
-    what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, name (without a slash),
-    any (a number or a text), date, dtype, auto dtype (auto as well), currency, or word (one of `words`).
+    what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
+    one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
+    (auto as well), currency, or word (one of `words`).
     decimal: 200k is 200,000 where it is written as text.
     """
 
@@ -181,7 +182,7 @@ class Kind:
             return found
         if isinstance(value, bool):
             raise ValueError
-        if self.what in ("text", "name") or (self.what == "any" and isinstance(value, str)):
+        if self.what in ("text", "line", "name") or (self.what == "any" and isinstance(value, str)):
             text = str(value)
             if not text.isprintable() or len(text) > MOST_TEXT or (self.what == "name" and "/" in text):
                 raise ValueError
@@ -199,6 +200,8 @@ class Kind:
         match self.what:
             case "text":
                 return str(value)
+            case "line":
+                return self.read(str(value), name)
             case "tokens":
                 return tokens(value, name)
             case "date":

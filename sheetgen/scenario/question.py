@@ -14,7 +14,7 @@ from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.errors import Problems, ScenarioError, shown
+from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
@@ -190,6 +190,7 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
 
 MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
+OF_PAGE = tuple(BY_NAME[name] for name in ("together", "title", "owner", "approver", "valid_until", "pages"))
 SHEET_OPTIONS = tuple(one.asked_as for one in asked_in("sheet"))
 OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
 
@@ -254,6 +255,7 @@ class Question:
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
     rate: Rate | None = None
     draft: Model | None = None  # drafts for each of the models
+    ask: int | None = None  # position of the model that is to be approved; none: each
 
     @property
     def catalog_sha256(self) -> str:
@@ -319,13 +321,17 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
     overrides = attempt(typed.read_overrides, options.get("typed"))
+    of_page = {one.asked_as: attempt(one.parse, options.get(one.asked_as)) for one in OF_PAGE}
+    to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
     if problems or workloads is None or headline is None:
         raise ScenarioError(*dict.fromkeys(problems))
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
+    given |= {name: value for name, value in of_page.items() if name in given}
     question = Question(
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+        ask=to_approve,
         others=others, rows=rows, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)
@@ -409,6 +415,19 @@ def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings:
         model, weight_dtype if weight == "auto" else weight, kv_cache_dtype if kv == "auto" else kv, weight_dtype,
         kv_cache_dtype,
     )  # fmt: skip
+
+
+def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]) -> int | None:
+    """The position of the model that is to be approved; none where none was named. Raises ScenarioError."""
+    if name is None:
+        return None
+    ids = [one.model.id for one in models]
+    try:
+        return ids.index(catalog.resolve_model(name)[0].id)
+    except (ValueError, SheetgenError):
+        raise ScenarioError(
+            f"ask is {shown(name)!r}. It must be one of the sheet's models: {', '.join(ids)}."
+        ) from None
 
 
 def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | None) -> tuple[SheetModel, ...]:

@@ -7,10 +7,11 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from sheetgen import cost
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
 from sheetgen.recommend import (
@@ -34,7 +35,7 @@ from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, ren
 from sheetgen.units import PERCENT, UNIT_NAMES
 
 TITLE = "LLM serving sizing sheet"
-MOST_LEVERS = 3
+LEAST_LEVERS = 3  # with more models, one of each at least
 
 
 def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
@@ -49,11 +50,12 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     stale_after, near_target_fraction = (
         question.overrides.input(name, question.reference.assumption(name)) for name in notes.MARKED_BY
     )
+    cards = tuple(_card(solved, row, levers[row], others[row], near_target_fraction) for row in rows)
     return Page(
-        title=TITLE, question=_question(question), precision_line=_precision(question),
+        title=_stated(question, "title") or TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=tuple(_card(solved, row, levers[row], others[row]) for row in rows),
+        cards=cards, **_asked(solved, cards),
         matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
@@ -63,6 +65,40 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
         hosted_for=f"hosted: the same tokens at {share(question.settings.utilization)}, not your weights, data away",
+    )  # fmt: skip
+
+
+def _stated(question: Question, name: str) -> str:
+    """An option that is words for the page alone; "" where it was not given."""
+    return str(question.options.get(name) or "")
+
+
+def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
+    """Who asks whom for what, and how well that is known."""
+    question = solved.question
+    together = _stated(question, "together") == "yes"
+    return {
+        "owner": _stated(question, "owner"), "approver": _stated(question, "approver"),
+        "valid_until": _stated(question, "valid_until"), "ask": 0 if len(cards) == 1 else question.ask,
+        "total": _total(cards) if together and len(cards) > 1 else None,
+        "pages": int(_stated(question, "pages") or 2),
+        "confidence": tuple(notes.confidence(question)), "assumed": tuple(notes.most_assumed(question)),
+    }  # fmt: skip
+
+
+def _total(cards: Sequence[Card]) -> page.Total:
+    """The answers of all models added up; none where one of them has none."""
+
+    def added(cells: Sequence[Any]) -> Cell:
+        known = [one.value for one in cells if one]
+        return money(math.fsum(known)) if len(known) == len(cells) else NONE
+
+    monthly = added([one.monthly for one in cards])
+    yearly = float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])) if monthly else None
+    by_class = zip(*(one.classes for one in cards), strict=True) if monthly else ()
+    return page.Total(
+        monthly, words("{} a year", money(yearly)) if monthly else NONE, tuple(map(added, by_class)),
+        added([one.fp8_monthly for one in cards]),
     )  # fmt: skip
 
 
@@ -94,7 +130,9 @@ def _precision(question: Question) -> str:
     ))  # fmt: skip
 
 
-def _card(solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[NotAsked]) -> Card:
+def _card(
+    solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[NotAsked], near_target_fraction: float
+) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
     bills = (solved.loads[bill][row] for bill in ("weights_bytes", "kv_bytes"))
@@ -128,7 +166,8 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
-        not_given=at_hosts.not_given,
+        not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),
+        reserved=needs_reservation(solved, row),
     )  # fmt: skip
 
 
@@ -159,12 +198,14 @@ def _why_nothing(solved: Solution, row: int) -> Text:
 def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixBlock, ...]:
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
+    short = wording.short_names([question.candidates[i] for i in notes.used_instances(solved)])
 
     def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
-        cells = tuple(_cell(solved, rows[w, t, m], near_target_fraction) for m in range(len(question.models)))
+        cells = tuple(_cell(solved, rows[w, t, m], near_target_fraction, short) for m in range(len(question.models)))
         return page.MatrixRow(
-            wording.rate_words(question) if requests is None else whole(requests), (w, t) == question.headline, cells
-        )
+            wording.rate_words(question) if requests is None else whole(requests), (w, t) == question.headline, cells,
+            requests or 0,
+        )  # fmt: skip
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
         split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
@@ -174,17 +215,19 @@ def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixB
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
 
-def _cell(solved: Solution, row: int, near_target_fraction: float) -> page.MatrixCell:
+def _cell(solved: Solution, row: int, near_target_fraction: float, short: Mapping[str, str]) -> page.MatrixCell:
     question, choice = solved.question, solved.choices[row]
     if question.loads[row].over_limit:
         return page.MatrixCell("over", f"over {short_tokens(int(solved.model_of(row).model.max_context_tokens or 0))}")
-    kv, fit = size(float(solved.loads["kv_bytes"][row]), question.settings.units), Fit.of(solved, row)
+    kv, fit = wording.short_size(float(solved.loads["kv_bytes"][row]), question.settings.units), Fit.of(solved, row)
     if fit is None:
         return page.MatrixCell("none", choice.verdict, kv)
     status = "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits"
     hardware, rented = (of(choice.n_instances, fit.candidate) for of in (rented_gpus, rent))
-    usd = wording.short_money(choice.monthly_usd)
-    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by in ("tpot", "ttft"))
+    usd, by_speed = wording.short_money(choice.monthly_usd), choice.sized_by in ("tpot", "ttft")
+    in_short = words("{} × {}", whole(choice.n_instances), short[fit.candidate.instance])
+    reserved = needs_reservation(solved, row)
+    return page.MatrixCell(status, status, kv, hardware, rented, usd, by_speed, reserved, in_short)
 
 
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
@@ -237,7 +280,8 @@ def _lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRo
     """The changes that save most at the headline load: the best of each model, then each one's second, and so on; none
     where none has a price. What saves nothing costs nothing that is worth saying."""
     rows = []
-    for row, lever in best({row: every_lever[row] for row in headline_rows(solved)}, MOST_LEVERS):
+    headlines = headline_rows(solved)
+    for row, lever in best({row: every_lever[row] for row in headlines}, max(LEAST_LEVERS, len(headlines))):
         name, after = solved.model_of(row).model.name, lever.after
         assert after is not None, "the best are among those that have a price"
         then = rent(after.n_instances, after.candidate), money(after.monthly_usd)

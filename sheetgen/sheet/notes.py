@@ -160,6 +160,29 @@ def assumption_lines(question: Question) -> Iterator[str]:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
 
 
+def confidence(question: Question) -> Iterator[str]:
+    """How well memory, speed and prices are known, each in a few words."""
+    known = [band for band in question.engine.bands if band.figure == "kv_pool"]
+    if known:
+        yield f"Memory checked on {sum(int(band.n_rows) for band in known)} engine start-ups"
+    yield "Speed: 80 % of runs lie in the ranges shown"
+    yield f"Prices as of {question.as_of.isoformat()}"
+
+
+def most_assumed(question: Question) -> Iterator[str]:
+    """The assumptions that decide most, in words; `assumption_lines` has all."""
+    settings, engine = question.settings, question.engine
+    active = settings.active_fraction
+    yield "Everyone is active at once." if active == 1 else f"{wording.share(active)} of users are active at once."
+    yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
+    rule = wording.sizing_rule(question)
+    yield f"{rule[0].upper()}{rule[1:]}."
+    share = wording.share(settings.gpu_memory_utilization)
+    yield f"{engine.name} {engine.default_version} may use {share} of GPU memory; weights as published."
+    price = wording.price_class(PURCHASES[settings.purchase].words, settings.discount_fraction)
+    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
+
+
 def _constants(engine: Engine) -> str:
     """The engine's constants beside the shapes; what it does not have is not said."""
     logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib

@@ -125,6 +125,18 @@ class Card(MoneyFacts):
     hosts: Text = NONE  # the three cheapest, at which utilization, prices of when
     hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
     not_given: Text = NONE  # what a host does not give
+    tight: bool = False  # little headroom
+    reserved: bool = False  # more machines than one may expect to find free
+
+    @property
+    def gpus(self) -> Text:
+        """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
+        return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
+
+    @property
+    def serves(self) -> Text:
+        """How many requests it serves within the targets: "44"."""
+        return self.held.parts[0] if isinstance(self.held, Cell) and self.held.parts else self.held
 
     @property
     def speed(self) -> Text:
@@ -157,6 +169,8 @@ class MatrixCell:
     rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
     monthly: Text = NONE  # "$80.4k"
     by_speed: bool = False  # speed asked for more replicas than memory
+    reserved: bool = False  # more machines than one may expect to find free
+    short: Text = NONE  # "2 × p5": `rent` in short, where no other instance of the sheet is called so
 
     @property
     def dead(self) -> bool:
@@ -171,6 +185,7 @@ class MatrixRow:
     tier: Text  # "32"
     headline: bool
     cells: tuple[MatrixCell, ...]
+    requests: int = 0  # in flight; 0 for a rate, of which they follow
 
 
 @dataclass(frozen=True)
@@ -319,6 +334,42 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Total:
+    """The answers of all models together; `NONE` where one of them has none."""
+
+    monthly: Text
+    per_year: Text  # "$3,537,444 a year"
+    classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
+    fp8_monthly: Text
+
+
+class Ask(NamedTuple):
+    """What is to be approved: for what, how much a month and a year, and what that buys."""
+
+    subject: str
+    monthly: Text
+    per_year: Text
+    band: Text  # the month at both ends of the band of speed
+    sentence: Text
+
+
+class CostPoint(NamedTuple):
+    """One load of a curve of cost; no `usd` where nothing holds it, and `word` says why."""
+
+    requests: int
+    usd: float | None
+    reserved: bool
+    word: str
+
+
+class CostLine(NamedTuple):
+    """What one model costs a month by its requests in flight."""
+
+    model: str
+    points: tuple[CostPoint, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """The page."""
 
@@ -346,6 +397,77 @@ class Page:
     sources: tuple[Source, ...]
     purchase: str = ""  # that of the answers, among price_classes
     hosted_for: str = ""  # "hosted: the same tokens at 70%, not your weights, data away"
+    owner: str = ""
+    approver: str = ""
+    valid_until: str = ""  # a date
+    ask: int | None = None  # the model that is to be approved; None: each
+    total: Total | None = None  # where the models are meant together
+    confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
+    assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
+    pages: int = 2  # 1: without the part for engineers
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """The total of models that are meant together, the model to be approved, or each that has an answer."""
+        if self.total is not None:
+            names = " + ".join(card.model for card in self.cards)
+            return (Ask(names, self.total.monthly, self.total.per_year, NONE, _cheaper(self, self.total)),)
+        cards = self.cards if self.ask is None else (self.cards[self.ask],)
+        return tuple(
+            Ask(c.model, c.monthly, c.per_year, c.span, _sentence(self, c))
+            if c.fits
+            else Ask(c.model, c.rent, NONE, NONE, c.hardware)
+            for c in cards
+        )
+
+    @property
+    def shown_classes(self) -> tuple[int, ...]:
+        """Positions of the purchase classes on the first page: the one in use, on demand and the commitments."""
+        return tuple(i for i, one in enumerate(self.price_classes) if one == self.purchase or one != "spot")
+
+    @property
+    def case(self) -> MatrixBlock:
+        """The workload that is answered above all."""
+        return next((b for b in self.matrix if any(row.headline for row in b.rows)), self.matrix[0])
+
+    @property
+    def cost_lines(self) -> tuple[CostLine, ...]:
+        """The month of each model by the requests in flight, of the workload that is answered above all."""
+        rows = sorted((row for row in self.case.rows if row.requests), key=lambda row: row.requests)
+
+        def point(row: MatrixRow, m: int) -> CostPoint:
+            cell = row.cells[m]
+            usd = cell.monthly.value if isinstance(cell.monthly, Cell) and not cell.dead else None
+            return CostPoint(row.requests, usd, cell.reserved, cell.word)
+
+        return tuple(CostLine(one.name, tuple(point(row, m) for row in rows)) for m, one in enumerate(self.models))
+
+    @property
+    def best_levers(self) -> tuple[LeverRow, ...]:
+        """Of each model the change that saves most, in the models' order."""
+        first = {lever.model: lever for lever in reversed(self.levers)}
+        return tuple(first[one.name] for one in self.models if one.name in first)
+
+    @property
+    def deaths(self) -> tuple[FingerprintRow, ...]:
+        """Of each place where a deployment dies the first cause."""
+        first = {row.where: row for row in reversed(self.fingerprints)}
+        return tuple(row for row in self.fingerprints if first[row.where] is row)
+
+    @property
+    def risks(self) -> tuple[Text, ...]:
+        """What may go wrong with the answers: little headroom, machines that are hard to find, old prices."""
+        fit = [c for c in self.cards if c.fits]
+        said: list[Text] = []
+        if tight := [words("{} ({})", c.model, c.held) for c in fit if c.tight]:
+            said.append(words("Little headroom: {}.", joined(", ", tight)))
+        elif fit:
+            said.append("No answer has little headroom.")
+        if reserved := [c.model for c in fit if c.reserved]:
+            said.append(f"Reserve capacity first: {', '.join(reserved)}.")
+        said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
+        banner = str(self.price_banner)
+        return (*said, f"{banner[:1].upper()}{banner[1:]}.")
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -378,6 +500,30 @@ class Page:
     def headline_requests(self) -> Text:
         """The requests in flight of the load that is answered above all; "" where it is none of the loads."""
         return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")
+
+
+def _sentence(page: Page, card: Card) -> Cell:
+    """What an answer buys, in words, and the cheaper way to pay for it."""
+    parts = [words("{} ({}) {} requests at once within the targets: {}, {}.", card.rent, card.hardware,
+                   card.held, card.token_time, card.first_token)]  # fmt: skip
+    if cheaper := _cheaper(page, card):
+        parts.append(cheaper)
+    if card.budget:
+        parts.append(words("As budgeted: {}.", card.budget))
+    return joined(" ", parts)
+
+
+def _cheaper(page: Page, one: Card | Total) -> Cell:
+    """The commitments and FP8, where they have a price."""
+    names = {"1 yr": "on a 1-year term", "3 yr": "on a 3-year term"}
+    found = [
+        words("{} {}", usd, names[name])
+        for name, usd in zip(page.price_classes, one.classes, strict=True)
+        if usd and name in names and name != page.purchase
+    ]
+    if one.fp8_monthly and one.fp8_monthly != one.monthly:
+        found.append(words("{} with FP8 weights and KV cache", one.fp8_monthly))
+    return words("Otherwise {}.", joined(", ", found)) if found else NONE
 
 
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour

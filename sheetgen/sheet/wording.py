@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -53,6 +55,13 @@ _SECONDS = Display("0.0", 1, suffix=" s")
 def size(n_bytes: float, units: str) -> Cell:
     """Bytes in GiB or GB, without the unit: it stands in the head."""
     return Cell(n_bytes, replace(ONE_DECIMAL, divisor=UNIT_BYTES[units]))
+
+
+def short_size(n_bytes: float, units: str) -> Cell:
+    """The same for a narrow column: whole from a hundred on."""
+    return Cell(
+        n_bytes, replace(WHOLE if n_bytes >= 100 * UNIT_BYTES[units] else ONE_DECIMAL, divisor=UNIT_BYTES[units])
+    )
 
 
 def named_size(n_bytes: float, units: str) -> Cell:
@@ -151,6 +160,17 @@ def instance_name(candidate: Candidate) -> str:
     """An instance in short: p5.48xlarge, ND96isr H200 v5."""
     bare = candidate.instance.removeprefix(f"{candidate.provider}/")
     return bare.removeprefix("Standard_").replace("_", " ")
+
+
+_SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")
+
+
+def short_names(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """By instance, its name without its size or generation, where that alone tells it from the others: p5, p6-b200."""
+    names = {one.instance: instance_name(one) for one in candidates}
+    kinds = Counter(_SIZE_OF_KIND.sub("", name) for name in names.values())
+    shortened = {name: _SIZE_OF_KIND.sub("", name) for name in names.values()}
+    return {i: shortened[name] if kinds[shortened[name]] == 1 else name for i, name in names.items()}
 
 
 def rent(n_instances: int, candidate: Candidate) -> Cell:

@@ -12,7 +12,6 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,54 +23,37 @@ from sheetgen.errors import PageError
 from sheetgen.sheet.page import MARKS, Bar, Breaks, Cell, Page
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.formats import Options
-from sheetgen.writers.layout import DENSITIES, FONTS, Density, drawable_with, width_em
+from sheetgen.writers.layout import FONTS, SPACINGS, Spacing, drawable_with, width_em
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
-MOST_WHEN = 44.0  # em: dates and precisions at the head of the page; longer ones break
+MARGIN_X, MARGIN_Y = 30.0, 26.0  # points
 
 
 def render_html(
-    page: Page, *, templates: Path, density: Density = DENSITIES[1], extra_height: float = 0.0,
-    brand: Brand | None = None,
-) -> str:  # fmt: skip
-    """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
-
-    `extra_height` (points) makes the paper taller, to measure how much a page needs.
-    """
+    page: Page, *, templates: Path, spacing: Spacing = SPACINGS[0], brand: Brand | None = None, short: bool = True
+) -> str:
+    """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`; see `ladders`."""
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
     fonts = templates / "fonts"
     regular, bold = fonts / FONTS[400], fonts / FONTS[700]
     width, height = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
-    shown = replace(page, instances=page.instances[: density.n_instances], levers=page.levers[: density.n_levers])
-    grid = layout.grid_of(page, content, density.text, regular, bold)
-    widths = layout.column_widths(shown, regular, bold)
+    first, further = layout.ladders(page, bold, short=short)
     return _environment(templates).get_template("one_page.html.j2").render(
         page=page, css=style(templates, "one_page.css"),
         faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()], family=Markup(layout.FAMILY),
-        brand=brand, when_width=_when_width(page, fonts),
-        letterhead=layout.letterhead(brand, page.title, content, fonts) if brand else None,
-        colors=page_colors(brand.colors if brand else None), d=asdict(density),
-        answers=layout.answers_of(page, density, content, bold), grid=grid, name_ems=grid.longest_name(density),
-        widths=widths, pay=layout.pay_columns(page, widths, content / density.small, regular),
-        paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y}, day=_day(page.as_of),
-        marks=MARKS, noted=[m for m in page.models if m.note or not density.run_in], instances=shown.instances,
-        levers=shown.levers, n_instances_more=len(page.instances) - len(shown.instances),
+        brand=brand, letterhead=layout.letterhead(brand, page.title, content, fonts) if brand else None,
+        colors=page_colors(brand.colors if brand else None), s=spacing, text=layout.TEXT, small=layout.SMALL,
+        paper={"width": width, "height": height, "x": MARGIN_X, "y": MARGIN_Y}, day=_day(page.as_of),
+        marks=MARKS, columns=layout.answer_columns(page, bold),
+        saving=layout.saving_column(page, bold), ladders=first, further=further,
         sources=[(s.text, s.web_url) for s in page.sources],
-        **pictures.pictures_of(page, density, grid, content, drawable_with(regular), regular),
-        oom_shares=layout.oom_shares(page, density.symptoms, content / density.small, regular, bold),
+        **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),
     )  # fmt: skip
-
-
-def _when_width(page: Page, fonts: Path) -> float:
-    """How wide the dates and precisions at the head of the page are, in em: the question has what they leave."""
-    dates = width_em(page.as_of, fonts / FONTS[600]) + width_em(f" · {page.price_banner}", fonts / FONTS[400])
-    return round(min(max(dates, width_em(page.precision_line, fonts / FONTS[400])) + 0.5, MOST_WHEN), 2)
 
 
 @cache
@@ -81,7 +63,6 @@ def _environment(templates: Path) -> Environment:
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
     bold = templates / "fonts" / FONTS[700]
     environment.filters |= {
-        "ems": lambda text: width_em(drawable(str(text)), bold),
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
     }

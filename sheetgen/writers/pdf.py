@@ -1,9 +1,8 @@
-"""The page as a PDF: exactly one A4 or Letter page, the bundled fonts, nothing fetched, the same bytes every time; and
-that page as a picture (PNG).
+"""The page as a PDF: one A4 or Letter page that stands alone, and the part for engineers behind it; the bundled fonts,
+nothing fetched, the same bytes every time; and the first page as a picture (PNG).
 
-The page is set ever more tightly until it holds everything; what is left over is given back to it as space. A layout
-takes as long as all the rest, so most pages are laid out once. Every PDF is tagged and says that it conforms to
-PDF/UA-1; a PDF/A says both.
+The print has one size: only the white between things gives way, and then the page goes on overleaf. Every PDF is
+tagged and says that it conforms to PDF/UA-1; a PDF/A says both.
 """
 
 from __future__ import annotations
@@ -20,30 +19,21 @@ from sheetgen.brand import Brand
 from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.page import Cell, Page
 from sheetgen.writers.formats import ACCESSIBLE, Archive, Options, gc_paused
-from sheetgen.writers.html import PAPERS, render_html
-from sheetgen.writers.layout import DENSITIES, FONTS, LOGO, Density, usual
-from sheetgen.writers.weasyprint_boxes import cut_to, finish, height_left, imported, overflows, put_metadata, share_out
+from sheetgen.writers.html import render_html
+from sheetgen.writers.layout import FONTS, LOGO, SPACINGS, Spacing, usual
+from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
-_ENDLESS = 4000.0  # points of paper to measure on
-_ROOM_FOR_MORE = 65.0  # points left below which the next roomier density has seldom fitted
-_MOST_FOR_APPENDIX = 90.0  # points that its rows and gaps may gain: its foot is white, as of any last page
-_POINTS_A_STEP = 40.0  # that a step of the densities saves, about
 _MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The page laid out once. `left` is the height it does not use, in points: below 0 where it needs more."""
+    """The page laid out. `is_whole`: whether its first part, which stands alone, has one page."""
 
-    density: Density
+    spacing: Spacing
     document: Any
     problems: list[str]
-    left: float
-
-    @property
-    def fits(self) -> bool:
-        """Whether everything is on the page and in its place."""
-        return self.left >= 0 and not self.problems
+    is_whole: bool
 
     def pdf(self, archive: Archive | None = None) -> bytes:
         """The file: tagged, so that it can be read aloud."""
@@ -79,58 +69,35 @@ def write_pdf(page: Page, options: Options) -> bytes:
 
 
 def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layout:
-    """The page at the roomiest density that holds it, with the space left over shared out.
+    """The page with as much white as leaves its first part on one page.
 
-    A layout takes most of a second, so it begins where pages of this size usually end, and does not try what the
-    height left or lacking shows to be hopeless.
+    A layout takes most of a second, so it begins where pages of this size usually end. Where there is no such white
+    the first part goes on overleaf: the print never shrinks. Raises PageError where something leaves its place.
     """
     n_characters = sum(len(text) for _, text in _texts(page, ""))
     if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
-
-    def at(step: int) -> Layout:
-        return _lay_out(page, templates, DENSITIES[step], brand, tall=True)
-
-    step, last = usual(len(page.models), page.paper, sum(len(block.rows) for block in page.matrix)), len(DENSITIES) - 1
-    tall, tried = at(step), -1
-    while not tall.fits:
-        if step == last:
-            raise PageError(_too_much(page, tall))
-        tried, step = step, min(step + max(1, round(-tall.left / _POINTS_A_STEP)), last)
-        tall = at(step)
-    for roomier in range(step - 1, tried, -1):
-        if tall.left < _ROOM_FOR_MORE or not (found := at(roomier)).fits:
+    steps = [(spacing, True) for spacing in SPACINGS[usual(len(page.models), page.paper) :]]
+    for spacing, short in (*steps, (SPACINGS[-1], False)):
+        found = _lay_out(page, templates, spacing, brand, short=short)
+        if found.is_whole:
             break
-        tall = found
-    return _filled(page, templates, tall, brand)
+    if found.problems:
+        raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
+    return found
 
 
 def _lay_out(
-    page: Page, templates: Path, density: Density, brand: Brand | None = None, *, tall: bool = False
+    page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, short: bool = True
 ) -> Layout:
-    """The page at one density; `tall` on paper without end, which shows how much it is too long."""
-    weasyprint, extra = imported(), _ENDLESS if tall else 0.0
-    html = render_html(page, templates=templates, density=density, extra_height=extra, brand=brand)
+    """The page with so much white, and all loads on its first part where there is room; see `layout.ladders`."""
+    weasyprint = imported()
+    html = render_html(page, templates=templates, spacing=spacing, brand=brand, short=short)
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
-    problems = list(fetcher.refused)
-    if len(document.pages) > 1 + density.appendix:
-        problems.append(f"it needs {len(document.pages)} pages")
-    problems += [problem for one in document.pages for problem in overflows(one)]
-    return Layout(density, document, problems, min(map(height_left, document.pages)) - extra)
-
-
-def _filled(page: Page, templates: Path, tall: Layout, brand: Brand | None) -> Layout:
-    """`tall` on its paper, the height that is left shared out."""
-    pages = tall.document.pages
-    for n, one in enumerate(pages):
-        left = max(0.0, height_left(one) - _ENDLESS - 0.5)
-        share_out(one, left if n == 0 else min(left, _MOST_FOR_APPENDIX))
-    pages[:] = [cut_to(one, PAPERS[page.paper][1]) for one in pages]
-    problems = [problem for one in pages for problem in overflows(one)]
-    filled = replace(tall, problems=problems, left=height_left(pages[0]))
-    return filled if filled.fits else _lay_out(page, templates, tall.density, brand)
+    problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
+    return Layout(spacing, document, problems, not any(part_of(one) == "first" for one in document.pages[1:]))
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:
@@ -153,17 +120,6 @@ def assets_only(templates: Path, logo: bytes | None = None) -> Any:
             raise ValueError(f"not an asset of the page: {shown(url)}")
 
     return AssetsOnly()
-
-
-def _too_much(page: Page, tried: Layout) -> str:
-    """Where the page bursts, and what to do."""
-    n_loads = sum(len(block.rows) for block in page.matrix)
-    what = tried.problems[0] if tried.problems else f"{-tried.left:.0f} pt too long"
-    other = " or --paper a4" if page.paper == "letter" else ""
-    return (
-        f"The {page.paper} page cannot hold {len(page.models)} models x {n_loads} loads at {tried.density.text:g} pt"
-        f" ({what}). Ask for fewer --models, --workloads or --tiers{other}.{_longest(page)}"
-    )
 
 
 def _longest(page: Page) -> str:

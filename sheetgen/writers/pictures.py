@@ -1,13 +1,13 @@
-"""The page's pictures: small inline SVG, made by hand: bars of memory, a row for each workload, and curves of where a
+"""The page's pictures: small inline SVG, made by hand: a month's cost by load, bars of memory, and curves of where a
 recommendation breaks, with their scale.
 
 Words stand beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes
-alone, and a `<title>`, its alternative text. Where models are few, or room is shortest, bars and curves stand beside
-one another; else below, in the matrix's grid.
+and names at its lines, and a `<title>`, its alternative text.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,75 +17,120 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.sheet.page import Bar, Breaks, Page, Text
-from sheetgen.writers.layout import FAMILY, Density, Grid, width_em
+from sheetgen.sheet.page import Bar, Breaks, CostLine, Page, Text
+from sheetgen.sheet.wording import short_money
+from sheetgen.writers.layout import FAMILY, width_em
 
-MOST_BESIDE, MOST_BESIDE_AT_LAST = 3, 5  # models
-LEFT_SHARE, LEFT_SHARE_AT_LAST = 0.48, 0.45  # of the page's width, for the bars
-GUTTER = 14.0  # points between the halves, as in one_page.css
-LEAST_BAR, MOST_THICK = 34.0, 16.0  # points: a shorter bar tells nothing, a thicker one no more
-_CLOSER = 1.04  # as close as one_page.css sets what stands below a curve
+GUTTER = 12.0  # points between pictures
+BESIDE = 3  # curves in a row: each is wide enough to read a number off
+BAR = (190.0, 9.0)  # points: width and height
+CURVE, SCALE = 105.0, 24.0  # points: the height of a curve, and the width of its scale
+COSTS = 0.52  # of the page's width: the curves of cost
 
 
-def pictures_of(
-    page: Page, density: Density, grid: Grid, content: float, drawable: Callable[[str], str], font: Path
-) -> dict[str, Any]:
-    """What one_page.html.j2 draws; `content` is the page's width."""
-    n_models = len(page.models)
-    left = 0.0
-    bar_column = curve_column = grid.inner
-    if n_models <= (MOST_BESIDE_AT_LAST if density.beside else MOST_BESIDE):
-        left = round(content * (LEFT_SHARE_AT_LAST if density.beside else LEFT_SHARE), 2)
-        bar_column = grid.inner_of(left, n_models)
-        curve_column = grid.inner_of(content - left - GUTTER, n_models)
-    thick = density.small * 1.05
-    if left:  # as high together as the curves
-        thick = min(max(thick, (density.chart + 2 * FIGURES) / len(page.matrix) - 2 * density.pad), MOST_THICK)
-    figures, length = _beside_bars([b for of_model in page.bars for b in of_model], bar_column, font)
+def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[str], str], font: Path) -> dict[str, Any]:
+    """What one_page.html.j2 draws; `content` is the page's width, `chart` the height of the curves of cost."""
     loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
     axes = axes_of(page.breaks, loads)
+    width = round((content - 2 * GUTTER) / BESIDE, 2)
 
-    def bar(one: Bar) -> dict[str, Any]:
+    def bar(one: Bar) -> Any:
         lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
-        drawn = stacked_bar(one, lead, width=length, height=thick)
-        return {"bar": one, "figures": figures, "picture": drawn}
+        return stacked_bar(one, lead, width=BAR[0], height=BAR[1])
 
     def edge(b: Breaks) -> Any:
         asked = dict(loads).get(b.asked.context_tokens, f"{b.asked.context_tokens:,}")
         title = drawable(f"{b.model}: {b.next_request} at {asked}; {b.longest_fit}")
-        return curve(b, axes, title, width=curve_column, height=density.chart, family=FAMILY)
+        drawn = curve(b, axes, title, width=width - SCALE, height=CURVE, family=FAMILY)
+        return {"breaks": b, "picture": drawn}
 
+    curves = [edge(b) for b in page.breaks]
+    lines = [line._replace(model=drawable(line.model)) for line in page.cost_lines]
+    height = max(chart, _A_NAME * (len(lines) + 4))
+    has_curve = len(lines[0].points) > 1 and any(p.usd is not None for line in lines for p in line.points)
     return {
-        "halves": {"left": left} if left else None,
-        "figures": figures,
-        "words": _below_curves(page, curve_column / FIGURES * _CLOSER, density.run_in and not left, font),
-        "bars": [[bar(of_model[w]) for of_model in page.bars] for w in range(len(page.matrix))],
-        "scale": scale(axes, width=grid.gutter - 3.0, height=density.chart, family=FAMILY),
-        "curves": [edge(b) for b in page.breaks],
-    }
+        "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
+        "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY), "curve_width": width,
+        "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
+        "costs": cost_curves(lines, page.headline_requests, content * COSTS, height, font) if has_curve else None,
+    }  # fmt: skip
 
 
-def _beside_bars(bars: list[Bar], column: float, font: Path) -> tuple[int, float]:
-    """How many figures stand beside a bar (2: needed and usable, 1: usable, 0: none), and its length in points."""
-    for kind, texts in ((2, [f"{b.weights} + {b.kv} of {b.limit}" for b in bars]), (1, [b.limit for b in bars])):
-        left = column - FIGURES * (max(width_em(text, font) for text in texts) + 0.3) - 4.0
-        if left >= LEAST_BAR:
-            return kind, left
-    return 0, column
+# Of models' lines.
+INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")
+_A_NAME = 9.6  # points from one name to the next, beside the ends of the lines
+_MONEY = 34.0  # points left of the plot
+_FEET = 24.0  # points below it: the figures, and what they are of
 
 
-def _below_curves(page: Page, room: float, on_one_line: bool, font: Path) -> str:
-    """How much is said below a curve: the most whose lines all fit `room` em; `numbers` where none does."""
-    words: dict[str, list[Text]] = {
-        "long": [text for b in page.breaks for text in (b.next_request, b.longest_fit)],
-        "short": [text for b in page.breaks for text in (f"request {b.next_short}", f"{b.longest_short} tokens")],
-        "line": [f"{b.next_short} ✓ {b.longest_short}" for b in page.breaks],
-    }
-    for kind, texts in words.items():
-        fits = max(width_em(f"✗ {text}", font) for text in texts) <= room
-        if fits and (kind == "line" or not on_one_line):
-            return kind
-    return "numbers"
+def cost_curves(lines: Sequence[CostLine], case: Text, width: float, height: float, font: Path) -> Any:
+    """A month's dollars by requests in flight, both logarithmic: a line a model, named at its end.
+
+    A ring is a load that needs a reservation, a cross at the top one that nothing holds; the case answered is marked.
+    """
+    counts = [p.requests for p in lines[0].points]
+    known = [p.usd for line in lines for p in line.points if p.usd]
+    low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)) + 1e-9)
+    names = min(max(width_em(_short(line.model), font) for line in lines) * FIGURES + 8, width / 3)
+    left, right, top, bottom = _MONEY, width - names, 10.0, height - _FEET
+
+    def x(requests: int) -> float:
+        first, last = math.log(counts[0]), math.log(counts[-1])
+        return left + (math.log(requests) - first) / (last - first) * (right - left - 6) + 3
+
+    def y(usd: float) -> float:
+        return bottom - (math.log10(usd) - low) / (high - low) * (bottom - top)
+
+    drawn = []
+    for n in range(low, high + 1):
+        drawn += [line(left, y(10**n), right, y(10**n), RULE),
+                  label(left - 3, y(10**n) + 2.8, _money(10**n), "end", FIGURES, QUIET, FAMILY)]  # fmt: skip
+    for requests in counts:
+        here = f"{requests:,}" == str(case)
+        drawn += [line(x(requests), top, x(requests), bottom, INK if here else RULE, 0.8 if here else 0.5,
+                       "2 1.5" if here else ""),
+                  label(x(requests), bottom + 10, f"{requests:,}", "middle", FIGURES, QUIET, FAMILY)]  # fmt: skip
+        if here:
+            drawn.append(label(x(requests) + 2, 8, "the case above", "start", FIGURES, INK, FAMILY))
+    drawn.append(label((left + right) / 2, height - 2, "requests at once", "middle", FIGURES, QUIET, FAMILY))
+    ends: list[tuple[float, str, str]] = []
+    for one, ink in zip(lines, itertools.cycle(INKS), strict=False):
+        points = [(x(p.requests), y(p.usd), p.reserved) for p in one.points if p.usd]
+        path = " ".join(f"{px:.2f},{py:.2f}" for px, py, _ in points)
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="1.4"/>')
+        for px, py, reserved in points:
+            fill = "#ffffff" if reserved else ink
+            drawn.append(f'<circle cx="{px:.2f}" cy="{py:.2f}" r="2.2" fill="{fill}" stroke="{ink}" stroke-width="1"/>')
+        for p in one.points:
+            if not p.usd:
+                at = x(p.requests)
+                cross = f"M{at - 2.5:.2f} {top - 2.5}l5 5m0 -5l-5 5"
+                drawn.append(f'<path d="{cross}" fill="none" stroke="{ink}" stroke-width="1.1"/>')
+        if points:
+            ends.append((points[-1][1], _short(one.model), ink))
+    at = -math.inf
+    placed = []
+    for want, name, ink in sorted(ends):
+        at = max(want, at + _A_NAME)
+        placed.append((at, name, ink))
+    below = bottom - placed[-1][0] if placed else 0.0
+    for at, name, ink in placed:
+        drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, "start", FIGURES, ink, FAMILY))
+    title = "Dollars a month by requests at once: " + "; ".join(
+        f"{one.model} " + ", ".join(f"{_money(p.usd)} at {p.requests:,}" if p.usd else f"{p.word} at {p.requests:,}"
+                                    for p in one.points) for one in lines)  # fmt: skip
+    return picture(title, drawn, width, height)
+
+
+def _short(model: str) -> str:
+    return model if len(model) < _LONGEST else f"{model[: _LONGEST // 2]}…{model[-_LONGEST // 2 + 1 :]}"
+
+
+_LONGEST = 18  # characters of a name beside a line
+
+
+def _money(usd: float) -> str:
+    return str(short_money(usd)).replace(".0k", "k").replace(".00", "")
 
 
 WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"
@@ -94,8 +139,8 @@ LINE = 1.2  # points: the line where the memory ends
 _SLIVER = 0.8  # points: something that is there is seen
 HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"
 RULE, QUIET = "#dfe4ea", "#55606d"
-FIGURES = 7.0  # points: the figures of an axis, beside a bar and below a curve
-FOOT = 8.5  # points below the plot, for the contexts
+FIGURES = 8.0  # points: the figures of an axis
+FOOT = 10.0  # points below the plot, for the contexts
 _TOP, _RIGHT = 4.0, 3.5  # points: room for a mark on the edge
 _FIGURE = 0.62  # em: the width of a figure, roughly
 _APART = 3.0  # points between two figures of an axis

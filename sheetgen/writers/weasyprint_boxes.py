@@ -2,8 +2,7 @@
 pyproject.toml holds the library.
 
 - Boxes of a laid-out page (`_page_box` and below) are walked: does everything stay where it belongs (`overflows`)?
-- They are moved, and the paper is cut, so that the height left over is given back: a second layout would take as long
-  as the first (`share_out`, `cut_to`).
+- The first of them says which part of the document a page belongs to (`part_of`).
 - A cell is tied to the heads of its own row and column alone, without a scope: each gets all that HTML says it has,
   for those who hear the page (`mend_tables`).
 - `DocumentMetadata.generate_rdf_metadata` is wrapped: what is added must stand inside its one RDF, where readers look
@@ -36,8 +35,6 @@ _UNUSED = ("fontTools.subset", "fontTools.varLib.instancer")
 _FRAMES = ("html", "body")  # they end where their page does, and all that is seen is inside them
 _MEASURES = ("width", "height", "position_x")  # numbers once a box is laid out
 _SLACK = 0.6  # CSS pixels: rounding
-_MOST_PAD = 2.2  # points that a row may gain above and below; the rest of the space goes between sections
-_PX = 4 / 3  # WeasyPrint counts in CSS pixels
 SCOPES = {"col": "/Column", "colgroup": "/Column", "row": "/Row", "rowgroup": "/Row"}
 
 
@@ -106,11 +103,10 @@ def overflows(page: Any) -> list[str]:
     return found
 
 
-def height_left(page: Any) -> float:
-    """Points between the last box of a page (the sheet, or its appendix) and its bottom margin."""
-    root, sheet = page._page_box, _sheet(page)
-    bottom = root.content_box_y() + root.height
-    return float(bottom - (sheet.border_box_y() + sheet.border_height())) * 0.75
+def part_of(page: Any) -> str:
+    """The class of the first element of the page's body: which of the document's parts the page belongs to."""
+    body = page._page_box.children[0].children[0]
+    return str(body.children[0].element.get("class", ""))
 
 
 def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:
@@ -121,83 +117,6 @@ def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:
         yield child, holder
         inside = child if type(child).__name__ in ("BlockBox", "TableCellBox", "InlineBlockBox") else holder
         yield from _walk(child, inside)
-
-
-def share_out(page: Any, left: float) -> None:
-    """Give `left` points to the rows of the page's tables, and then to the gaps between its sections."""
-    sheet = _sheet(page)
-    below = [child for child in sheet.children[1:] if child.is_in_normal_flow()]
-    if left <= 0 or not below:
-        return
-    n_pads = sum(sum(_sides(row)) for row in _rows(sheet))
-    pad = min(_MOST_PAD, 0.8 * left / n_pads) if n_pads and left > 3 * len(below) else 0.0
-    gap = (left - pad * n_pads) / len(below)
-    moved = 0.0
-    for child in sheet.children:
-        if child in below:
-            moved += gap * _PX
-        child.translate(0, moved)
-        moved += _grown(child, pad * _PX)
-    html = page._page_box.children[0]
-    for box in (sheet, html, html.children[0]):
-        box.height += moved
-
-
-def cut_to(page: Any, height: float) -> Any:
-    """The page on paper of `height` points: it was laid out on a longer one, from which it differs in nothing else."""
-    import weasyprint
-    from weasyprint.layout.background import layout_backgrounds
-
-    root = page._page_box
-    root.height -= root.margin_height() - height * _PX
-    layout_backgrounds(root, lambda *_, **__: None)
-    return weasyprint.Page(root)
-
-
-def _sheet(page: Any) -> Any:
-    return page._page_box.children[0].children[0].children[0]
-
-
-def _sides(row: Any) -> tuple[bool, bool]:
-    """Whether a row grows above, and below: where it has padding. One without belongs to its neighbour."""
-    cell = row.children[0]
-    return cell.padding_top > 0, cell.padding_bottom > 0
-
-
-def _holds_rows(box: Any) -> bool:
-    """Whether a box grows with the rows below it: real tables, not a layout that is made like one, and blocks."""
-    kind = type(box).__name__
-    if kind == "TableBox":
-        return bool(box.element_tag == "table")
-    return kind == "TableRowGroupBox" or (kind == "BlockBox" and box.is_in_normal_flow())
-
-
-def _rows(box: Any) -> Iterator[Any]:
-    if type(box).__name__ == "TableRowBox":
-        yield box
-    elif _holds_rows(box):
-        for child in box.children:
-            yield from _rows(child)
-
-
-def _grown(box: Any, pad: float) -> float:
-    """How much higher `box` is, in pixels, with `pad` more in each row of its tables."""
-    growth = 0.0
-    if type(box).__name__ == "TableRowBox":
-        above, below = (pad if grows else 0.0 for grows in _sides(box))
-        growth = above + below
-        for cell in box.children:
-            cell.padding_top += above
-            cell.padding_bottom += below
-            for inside in cell.children:
-                inside.translate(0, above)
-    elif _holds_rows(box):
-        for child in box.children:
-            child.translate(0, growth)
-            growth += _grown(child, pad)
-    if growth:
-        box.height += growth
-    return growth
 
 
 @dataclass(frozen=True)

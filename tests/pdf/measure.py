@@ -59,8 +59,8 @@ def _html_of(models: str) -> str:
     from sheetgen.writers.pdf import lay_out
 
     page = page_of(models)
-    density = lay_out(page, templates=TEMPLATES).density
-    html = render_html(page, templates=TEMPLATES, density=density)
+    spacing = lay_out(page, templates=TEMPLATES).spacing
+    html = render_html(page, templates=TEMPLATES, spacing=spacing)
     return html.replace("asset:", (TEMPLATES / "fonts").resolve().as_uri() + "/")
 
 

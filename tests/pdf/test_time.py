@@ -17,10 +17,9 @@ ROUNDS = 3
 def test_usual_pages_are_laid_out_once(models: str, paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
     whole = pdf._lay_out
-    monkeypatch.setattr(pdf, "_lay_out", lambda *a, **k: tried.append(a[2].name) or whole(*a, **k))
+    monkeypatch.setattr(pdf, "_lay_out", lambda *a, **k: tried.append(a[2]) or whole(*a, **k))
     layout = pdf.lay_out(page_of(models, paper), templates=TEMPLATES)
-    assert tried == [layout.density.name]
-    assert layout.fits and layout.left < 1
+    assert tried == [layout.spacing] and layout.is_whole
 
 
 def test_a_page_takes_little_longer_than_its_html_alone() -> None:

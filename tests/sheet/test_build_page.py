@@ -45,7 +45,7 @@ def test_every_row_is_there(models: str) -> None:
     assert all(len(r.cells) == n for b in drawn.matrix for r in b.rows)
     assert [(b.workload, r.tier) for b in drawn.matrix for r in b.rows if r.headline] == [("RAG", "32")]
     assert len(drawn.fingerprints) == 7
-    assert len(drawn.levers) == 3
+    assert len(drawn.levers) == max(3, n)  # the best of each model
     assert all(t.strip() == t and "nan" not in t.lower().split() and "None" not in t for t in texts(drawn))
 
 
@@ -61,7 +61,8 @@ def test_matrix_says_what_the_answer_says(models: str) -> None:
         assert choice.sure_headroom_fraction <= choice.headroom_fraction
         n_bytes = known.kv.value
         assert n_bytes == solved.loads["kv_bytes"][row]
-        assert shown.kv == f"{n_bytes / 2**30:,.1f}" or n_bytes * 10 / 2**30 % 1 == 0.5
+        gib, places = n_bytes / 2**30, 0 if n_bytes >= 100 * 2**30 else 1  # whole from a hundred on
+        assert shown.kv == f"{gib:,.{places}f}" or gib * 10**places % 1 == 0.5
         assert shown.rent.startswith(f"{choice.n_instances:,} × ")
         gpus = choice.n_instances * solved.candidate(choice.offer or 0).gpu_count
         assert shown.hardware.startswith(f"{gpus:,}× ")
@@ -127,7 +128,7 @@ def test_units_are_named_and_differ() -> None:
     assert gib.models[0].kv_per_token == "320.0 KiB" and gb.models[0].kv_per_token == "327.7 kB"
     assert gib.cards[0].memory == "131.4 GiB weights + 160.0 GiB KV cache"
     assert gb.cards[0].memory == "141.1 GB weights + 171.8 GB KV cache"
-    assert gib.matrix[1].rows[1].cells[0].kv == "160.0" and gb.matrix[1].rows[1].cells[0].kv == "171.8"
+    assert gib.matrix[1].rows[1].cells[0].kv == "160" and gb.matrix[1].rows[1].cells[0].kv == "172"
     constants = ("B a logit", "GiB a GPU")  # the engine's, as its file has them
     shown = [t for t in texts(gb) if re.search(r"\d (GiB|MiB|KiB)", t)]
     assert not [t for t in shown if not any(c in t for c in constants)]

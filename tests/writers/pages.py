@@ -57,25 +57,31 @@ def text_of(pdf: bytes) -> str:
     return " ".join(page.text for page in read(pdf))
 
 
-def missing(pdf: bytes, page: Page, brief: bool = False) -> list[str]:
-    """The figures of `page` that cannot be read on the first page of the file, and those of its instances on any.
-
-    In a `brief` one only that of each workload's first load has its KV cache, in a row of its own.
-    """
+def missing(pdf: bytes, page: Page) -> list[str]:
+    """The figures of `page` that cannot be read on the first page of the file, and those for engineers on any; of more
+    models than fit beside one another the loads, too."""
     shown: Any = formatted(page)
-    wanted = [text for card in shown.cards for text in (card.monthly, card.rent, card.users)]
-    for block in shown.matrix:
-        for n, row in enumerate(block.rows):
-            wanted += [text for c in row.cells for text in (c.monthly, *([c.kv] if not (brief and n) else []))]
-    wanted += [row.tier for block in shown.matrix for row in block.rows]
-    wanted += [text for f in shown.models for text in (f.weights_bf16, f.weights_fp8, f.weights_in_use, f.kv_per_token)]
-    wanted += [text for b in shown.breaks for text in (b.next_short, b.longest_short)]
-    wanted += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
-    wanted += [shown.as_of, shown.version]
-    anywhere = [shown.left_out, *shown.assumptions, shown.catalog]
-    first, all_of_it = (text.replace(" ", "") for text in (read(pdf)[0].text, text_of(pdf)))
-    lacking = [text for text in wanted if text not in ("–", "") and text.replace(" ", "") not in first]
-    return lacking + [text for text in anywhere if text.replace(" ", "") not in all_of_it]
+    wanted = [text for card in shown.cards for text in (card.monthly, card.rent, card.serves, card.fp8_monthly)]
+    wanted += [text for one in shown.best_levers for text in (one.change, one.saving)]
+    wanted += [*shown.risks, *shown.assumed, *shown.confidence, shown.as_of, shown.version, shown.catalog]
+    anywhere = [row.tier for block in shown.matrix for row in block.rows]
+    anywhere += [c for block in shown.matrix for row in block.rows for one in row.cells for c in (one.kv, one.monthly)]
+    models = [(f.weights_bf16, f.weights_fp8, f.weights_in_use, f.kv_per_token) for f in shown.models]
+    anywhere += [text for of_model in models for text in of_model]
+    wanted, anywhere = (wanted + anywhere, []) if len(shown.models) <= 3 else (wanted, anywhere)
+    anywhere += [text for b in shown.breaks for text in (b.next_request, b.longest_fit)]
+    anywhere += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
+    anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.users, c.sized_by, c.runner_up)]
+    anywhere += [text for i in shown.instances for text in (*i.classes, i.price_date, i.memory)]
+    anywhere += [shown.left_out, *shown.assumptions]
+    first, all_of_it = read(pdf)[0].text.replace(" ", ""), text_of(pdf).replace(" ", "")
+
+    def is_in(text: Any, found: str) -> bool:
+        """Word by word: of sentences side by side the lines are mixed when they are read."""
+        return all(word in found for word in str(text).split())
+
+    lacking = [text for text in wanted if text != "–" and not is_in(text, first)]
+    return lacking + [text for text in anywhere if text != "–" and not is_in(text, all_of_it)]
 
 
 def outside(pdf: bytes, paper: str) -> list[str]:

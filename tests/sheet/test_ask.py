@@ -1,0 +1,69 @@
+"""What the page is to decide: for which model, or all together, by whom, until when; as options and in a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.cli.options import with_scenario
+from sheetgen.errors import ScenarioError
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.page import Page
+
+ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
+
+
+def page(**more: Any) -> Page:
+    return build_page(solve(ask(Catalog(), ASKED | more)))
+
+
+def test_the_model_to_approve_stands_alone() -> None:
+    found = page(ask="70b", owner="Platform", approver="CFO", valid_until="2026-12-31", title="Serving <RAG>")
+    (one,) = found.asks
+    assert (one.subject, one.monthly, one.per_year) == (
+        "Llama 3.1 70B",
+        found.cards[1].monthly,
+        found.cards[1].per_year,
+    )
+    assert str(found.cards[1].classes[2]) in str(one.sentence) and "on a 3-year term" in str(one.sentence)
+    assert (found.title, found.owner, found.approver, found.valid_until) == (
+        "Serving <RAG>", "Platform", "CFO", "2026-12-31",
+    )  # fmt: skip
+    assert [one.subject for one in page().asks] == ["Llama 3.1 8B", "Llama 3.1 70B"]  # without one, each
+
+
+def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
+    scenario = tmp_path / "both.yaml"
+    scenario.write_text("together: true\npages: 1\n")
+    found = page(**with_scenario(str(scenario), {"together": None, "pages": None}))
+    assert found.total is not None and found.pages == 1
+    months = [card.monthly.value for card in found.cards]
+    assert found.total.monthly.value == pytest.approx(sum(months)) and found.asks[0].monthly == found.total.monthly
+    assert [one.value for one in found.total.classes] == pytest.approx(
+        [sum(card.classes[i].value for card in found.cards) for i in range(4)]
+    )
+    assert page().total is None
+    none = page(together="yes", gpus="a10g", models="8b,405b")
+    assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("ask", "405b", "ask is '405b'. It must be one of the sheet's models: llama-3.1-8b, llama-3.1-70b."),
+        ("pages", "3", "pages is '3'"),
+        ("valid_until", "soon", "valid_until is 'soon'"),
+        ("owner", "a\nb", "owner is 'a\\nb'. It must be a text of at most 200 characters."),
+        ("title", "x" * 201, "It must be a text of at most 200 characters."),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        page(**{option: value})
+    (line,) = error.value.problems
+    assert words in line
