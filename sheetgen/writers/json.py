@@ -27,7 +27,7 @@ from sheetgen.recommend import (
 )
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
-from sheetgen.scenario.question import Load, Question
+from sheetgen.scenario.question import OF_PAGE, Load, Question
 from sheetgen.writers.formats import Options, json_text
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ def inputs(question: Question) -> Record:
         "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier] or 'rate'}",
+        "ask": None if question.ask is None else question.models[question.ask].model.id,
+        **{one.asked_as: question.options.get(one.asked_as, one.default) for one in OF_PAGE},
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256, "typed": question.overrides.data() or None,
     }  # fmt: skip
