@@ -187,7 +187,10 @@ def _limits(draw: random.Random) -> dict[str, Any]:
     tpot_ms, ttft_ms = draw.choice((8, 15, 25, 40, 80, 200, math.inf)), draw.choice((200, 1000, 10_000, math.inf))
     loss, zones = draw.choice(("replica", "machine", "zone")), draw.choice((2, 3, 4))
     every = {"tpot_ms": tpot_ms, "ttft_ms": ttft_ms, "may_span": False, "survive": loss, "zones": zones}
-    return {name: limit for name, limit in every.items() if draw.random() < 0.3}
+    drawn = {name: limit for name, limit in every.items() if draw.random() < 0.3}
+    if drawn.get("survive") != "zone":  # zones alone are refused
+        drawn.pop("zones", None)
+    return drawn
 
 
 def _options(limits: Mapping[str, Any]) -> dict[str, str]:

@@ -158,11 +158,8 @@ def derive_models(table: Table) -> None:
         asked = f"asked_{which}"
         table.computed(dtype_in_use, {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
                        name=asked, label=f"{short} asked for")  # fmt: skip
-        # A precision's first name where another one was typed (fp8_e4m3 is fp8).
-        first_name, names = "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", (lists["dtypes_meant"], lists["dtype_aliases"])
-        table.looked_up(which, f"{short} in use", (
-            Lookup.of(units.DTYPE_ALIASES.get(at.value, at.value), first_name, at, *names) for at in columns[asked]
-        ), TEXT, note="The precision by its first name.")  # fmt: skip
+        table.looked_up(which, f"{short} in use", map(table.wiring.first_name, columns[asked]), TEXT,
+                        note="The precision by its first name.")  # fmt: skip
         rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Inputs.")
     for key, label, which in (

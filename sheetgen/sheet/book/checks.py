@@ -176,7 +176,7 @@ class ChecksSheet:
         self.line(name, f"Unfinished rows of your own on {title}, told below: none", unfinished, 0)
 
     def pairs(
-        self, heads: Sequence[str], pairs: Iterable[tuple[str, Ref, Ref | Lookup]], display: Display, rounded: bool
+        self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
     ) -> list[Ref]:
         """A block of what must be the same here and there; gives the column that says 1 where both are."""
         sheet, same = self.sheet, []
@@ -310,14 +310,15 @@ def _what_if(page: ChecksSheet) -> Ref:
         name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
     }
     page.below += 3
+    first_name = wiring.first_name
     same = page.pairs(("What-if asks", "What-if", "First sheet"), (
         ("Model", picked["model"], wiring.tables["models"].columns["model"][0]),
         ("Context", picked["context_tokens"], of_workload["contexts"]),
         ("Context of the base case, times", wiring.ref("in_case_context_base"), one),
         ("Answer", picked["answer_tokens"], of_workload["answers"]),
         ("Requests in flight", requests, lookup(wiring.lists["tiers"], t)),
-        ("Weights' precision", picked["weight_dtype"], inputs["asked_weight_dtype"]),
-        ("KV cache precision", picked["kv_cache_dtype"], inputs["asked_kv_dtype"]),
+        ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
+        ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
         ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),
         ("Time to first token, ms", nothing, of_workload["ttft_targets"]),
     ), FACTOR, rounded=False)  # fmt: skip

@@ -27,7 +27,7 @@ from sheetgen.sheet.model import (
     number,
 )
 from sheetgen.sheet.notes import first_link
-from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
+from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
@@ -252,6 +252,12 @@ class Wiring:
             at = lookup(heads.range(short), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
+
+    def first_name(self, dtype: Ref) -> Lookup:
+        """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
+        names = self.lists["dtypes_meant"], self.lists["dtype_aliases"]
+        value = DTYPE_ALIASES.get(dtype.value, dtype.value)
+        return Lookup.of(value, "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", dtype, *names)
 
     def at_profile(self, name: str, model: Ref, pace: Ref, profile: Ref) -> Ref | Lookup:
         """What a formula on Profiles reads by this name, for a model, a context and a profile, by their positions."""
