@@ -111,7 +111,8 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         part = parts(model, pool.candidate.gpu.id, pool.layout.tensor_parallel_size, "bf16", "bf16",
                      workload.input_tokens, answer, weights, BYTES)  # fmt: skip
         is_first, places = pool is found.prefill, pool.requests_per_replica
-        seconds = part["base"] + part["first"] if is_first else (answer - 1) * step(part, places)
+        seconds = (part["ttft_left"] * (part["base"] + part["first"]) if is_first
+                   else part["tpot_left"] * (answer - 1) * step(part, places))  # fmt: skip
         each = pool.candidate.gpu_count // pool.layout.n_gpus
         room = pool.n_replicas if shared else math.ceil(pool.n_replicas / each) * each
         pools.append((places, seconds, each, pool.n_replicas, room, left(room, each, survive)[1]))

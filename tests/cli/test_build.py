@@ -28,6 +28,7 @@ CELL = set(
         "context_tokens",
         "concurrent_requests",
         "requests_per_second",
+        "n_places",
         "wait_fraction",
         "weight_dtype",
         "kv_cache_dtype",

@@ -18,7 +18,7 @@ from sheetgen.recommend import Fit, Solution
 
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "users": 200},
-    {"model": "deepseek-v3", "context": "16k", "users": 128},
+    {"model": "deepseek-v3", "context": "4k", "users": 128},  # ranks
     {"model": "kimi-k2", "context": "4k", "users": 8, "gpus": "h100"},  # spans machines
     {"model": "8b", "users": 64, "engine": "sglang"},
     {"model": "8b", "users": 64, "vendors": "amd"},

@@ -202,9 +202,7 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
         "currency", "fx_rate", "kv_cache_dtype", "kv_reserved", "tpot_ms_chat", "usd_per_kwh"
     ]  # fmt: skip
     assert names(found)["load"] == ["context_long_doc", "tier_2"]
-    assert [c["label"] for c in found["recommendation"]] == [
-        "Llama 3.1 8B, Chat at 32 -> 64", "Llama 3.1 70B, Chat at 32 -> 64"
-    ]  # fmt: skip
+    assert [c["label"] for c in found["recommendation"]] == ["Llama 3.1 70B, Chat at 32 -> 64"]
     assert all(b["how"] == "solved again" for b in found["bridge"])
 
 
