@@ -181,8 +181,6 @@ def _with_draft(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
     """Both ends of the 80 % error band of every predicted figure; NaN where no band is known."""
-    import numpy
-
     ends: dict[str, Any] = {}
     for end in ("low", "high"):
         weight = known["weights_bytes_per_gpu"]
@@ -192,8 +190,8 @@ def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
             ("non_torch_bytes_per_gpu", known[f"non_torch_error_bytes_{end}"]),
         ):
             ends[f"{figure}_{end}"] = memory.at_band_end.of({"predicted_bytes": known[figure], "error_bytes": error})
-        budget, error = known["kv_budget_bytes_per_gpu"], known[f"kv_pool_error_bytes_{end}"]
-        error = numpy.where(known["kv_cache_memory_bytes"] > 0, 0, error)
+        budget = known["kv_budget_bytes_per_gpu"]
+        error = memory.pool_error_as_set(known[f"kv_pool_error_bytes_{end}"], known["kv_cache_memory_bytes"])
         pool = memory.at_band_end.of({"predicted_bytes": budget, "error_bytes": error})
         trial = evaluate(
             (memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), {**known, "kv_pool_bytes_per_gpu": pool}

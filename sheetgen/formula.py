@@ -430,14 +430,6 @@ def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
     return _least(numpy.logical_and(holds, ~numpy.isnan(values)), values, none)
 
 
-def least_above_zero(costs: Any, otherwise: Any) -> Any:
-    """The least number above 0 of a row without negative ones, or `otherwise` where the row holds none."""
-    if isinstance(costs, Expr):
-        above = call("COUNTIFS", costs, ">0")
-        return call("IF", above == 0, otherwise, call("SMALL", costs, call("COUNTIFS", costs, 0) + 1))
-    return _least(costs > 0, costs, otherwise)
-
-
 def greatest_where(values: Any, *conditions: Any) -> Any:
     """The greatest of `values` where all conditions hold, or 0 where they never do (an array formula)."""
     if is_written((values, *conditions)):

@@ -331,9 +331,8 @@ class Model(Entry):
                 out["state_elements_per_layer"] = g.state_elements
                 out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
         if latents := out["n_mla_layers"]:
-            out["mla_width"] = (
-                of_all // latents if (of_all := int(out["mla_width"])) % latents == 0 else of_all / latents
-            )
+            mean = out["mla_width"] / latents
+            out["mla_width"] = int(mean) if mean.is_integer() else mean
         return {
             "n_layers": self.n_layers, "n_heads": self.n_heads, "hidden_size": self.hidden_size,
             "vocab_size": self.vocab_size, "intermediate_size": self.intermediate_size or 0,

@@ -72,8 +72,8 @@ def note(message: str, quiet: bool = False) -> None:
 def warn(question: Question, quiet: bool = False) -> None:
     """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
     from sheetgen.scenario.parse import as_of_date
-    from sheetgen.scenario.question import ZONE
     from sheetgen.sheet.notes import day_of
+    from sheetgen.sizing.parallelism import ZONE
 
     if quiet:
         return

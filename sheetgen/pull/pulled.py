@@ -148,11 +148,16 @@ def _idle(found: Snapshot) -> tuple[str, ...]:
     return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
 
 
+def _listed(built: Built, found: Snapshot) -> tuple[list[Any], list[Any]]:
+    """What the two dropdowns of the headline offer: names of workloads in small letters, and tiers."""
+    question = built.question
+    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(question.tiers, 1)]
+    return [w.name.lower() for w in question.workloads], tiers
+
+
 def _not_listed(built: Built, found: Snapshot) -> Iterator[tuple[str, Any]]:
     """Which of the two dropdowns of the headline hold what their lists do not."""
-    works: list[Any] = [w.name.lower() for w in built.question.workloads]
-    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(built.question.tiers, 1)]
-    for name, listed in zip(NOT_COMPARED, (works, tiers), strict=True):
+    for name, listed in zip(NOT_COMPARED, _listed(built, found), strict=True):
         value = _whole(found.inputs.get(name))
         if value is not None and (value.lower() if isinstance(value, str) else value) not in listed:
             yield name, value
@@ -160,12 +165,10 @@ def _not_listed(built: Built, found: Snapshot) -> Iterator[tuple[str, Any]]:
 
 def _headline(built: Built, found: Snapshot) -> tuple[int, int]:
     """Positions of the load in the two dropdowns; where one names no load any more, the position as built stays."""
-    question = built.question
-    works = [w.name.lower() for w in question.workloads]
-    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(question.tiers, 1)]
+    works, tiers = _listed(built, found)
     workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
     at = str(workload).lower()
-    row, column = question.headline
+    row, column = built.question.headline
     return works.index(at) if at in works else row, tiers.index(tier) if tier in tiers else column
 
 

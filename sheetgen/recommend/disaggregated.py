@@ -103,7 +103,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
         return None
     moved = kv_transfer_bytes(solved, row)
     of = _of_offers(solved, row, inside)
-    is_of_zone = solved.question.settings.survive > parallelism.REPLICA + 1
+    is_of_zone = solved.question.settings.survive == parallelism.ZONE
     machines, shared = _machines(of, prompts, answers, first, second, shares=not is_of_zone)
     slowest, sums = _fabric(solved, of, machines, first, second)
     with numpy.errstate(divide="ignore"):
@@ -200,7 +200,7 @@ def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, sec
     link = (of["interconnect_bytes_per_second"] * of["link_efficiency"])[first]
     settings = solved.question.settings
     left = machines
-    if settings.survive > parallelism.REPLICA:
+    if settings.survive >= parallelism.MACHINE:
         left = parallelism.surviving_replicas(machines, 1, settings.survive, settings.zones)
     theirs = numpy.where(machines[1] == 0, left[0], left[1])  # shared machines count as prefill's
     inside = machines.sum(axis=0) == 1

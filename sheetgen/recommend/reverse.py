@@ -211,7 +211,7 @@ class _Machines:
         parts = numpy.round((self.counts[offers] + more) / self.part[offers])
         if not self.survive:
             return 0 * parts[None]
-        if self.survive <= parallelism.REPLICA + 1:
+        if self.survive < parallelism.ZONE:
             return numpy.minimum(numpy.eye(len(offers)), parts)
         lost, served = numpy.zeros((self.zones, len(offers))), [0.0] * self.zones
         each = self.known["paced_requests"][offers] * numpy.maximum(1, self.known["replicas_per_instance"][offers])
@@ -237,7 +237,7 @@ class _Machines:
         """
         every = numpy.arange(len(self.counts))
         full, usd = self.serves(one, every), self.counts * self.known["instance_month_usd"]
-        of_zone = self.survive > parallelism.REPLICA + 1
+        of_zone = self.survive == parallelism.ZONE
         parts = numpy.round(self.counts / self.part)
         alone = self.serves(one, every, numpy.ceil(parts / self.zones) if of_zone else min(1, self.survive))
         rank = numpy.lexsort((self.counts, usd, -full, -alone) if of_zone else (self.counts, usd, -full))

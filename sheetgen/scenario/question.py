@@ -22,6 +22,7 @@ from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, dr
 from sheetgen.scenario.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
+from sheetgen.sizing.parallelism import ZONE
 from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 
 
@@ -56,7 +57,6 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     return settings
 
 
-ZONE = BY_NAME["survive"].words.index("zone")
 OFF = "off"
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
 _EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."

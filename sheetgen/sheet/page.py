@@ -148,11 +148,6 @@ class Card(MoneyFacts):
         return joined(", ", [*user, *([self.per_million_tokens] if self.per_million_tokens else [])])
 
     @property
-    def owned_usd(self) -> Text:
-        """What owning costs, where the GPUs stand elsewhere: "$8,640 to $11,720"."""
-        return self.owned.parts[1] if self.owned else NONE
-
-    @property
     def owning(self) -> str:
         """Where owning is cheaper than renting on demand, in short, under a head that says so: "above 24% of hours"."""
         return str(self.break_even.parts[0] if self.break_even else NONE).replace("of the hours", "of hours")

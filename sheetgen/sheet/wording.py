@@ -49,7 +49,6 @@ _SHORT_MONEY = (  # up to so many dollars
 )
 _SHARE = Display("0.##%", 0, optional=2, suffix="%", percent=True, thousands=False)
 _PLAIN = Display("0.########", 0, optional=8)
-_SECONDS = Display("0.0", 1, suffix=" s")
 
 
 def size(n_bytes: float, units: str) -> Cell:
@@ -168,9 +167,9 @@ _SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")
 def short_names(candidates: Sequence[Candidate]) -> dict[str, str]:
     """By instance, its name without its size or generation, where that alone tells it from the others: p5, p6-b200."""
     names = {one.instance: instance_name(one) for one in candidates}
-    kinds = Counter(_SIZE_OF_KIND.sub("", name) for name in names.values())
-    shortened = {name: _SIZE_OF_KIND.sub("", name) for name in names.values()}
-    return {i: shortened[name] if kinds[shortened[name]] == 1 else name for i, name in names.items()}
+    shortened = {i: _SIZE_OF_KIND.sub("", name) for i, name in names.items()}
+    n_called = Counter(shortened.values())
+    return {i: short if n_called[short] == 1 else names[i] for i, short in shortened.items()}
 
 
 def rent(n_instances: int, candidate: Candidate) -> Cell:
@@ -207,13 +206,6 @@ def plural_does(count: int, noun: str, verb: str) -> Cell:
 def milliseconds(seconds: float) -> Cell:
     """Milliseconds, with a decimal below ten: 48, 6.3."""
     return Cell(seconds * 1e3, ONE_DECIMAL if seconds * 1e3 < 10 else WHOLE)
-
-
-def duration(seconds: float) -> Cell:
-    """A time as people say it: 48 ms, 1.9 s, 47 s."""
-    if seconds < 0.9995:
-        return words("{} ms", milliseconds(seconds))
-    return words("{} s", whole(seconds)) if seconds >= FROM_SECONDS else Cell(seconds, _SECONDS)
 
 
 def token_time(solved: Solution, row: int) -> Cell:

@@ -206,6 +206,11 @@ def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity) -> Any:
     return where(kv_cache_memory_bytes == 0, left_bytes, where(short < 0, short, kv_cache_memory_bytes))
 
 
+def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity) -> Any:
+    """By how much the pool may be off its prediction: by nothing where it is set outright."""
+    return where(kv_cache_memory_bytes > 0, 0, error_bytes)
+
+
 def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> Any:
     """What lies outside torch on a rank at a tensor-parallel size: the engine's figure, on older GPUs that for them."""
     import numpy

@@ -20,7 +20,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.kv_cache import held_sequences
-from sheetgen.sizing.memory import paid_share, pool_as_set
+from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, TEXT
 
@@ -247,7 +247,7 @@ def pool_error_bytes(
     """
     measured = is_measured(tensor_parallel_size, calibrated_tensor_parallel_size)
     error = where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
-    return where(kv_cache_memory_bytes > 0, 0, error)
+    return pool_error_as_set(error, kv_cache_memory_bytes)
 
 
 def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:
@@ -340,7 +340,7 @@ def runs(
     return where(both(layout, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), 1, 0)
 
 
-REPLICA = 1  # what may be lost (survive): above it a machine, then a zone
+REPLICA, MACHINE, ZONE = 1, 2, 3  # what may be lost (survive)
 
 
 def needed_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:

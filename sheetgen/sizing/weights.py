@@ -74,9 +74,9 @@ def routed_bytes(
     return largest(0, smallest(n_params_routed * linear_bytes, loaded_weights_bytes - rest))
 
 
-def _of_stages(pipeline_parallel_size: Quantity, shares: tuple[Quantity, ...], otherwise: Quantity) -> Any:
-    """The share at this number of stages, where the order of layers gives one."""
-    out = otherwise
+def _of_stages(n_layers: Quantity, pipeline_parallel_size: Quantity, *shares: Quantity) -> Any:
+    """The share at this number of stages where the order of layers gives one, else that of the layers."""
+    out = round_up(n_layers / pipeline_parallel_size) / n_layers
     for stages, share in zip(STAGES_IN_ORDER, shares, strict=True):
         out = where(both(pipeline_parallel_size == stages, share > 0), share, out)
     return out
@@ -94,8 +94,8 @@ def stage_fraction(
     Source: vLLM divides layers over stages as evenly as whole layers allow.
     Check:  Nemotron Super 49B at 2 stages: 37 of its 49 layers with attention are in the first half.
     """
-    shares = (cache_share_of_2, cache_share_of_3, cache_share_of_4, cache_share_of_8)
-    return _of_stages(pipeline_parallel_size, shares, round_up(n_layers / pipeline_parallel_size) / n_layers)
+    shares = cache_share_of_2, cache_share_of_3, cache_share_of_4, cache_share_of_8
+    return _of_stages(n_layers, pipeline_parallel_size, *shares)
 
 
 @formula("Share of the weights on a stage", TWO_DECIMALS)
@@ -108,8 +108,8 @@ def stage_weights_fraction(
     Out:    the share of the layers where they are alike; of a model whose layers differ, by their order.
     Source: vLLM get_pp_indices. Check: Nemotron Super 49B in bf16 at 2 stages: 60.4 of 89.0 GiB in the first half.
     """
-    shares = (weights_share_of_2, weights_share_of_3, weights_share_of_4, weights_share_of_8)
-    return _of_stages(pipeline_parallel_size, shares, round_up(n_layers / pipeline_parallel_size) / n_layers)
+    shares = weights_share_of_2, weights_share_of_3, weights_share_of_4, weights_share_of_8
+    return _of_stages(n_layers, pipeline_parallel_size, *shares)
 
 
 @formula("Rotary tables")

@@ -11,7 +11,6 @@ from sheetgen.catalog.huggingface.config import Fields
 from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.layers import (
     Decoder,
-    Layer,
     Shape,
     Tally,
     around,
@@ -35,6 +34,11 @@ def mixing(f: Fields, streams: int) -> Tally:
     return whole(2 * ((2 + streams) * streams * (streams * f.count("hidden_size") + 1) + 3))
 
 
+def collecting(f: Fields, streams: int) -> Tally:
+    """How the streams become one behind the last layer, without a matrix between them."""
+    return whole(streams * (streams * f.count("hidden_size") + 1) + 1)
+
+
 def with_streams(decoder: Decoder, of_layer: Tally, at_end: Tally) -> Decoder:
     layers = tuple(plus(layer, of_layer) for layer in decoder.layers)
     return replace(decoder, layers=layers, rest=decoder.rest + at_end)
@@ -47,7 +51,7 @@ def hy_v4(f: Fields, family: Family) -> Decoder:
         kinds = ["full" if i == 0 or (i - 1) % 4 == 0 else "shared" for i in range(f.layers())]
         f = f.with_data({**f.data, "indexer_types": kinds})
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
-    return with_streams(plain_decoder(f, family), of_layer, whole(streams * (streams * hidden + 1) + 1))
+    return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
 
 
 def glm5_next(f: Fields, family: Family) -> Decoder:
@@ -143,30 +147,3 @@ _NEAR = {
     "num_attention_heads": 64, "q_lora_rank": 1024, "kv_lora_rank": 1024, "head_dim": 256, "qk_nope_head_dim": 192,
     "v_head_dim": 128,
 }  # fmt: skip
-
-
-def muse_spark(f: Fields, family: Family) -> Decoder:
-    """Experts in a narrower width, with a matrix and a norm before and after; residuals gated by element."""
-    hidden, latent = f.count("hidden_size"), f.count("moe_hidden_size")
-    n, width = f.count("num_local_experts"), f.count("moe_intermediate_size")
-    decoder = plain_decoder(f, replace(family, moe=None))
-    body = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
-    gates = whole(2 * hidden)
-    ffn = Layer(body, routed=n * 3 * latent * width, moe_width=width)
-    old = dense(f, family).body
-    layers = tuple(
-        replace(
-            layer,
-            body=layer.body + Tally(-old.total, -old.copied, -old.unquantized) + ffn.body + gates,
-            routed=ffn.routed, dense_width=0, moe_width=width,
-        )
-        for layer in decoder.layers
-    )  # fmt: skip
-    return replace(decoder, layers=layers, experts=(n, f.count("num_experts_per_tok"), 0))
-
-
-def lfm3(f: Fields, family: Family) -> Decoder:
-    """Norms after each part, and a gate for every head, unless the config says not."""
-    n_norms = 4 if f.flag("use_sandwich_norm", True) else 2
-    gate = family.q_gate if f.flag("use_attention_gate", True) else ""
-    return plain_decoder(f, replace(family, norms=n_norms, q_gate=gate))

@@ -13,14 +13,14 @@ from dataclasses import replace
 from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.latent import (
+    collecting,
     dots3_note,
     glm5_next,
     hy_v4,
-    lfm3,
     longcat,
     mistral_large4,
     mixing,
-    muse_spark,
+    with_streams,
 )
 from sheetgen.catalog.huggingface.layers import (
     NOTHING,
@@ -141,14 +141,13 @@ _WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily
 
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:
-    hidden, streams = f.count("hidden_size"), f.count("hc_mult")
-    made = {}
+    streams, made = f.count("hc_mult"), {}
     for ratio in set(ratios := ratios_of(f)):
         attention, shapes = _attention(f, ratio)
         ffn = moe(f, family)
-        made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing(f, streams) + norms(f, family, 2))
+        made[ratio] = joined(Layer(attention, shapes, attention), ffn, norms(f, family, 2))
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
-    return replace(decoder, rest=decoder.rest + whole(streams * (streams * hidden + 1) + 1))
+    return with_streams(decoder, mixing(f, streams), collecting(f, streams))
 
 
 def ratios_of(f: Fields) -> list[int]:
@@ -602,6 +601,33 @@ def _ngram_rows(f: Fields, at: int) -> int:
 MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
 
 
+def muse_spark(f: Fields, family: Family) -> Decoder:
+    """Experts in a narrower width, with a matrix and a norm before and after; residuals gated by element."""
+    hidden, latent = f.count("hidden_size"), f.count("moe_hidden_size")
+    n, width = f.count("num_local_experts"), f.count("moe_intermediate_size")
+    decoder = plain_decoder(f, replace(family, moe=None))
+    body = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
+    gates = whole(2 * hidden)
+    ffn = Layer(body, routed=n * 3 * latent * width, moe_width=width)
+    old = dense(f, family).body
+    layers = tuple(
+        replace(
+            layer,
+            body=layer.body + Tally(-old.total, -old.copied, -old.unquantized) + ffn.body + gates,
+            routed=ffn.routed, dense_width=0, moe_width=width,
+        )
+        for layer in decoder.layers
+    )  # fmt: skip
+    return replace(decoder, layers=layers, experts=(n, f.count("num_experts_per_tok"), 0))
+
+
+def lfm3(f: Fields, family: Family) -> Decoder:
+    """Norms after each part, and a gate for every head, unless the config says not."""
+    n_norms = 4 if f.flag("use_sandwich_norm", True) else 2
+    gate = family.q_gate if f.flag("use_attention_gate", True) else ""
+    return plain_decoder(f, replace(family, norms=n_norms, q_gate=gate))
+
+
 def attention_free(f: Fields, family: Family) -> Decoder:
     """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
     layers = tuple(plus(recurrence(f, family), norms(f, family)) for _ in range(f.layers()))
@@ -633,6 +659,6 @@ BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
     "falcon_h1": falcon_h1, "lfm2": lfm2, "attention_free": attention_free, "minimax_m3": minimax_m3,
     "gemma3n": gemma3n, "gemma4": gemma4, "deepseek_v4": deepseek_v4, "nemotron_h": nemotron_h,
     "nemotron_nas": nemotron_nas, "dots3_note": dots3_note, "glm5_next": glm5_next, "hy_v4": hy_v4, "lfm3": lfm3,
-    "inkling": inkling,
-    "longcat": longcat, "qwen4": qwen4, "step": step, "mistral_large4": mistral_large4, "muse_spark": muse_spark,
+    "inkling": inkling, "longcat": longcat, "qwen4": qwen4, "step": step, "mistral_large4": mistral_large4,
+    "muse_spark": muse_spark,
 }  # fmt: skip

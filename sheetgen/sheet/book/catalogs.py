@@ -75,8 +75,8 @@ SHAPE = (
 )  # fmt: skip
 
 
-MIXTURE = "Mixture of experts (1 or 0)"
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
+LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
@@ -115,7 +115,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         sizes = [m.model.checkpoint_bytes(d) or None for m in models]
         table.given(f"checkpoint_{d}", f"Checkpoint {d}", sizes, WHOLE, width=17, note=note)
     _add_spare_models(table, overrides.own_models)
-    table.given("is_mixture", MIXTURE, [r["is_mixture"] for r in rows], PLAIN, role="fixed",
+    table.given("is_mixture", LABELS["is_mixture"], [r["is_mixture"] for r in rows], PLAIN, role="fixed",
                 note="1: its replicas are laid out over data-parallel ranks that share experts, too. Experts typed "
                 "over a dense model's make no such layouts.")  # fmt: skip
     built = table.columns["is_mixture"]

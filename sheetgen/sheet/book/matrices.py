@@ -36,6 +36,7 @@ from sheetgen.sheet.book.wiring import (
     RowLookup,
     Table,
     Wiring,
+    gpus_from,
     matrix,
     named,
     profile_columns,
@@ -97,8 +98,7 @@ ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests"
 NOT_WRITTEN = (
     *SUMS, *PARTS, parallelism.runs, memory.staged_non_torch_bytes_per_gpu, memory.encoder_bytes,
     memory.hand_over_bytes, memory.stage_overhead_bytes, parallelism.layers_that_fit, memory.sampler_bytes,
-    memory.forward_bytes, memory.expert_workspace_bytes,
-    memory.cold_start_bytes, memory.sampler_table_bytes,
+    memory.forward_bytes, memory.expert_workspace_bytes, memory.cold_start_bytes, memory.sampler_table_bytes,
 )  # fmt: skip
 
 
@@ -294,7 +294,7 @@ def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Re
 def _by_column(wiring: Wiring, head: Head, names: Sequence[str], places: Sequence[Ref]) -> list[RowLookup]:
     """By model, what that one of some columns of GPUs, side by side, holds whose place is the model's."""
     columns = [wiring.tables["gpus"].with_below(name).refs for name in names]
-    block = named(wiring.names, f"tbl_gpus_from_{names[0]}", (columns[0][0], columns[-1][-1]))
+    block = named(wiring.names, gpus_from(names[0]), (columns[0][0], columns[-1][-1]))
     gpu_rows = head.columns["gpu_row"]
     by_place = [[column[int(g.value) - 1].value for g in gpu_rows] for column in columns]
     read = (block, gpu_rows[0])

@@ -10,7 +10,7 @@ from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sheet.book.catalogs import LABELS, MIXTURE
+from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, profile_columns, titled
 from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position, worked_out
 from sheetgen.sizing import parallelism, speed
@@ -81,7 +81,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
         table.computed(parallelism.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
                        label=f"{figure.upper()} in force, s")  # fmt: skip
     for fact in _OF_MODEL:
-        table.picked(fact, LABELS.get(fact, MIXTURE), models.range(fact), "model_row", width=18)
+        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})

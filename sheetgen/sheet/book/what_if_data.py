@@ -15,7 +15,8 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns, runs_weights
 from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.book import words
-from sheetgen.sheet.book.catalogs import MIXTURE, SHAPE, derive_models
+from sheetgen.sheet.book.catalogs import LABELS as OF_MODELS
+from sheetgen.sheet.book.catalogs import SHAPE, derive_models, has_experts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import (
     NONE,
@@ -197,7 +198,7 @@ def _model(
         called = f"listed_{name}" if name in LISTED else name
         table.looked_up(called, label, [found], TEXT if text else WHOLE, width=14)
     of_own = _of_either(of.area("tbl_models_mixtures"), own_at, of.area("tbl_every_model_n_experts"), at)
-    table.looked_up("is_mixture", MIXTURE, [derived(lambda n: where(n > 0, 1, 0), of_own)], PLAIN, width=14)
+    table.computed(has_experts, {"n_experts": of_own}, name="is_mixture", label=OF_MODELS["is_mixture"], width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(model_lacks, listed, name="facts")
     choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms")}

@@ -270,9 +270,8 @@ class Wiring:
             value = NONE
             if profile.value != NONE:
                 value = gpus.with_below(f"{name}_{list(DTYPES)[int(dtype.value) - 1]}").refs[int(gpu.value) - 1].value
-            return Lookup.of(
-                value, "INDEX({0},{1},{2})", Range((), name=f"tbl_gpus_from_{name}_{next(iter(DTYPES))}"), gpu, dtype
-            )
+            every = Range((), name=gpus_from(f"{name}_{next(iter(DTYPES))}"))
+            return Lookup.of(value, "INDEX({0},{1},{2})", every, gpu, dtype)
         if name in heads.columns:
             is_row = isinstance(heads.columns[name][0], Ref)
             return lookup(heads.range(name), profile) if is_row else lookup(gpus.with_below(name), gpu)
@@ -280,6 +279,11 @@ class Wiring:
             if name in table.columns:
                 return lookup(table.range(name), row)
         return self.inputs[name]
+
+
+def gpus_from(column: str) -> str:
+    """The name of the columns of GPUs from this one on, side by side, of which a model's place picks one."""
+    return f"tbl_gpus_from_{column}"
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:

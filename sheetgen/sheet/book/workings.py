@@ -354,24 +354,24 @@ def _of_block(table: Table, name: str, label: str = "") -> None:
     ), _display(name))  # fmt: skip
 
 
-def _at_profile(table: Table, one: Formula) -> dict[str, Read]:
-    """What a formula reads that is no column here, from the chosen profile."""
+def _at_profile(table: Table, names: Iterable[str]) -> dict[str, list[Ref | Lookup]]:
+    """What formulas read by these names that are no columns here, from the chosen profile."""
     columns = table.columns
     rows = list(zip(columns["model_row"], columns["pace_row"], columns["profile"], strict=True))
-    return {name: [table.wiring.at_profile(name, *row) for row in rows] for name in one.inputs if name not in columns}
+    return {name: [table.wiring.at_profile(name, *row) for row in rows] for name in names if name not in columns}
 
 
 def _add_sure_sequences(table: Table) -> None:
     """What the chosen profile still holds where its pool is at the band's low end."""
     error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
     one = parallelism.sure_sequences.with_parts([error])
-    table.computed(chosen(one), _at_profile(table, one), name="sure_sequences")
+    table.computed(chosen(one), _at_profile(table, one.inputs), name="sure_sequences")
 
 
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
-        table.computed(chosen(one, 0), _at_profile(table, one), name=one.name)
+        table.computed(chosen(one, 0), _at_profile(table, one.inputs), name=one.name)
     for name in ("prefill_seconds", *LEFT, "batch_limit"):
         _of_block(table, name)
     # A data-parallel layout is for loads that give each rank a request.
@@ -380,9 +380,9 @@ def _add_parts(table: Table) -> None:
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
     for one in (speed.fixed_step_seconds, speed.request_step_seconds):
         table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"), name=one.name)  # numbers in any case
-    for name in OF_PROFILE:
-        at = zip(table.columns["model_row"], table.columns["pace_row"], table.columns["profile"], strict=True)
-        found = (derived(_where_number, row[-1], table.wiring.at_profile(name, *row), ZERO) for row in at)
+    for name, refs in _at_profile(table, OF_PROFILE).items():
+        places = zip(table.columns["profile"], refs, strict=True)
+        found = (derived(_where_number, place, ref, ZERO) for place, ref in places)
         table.looked_up(name, in_words(name), found, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
         table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
@@ -431,7 +431,7 @@ def _add_speed(table: Table, alone: bool) -> None:
     table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
     table.computed(chosen(parallelism.sized_by), name="sized_by")
     table.computed(chosen(band_row), name="band_row", given={
-        **_at_profile(table, band_row), "pipeline_parallel_size": columns["pipeline_stages"],
+        **_at_profile(table, band_row.inputs), "pipeline_parallel_size": columns["pipeline_stages"],
     })  # fmt: skip
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
