@@ -125,10 +125,15 @@ def recalculate(path: Path, workdir: Path) -> Path:
 
 
 def recalculate_with_formualizer(path: Path, out: Path) -> Path:
-    """The same by formualizer, in a tenth of the time: only the cached values change."""
-    import formualizer
+    """The same by formualizer, much faster: only the cached values change. (Its own way from file to file
+    takes six times as long as to load one and ask for each value.)"""
+    found = LiveWorkbook(path).values_after({})
 
-    formualizer.recalculate_xlsx_file(str(path), output=str(out))
+    def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
+        formula = _FORMULA.search(inside)
+        return formula and _with_value(attributes, formula[0], found[sheet, cell])
+
+    _rewrite(path, out, change)
     return out
 
 
@@ -243,6 +248,22 @@ def _rewrite(
     return changed
 
 
+def _with_value(attributes: str, formula: str, value: Any) -> str:
+    """The XML of a cell of this value, behind its formula if it has one."""
+    kept = re.sub(r'\s*\bt="[^"]*"', "", attributes)
+    if value is None:
+        return f"<c {kept}>{formula}</c>"
+    if isinstance(value, ErrorValue):
+        return f'<c {kept} t="e">{formula}<v>{value}</v></c>'
+    if isinstance(value, str) and formula:
+        return f'<c {kept} t="str">{formula}<v xml:space="preserve">{escape(value)}</v></c>'
+    if isinstance(value, str):
+        return f'<c {kept} t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+    if isinstance(value, bool):
+        return f'<c {kept} t="b">{formula}<v>{value:d}</v></c>'
+    return f"<c {kept}>{formula}<v>{value}</v></c>"
+
+
 def poison(path: Path, out: Path) -> int:
     """Make every formula's cached value wrong, its type kept. Returns how many."""
 
@@ -267,13 +288,7 @@ def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
         if (sheet, cell) not in left:
             return None
         assert not _FORMULA.search(inside), f"{sheet}!{cell} is a formula, not an input"
-        value = left.pop((sheet, cell))
-        kept = re.sub(r'\s*\bt="[^"]*"', "", attributes)
-        if value is None:
-            return f"<c {kept}/>"
-        if isinstance(value, str):
-            return f'<c {kept} t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
-        return f'<c {kept} t="b"><v>{value:d}</v></c>' if isinstance(value, bool) else f"<c {kept}><v>{value}</v></c>"
+        return _with_value(attributes, "", left.pop((sheet, cell)))
 
     _rewrite(path, out, change, {sheet for sheet, _ in left})
     assert not left, f"no such cell to edit: {sorted(left)}"
