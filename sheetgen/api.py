@@ -59,7 +59,7 @@ RESULTS = (
 )  # fmt: skip
 _MOST = 308
 _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
-_CALIBRATED, _OTHER, _NONE = (numpy.array(one, object) for one in ("calibrated", "other", None))  # bands' scopes
+_CALIBRATED, _NONE = (numpy.array(one, object) for one in ("calibrated", None))  # bands' scopes
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
@@ -101,7 +101,8 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
         of_name = by_name(points.names)
         found = {**known, **vars(judge(known, points.names)), **pace_words(known)}
         found |= {"model_id": of_name(lambda n: n.model.id), "gpu_id": of_name(lambda n: n.gpu.id)}
-        measured = numpy.where(points.values["is_calibrated"], _CALIBRATED, _OTHER)
+        elsewhere = of_name(lambda n: n.engine.scope_elsewhere(n.gpu))
+        measured = numpy.where(points.values["is_calibrated"], _CALIBRATED, elsewhere)
         found["band_scope"] = numpy.where(of_name(lambda n: bool(n.engine.bands)), measured, _NONE)
         for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
             inputs[name] = numpy.array(inputs[name], object)

@@ -21,7 +21,12 @@ from brute_speed import band, expert_bytes, largest_batch, parts, tpot, ttft
 CATALOGS = Path(__file__).parent.parent / "catalogs"
 GIB = 2**30
 HOURS = 730
-UTILIZATION = Fraction(9, 10)
+# vLLM 0.33, the default: one model runner (V2) for all, two batches in flight, states kept for the prefix cache.
+UTILIZATION = Fraction(92, 100)
+GRAPHS = round(Fraction(48, 100) * GIB)  # reserved
+IN_FLIGHT = 2
+GROUP_STRETCH = Fraction(3, 2)
+STATE_BLOCKS, CHECKPOINT_BLOCKS = 2, 1  # the second is given back once the prompt is read
 BLOCK = 16
 NEAR_TIE = Decimal("0.05")
 MOST_STAGES = 4
@@ -164,7 +169,7 @@ def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int],
 
 
 def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architecture: str) -> tuple[Fraction, Fraction]:
-    """Activations and memory outside torch on a GPU without stages, and on a stage."""
+    """Activations, CUDA graphs and memory outside torch on a GPU without stages, and on a stage."""
     entry = read(f"models/{model}.yaml")
     other = BYTES[dtype][1]
     hidden, vocab = int(entry["hidden_size"]), int(entry["vocab_size"])
@@ -175,9 +180,11 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     copy = Fraction({"fp8": "1", "fp8_e5m2": "1", "int8": "1", "nvfp4": "9/16"}.get(dtype, "0"))
     matrices = 2 if entry.get("gated_ffn") == "false" else 3
     sampler = seqs * vocab * (other + 12) + vocab * 528 + (batched + seqs) * hidden * other
+    tables = seqs * vocab * Fraction(33, 8)  # a count of 4 bytes and a bit of the prompt
+    compiled = Fraction(vocab * hidden * other, tp)
     wide = Fraction((matrices * other + copy) * number("intermediate_size")) / tp
     forward = batched * (wide + Fraction(395, 100) * hidden * other)
-    peak = max(Fraction(sampler), forward) + round(Fraction(4, 100) * GIB)
+    peak = max(Fraction(sampler), forward, compiled) + round(Fraction(4, 100) * GIB) + tables
     if entry.get("experts") not in (None, "null"):
         own = Fraction(number("moe_intermediate_size") or number("intermediate_size"), tp)
         rows = batched * int(entry["experts"]["top_k"])
@@ -189,8 +196,9 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     apart = (
         {1: "0.25", 2: "0.25", 4: "0.25", 8: "2.1"}[tp] if older else {1: "0.25", 2: "2.07", 4: "2.17", 8: "2.25"}[tp]
     )
-    alone = math.ceil(peak) + round(Decimal(apart) * GIB)
-    staged = math.ceil(peak) + round(Decimal("0.07" if tp == 1 else apart) * GIB) + 2 * batched * hidden * other
+    kept = math.ceil(peak) + GRAPHS
+    alone = kept + round(Decimal(apart) * GIB)
+    staged = kept + round(Decimal("0.07" if tp == 1 else apart) * GIB) + 2 * batched * hidden * other
     return Fraction(alone), Fraction(staged)
 
 
@@ -245,7 +253,7 @@ def layout(model: str, tp: int, kv_dtype: str, draft: str = "") -> Layout:
     """The layers of a model in groups of one size, with pages of one size."""
     (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft)
     counts = [n for n in (n_grow, n_win, n_state) if n]
-    size = max(counts) if max(counts) < min(counts) * Fraction(5, 4) else min(counts)
+    size = max(counts) if max(counts) < min(counts) * GROUP_STRETCH else min(counts)
     grow_block = win_block = BLOCK
     if n_grow and n_win:
         grow_block *= max(1, math.floor(Fraction(win) / Fraction(grow)))
@@ -265,10 +273,10 @@ def charge(
 ) -> tuple[Fraction, Fraction]:
     """What vLLM's admission charges one sequence on one rank, and what it keeps while it decodes."""
     of = layout(model, tp, kv_dtype, draft)
-    kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + of.groups["state"]
-    pages, block = kept, of.blocks["windowed"]
+    kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
+    pages, block = kept + CHECKPOINT_BLOCKS * of.groups["state"], of.blocks["windowed"]
     if of.groups["windowed"]:
-        held = min(context, of.window + batched if of.chunked else of.window - 1 + batched)
+        held = min(context, of.window - (0 if of.chunked else 1) + IN_FLIGHT * batched)
         pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
         kept += of.groups["windowed"] * min(pages_read(of.window, of.chunked, block), -(-context // block))
     return of.page_bytes * pages, of.page_bytes * kept
@@ -276,11 +284,12 @@ def charge(
 
 @cache
 def pages_read(window: int, chunked: bool, block: int) -> int:
-    """Most pages that one step of decoding reads of a windowed layer, wherever the token stands."""
+    """Most pages that the steps in flight read of a windowed layer while it decodes, wherever the token stands."""
+    tokens = window + IN_FLIGHT - 1
     if chunked:
-        return len({token // block for token in range(window)})
+        return len({token // block for token in range(tokens)})
     firsts = range(block)
-    return max((first + window - 1) // block - first // block + 1 for first in firsts)
+    return max((first + tokens - 1) // block - first // block + 1 for first in firsts)
 
 
 def hold(pool: Fraction, need: Fraction, kept: Fraction) -> int:

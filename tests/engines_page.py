@@ -40,8 +40,9 @@ under no entry.
    changed into `versions` of the engine's file: the release, the fields, and a source that names the file and the
    function. A rule that no field says is a field of `Engine` and a row of `CONSTANTS`, and the formula that reads it.
 3. Start-up logs of the release go into `tests/data/measured/engine_logs.csv` with their source, and a row of
-   `engine_logs_rows.csv` says what each stands for. `python tests/fidelity.py` makes this page and docs/fidelity.md
-   anew; a log further off than 1 % in tokens has its reason in `reasons.csv`. The bands in the engine's file follow.
+   `engine_logs_rows.csv` says what each stands for; a constant that they decide has its logs in `calibrated_on.csv`.
+   `python tests/fidelity.py` makes this page and docs/fidelity.md anew; a log further off than 1 % in tokens has its
+   reason in `reasons.csv`. The bands in the engine's file follow.
 4. `python scripts/engine_rules.py ... --record` writes the rules of that wheel down, once they are in.
 5. `default_version` moves last, in a change of its own, and `CHANGELOG.md` says which figures it moves.
 
@@ -56,7 +57,9 @@ under no entry.
 - Groups of unequal pages that are packed block by block (from 0.29, with a layout other than the default).
 - TensorRT-LLM 1.2.1 itself: the index has no wheel of it, so its entry stands on logs and documentation.
 - The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25) is 0 by default.
-- A warm start, which finds its compiled model, has up to an embedding's worth more for its pool than is predicted.
+- `cold_start_embeddings`, an embedding's worth that a cold start of Model Runner V2 takes at its peak, is a pattern of
+  four start-up logs and was not read in code. A warm start, which finds its compiled model, has up to as much more for
+  its pool than is predicted.
 - SGLang keeps states and windows in pools by ratio, and less for models with a latent cache (see its file).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.

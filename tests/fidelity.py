@@ -5,7 +5,7 @@ python tests/fidelity.py     writes docs/fidelity.md and docs/engines.md
 
 from __future__ import annotations
 
-import math
+import itertools
 import re
 import tempfile
 from dataclasses import dataclass
@@ -15,9 +15,11 @@ from pathlib import Path
 import numpy
 import pandas
 from fidelity_fit import engine_with, fit
+from fidelity_left_out import catalog_without, moves, source_of
 from measured_rows import h100_rows, log_rows, predict, predict_tokens
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import release_of
 from sheetgen.units import GIB
 
 DOCS = Path(__file__).parent.parent / "docs" / "fidelity.md"
@@ -35,9 +37,9 @@ FIGURES = {
 BYTES = ("weights", "activations", "non-torch", "CUDA graphs", "KV pool")
 OF_LOGGED_STAGE = ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu")
 BANDED = {"weights": True, "activations": False, "non-torch": False, "KV pool": False}  # relative?
-BAND_SHARE, FEWEST_ROWS = 0.8, 0.75
+BAND_SHARE, FEWEST_GROUPS = 0.8, 4
+WIDENING_STEPS = 20  # of the width
 TOKENS_WITHIN = 0.01
-SHARED_WITH_HOST = ("nvidia-gb10-dgx-spark-128gb",)
 
 
 def compare(rows: pandas.DataFrame, seen: pandas.DataFrame) -> pandas.DataFrame:
@@ -63,6 +65,28 @@ def compare(rows: pandas.DataFrame, seen: pandas.DataFrame) -> pandas.DataFrame:
     lines["error"] = lines["predicted"] - lines["logged"]
     lines["relative"] = lines["error"] / lines["logged"]
     return lines
+
+
+def _tokens(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
+    rows = logs[logs["use"].isin(("tokens", "both"))]
+    if rows.empty:
+        return pandas.DataFrame()
+    columns = ["id", "system", "family", "gpu_id", "notes", "kv_tokens"]
+    seen = predict_tokens(rows, catalog)["kv_tokens"]
+    return rows[columns].assign(predicted=seen, relative=seen / rows["kv_tokens"] - 1)
+
+
+def _pools(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
+    rows = logs[logs["use"].isin(("pool", "both", "whole"))]
+    if rows.empty:
+        return pandas.DataFrame()
+    seen = predict(rows, catalog)
+    # Where the log prints tokens and no pool, the pool that they take.
+    of_tokens = rows["kv_tokens"] * seen["kv_pool_bytes_per_gpu"] / seen["kv_tokens"] / GIB
+    pool = rows["kv_pool_gib_per_gpu"].where(rows["use"] != "whole", of_tokens)
+    lines = compare(rows.assign(kv_pool_gib_per_gpu=pool), seen)
+    source = lines["id"].map(rows.set_index("id")["source"]).map(source_of)
+    return lines[lines["figure"].isin(BANDED)].assign(source=source)
 
 
 def _described(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
@@ -102,6 +126,11 @@ class Fidelity:
         return _described(log_rows(), self.catalog)
 
     @cached_property
+    def releases(self) -> pandas.Series:
+        """The engine's version by the id of a run or log."""
+        return pandas.concat([self.h100, self.logs]).set_index("id")["engine_version"]
+
+    @cached_property
     def constants(self) -> dict[str, float]:
         """The fit on all runs."""
         return fit(self.h100, self.catalog)
@@ -134,21 +163,25 @@ class Fidelity:
     @cached_property
     def tokens(self) -> pandas.DataFrame:
         """Tokens that sheetgen prints for the pools of the public logs."""
-        rows = self.logs[self.logs["use"].isin(("tokens", "both"))]
-        seen = predict_tokens(rows, self.catalog)
-        lines = rows[["id", "system", "family", "gpu_id", "notes", "kv_tokens"]].assign(predicted=seen["kv_tokens"])
-        return lines.assign(relative=lines["predicted"] / lines["kv_tokens"] - 1)
+        return _tokens(self.logs, self.catalog)
 
     @cached_property
     def pools(self) -> pandas.DataFrame:
         """Weights, activations, non-torch memory and pool of the logs whose arguments are known."""
-        rows = self.logs[self.logs["use"].isin(("pool", "both", "whole"))]
-        seen = predict(rows, self.catalog)
-        # Where the log prints tokens and no pool, the pool that they take.
-        of_tokens = rows["kv_tokens"] * seen["kv_pool_bytes_per_gpu"] / seen["kv_tokens"] / GIB
-        pool = rows["kv_pool_gib_per_gpu"].where(rows["use"] != "whole", of_tokens)
-        lines = compare(rows.assign(kv_pool_gib_per_gpu=pool), seen)
-        return lines[lines["figure"].isin(BANDED)]
+        return _pools(self.logs, self.catalog)
+
+    @cached_property
+    def left_out(self) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+        """Tokens and pools again, each source's logs with all that was calibrated on logs set without that source."""
+        source = self.logs["source"].map(source_of)
+        tokens, pools = self.tokens, self.pools
+        with tempfile.TemporaryDirectory() as folder:
+            for i, one in enumerate(moves(self.logs, sorted(set(source)))):
+                rows = self.logs[source == one]
+                catalog = catalog_without(one, self.logs, Path(folder) / str(i), self.catalog)
+                tokens = pandas.concat([tokens[~tokens["id"].isin(rows["id"])], _tokens(rows, catalog)])
+                pools = pandas.concat([pools[~pools["id"].isin(rows["id"])], _pools(rows, catalog)])
+        return tokens.sort_index(), pools.sort_index()
 
     @cached_property
     def misses(self) -> pandas.DataFrame:
@@ -157,50 +190,81 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Band:
-    """Where a measured figure lies around the prediction (measured less predicted): 80 % of models, by weight."""
+    """Where a measured figure lies around the prediction (measured less predicted).
+
+    inside: rows that a band holds which was made without their model (of the runs) or source (of the logs), and as much
+    wider; plain: the same before widening.
+    """
 
     low: float
     high: float
     n_rows: int
-    n_models: int
-    held: float  # share of rows inside
+    n_groups: int
+    wider: float  # at each end, as a share of the width
+    plain: int
+    inside: int
+    releases: tuple[str, str]  # the oldest and the newest
 
 
 def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
-    """For each figure the error bands in two scopes: `like` the calibration runs (held out), and `other` logs.
+    """For each figure the error bands in three scopes: `calibrated`, the runs, each predicted without its model; of all
+    other logs of vLLM that name their release, each predicted without its source, `shared`, on GPUs whose memory is
+    the host's, too (what is free there moves by gigabytes with all that runs on the machine), and `other`.
 
-    Bytes for pool, activations and non-torch; a share of the prediction for weights. But for weights, GPUs whose
-    memory is the host's are left out: what is free there moves by gigabytes with all that runs on the machine.
+    Bytes for pool, activations and non-torch; a share of the prediction for weights. None where too few rows print it.
     """
-    shared = found.pools["gpu_id"].isin(SHARED_WITH_HOST) & (found.pools["figure"] != "weights")
-    scopes = {"like": found.held_out, "other": found.pools[~shared]}
+    known = (found.logs["engine"] == "vllm") & found.logs["engine_version"].notna()
+    lines = found.left_out[1]
+    lines = lines[lines["id"].isin(found.logs["id"][known])]
+    shared = lines["gpu_id"].map(lambda name: found.catalog.gpu(name).memory.shared_with_host)
+    scopes = {
+        "calibrated": found.held_out.assign(source=found.held_out["model_id"]),
+        "shared": lines[shared], "other": lines[~shared],
+    }  # fmt: skip
     return {
         scope: {
-            figure: band(lines[lines["figure"] == figure], relative=relative) for figure, relative in BANDED.items()
+            figure: band(part, found.releases, relative=relative)
+            for figure, relative in BANDED.items()
+            if (part := of[of["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS
         }
-        for scope, lines in scopes.items()
+        for scope, of in scopes.items()
     }
 
 
-def band(lines: pandas.DataFrame, *, relative: bool) -> Band:
-    """The shortest interval that holds 80 % of the models (one with many rows counts once) and 75 % of the rows,
-    and the prediction itself."""
+def band(lines: pandas.DataFrame, releases: pandas.Series, *, relative: bool) -> Band:
+    """The interval of most models, made wider by the least share of its width at which 80 % of the rows lie in the band
+    that is made without their source."""
     short = lines["logged"] - lines["predicted"]
-    errors = (short / lines["predicted"] if relative else short * GIB).to_numpy()
-    weights = (1 / lines.groupby("model_id")["id"].transform("count")).to_numpy()
+    errors = lines[["model_id", "source"]].assign(error=short / lines["predicted"] if relative else short * GIB)
+    others = {one: interval(errors[errors["source"] != one]) for one in errors["source"].unique()}
+
+    def held(wider: float) -> int:
+        ends = [_wider(*others[one], wider) for one in errors["source"]]
+        return sum(low <= e <= high for e, (low, high) in zip(errors["error"], ends, strict=True))
+
+    steps = (step / WIDENING_STEPS for step in itertools.count())
+    wider = next(share for share in steps if held(share) >= BAND_SHARE * len(errors))
+    low, high = _wider(*interval(errors), wider)
+    seen = sorted(set(lines["id"].map(releases)), key=lambda text: release_of(text) or ())
+    return Band(low, high, len(errors), len(others), wider, held(0), held(wider), (seen[0], seen[-1]))
+
+
+def _wider(low: float, high: float, share: float) -> tuple[float, float]:
+    return low - share * (high - low), high + share * (high - low)
+
+
+def interval(lines: pandas.DataFrame) -> tuple[float, float]:
+    """From the tenth to the ninetieth of a hundred models (one with many rows counts once), and the prediction itself.
+
+    Tails of one size: the shortest interval jumps from side to side with a single row of so few.
+    """
+    weights = (1 / lines.groupby("model_id")["error"].transform("count")).to_numpy()
+    errors = lines["error"].to_numpy()
     order = numpy.argsort(errors, kind="stable")
-    errors, weights = errors[order], weights[order]
-    before = numpy.concatenate([[0], numpy.cumsum(weights)])
-    wanted, fewest = BAND_SHARE * before[-1] - 1e-9, math.ceil(FEWEST_ROWS * len(errors))
-    found = []
-    for first in range(len(errors)):
-        last = max(int(numpy.searchsorted(before, before[first] + wanted)) - 1, first + fewest - 1)
-        if last < len(errors):
-            found.append((errors[last] - errors[first], errors[first], errors[last]))
-    _, low, high = min(found)
-    low, high = min(float(low), 0.0), max(float(high), 0.0)
-    held = float(numpy.mean((errors >= low) & (errors <= high)))
-    return Band(low, high, len(errors), int(lines["model_id"].nunique()), held)
+    errors, before = errors[order], numpy.cumsum(weights[order])
+    tail = (1 - BAND_SHARE) / 2 * before[-1]
+    low, high = (errors[numpy.searchsorted(before, at + 1e-9)] for at in (tail, before[-1] - tail - 2e-9))
+    return min(float(low), 0.0), max(float(high), 0.0)
 
 
 def summary(errors: pandas.Series) -> dict[str, float]:

@@ -102,8 +102,9 @@ def predict(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 def predict_tokens(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     """kv_tokens and max_concurrency that sheetgen prints for the pool that the log states."""
     vllm = rows["engine"] == "vllm"
-    parts = [_evaluated(rows[vllm], catalog, _tokens_of_pool), _evaluated(rows[~vllm], catalog, _plain_tokens)]
-    return pandas.concat([part for part in parts if len(part)]).reindex(rows.index)
+    kinds = ((rows[vllm], _tokens_of_pool), (rows[~vllm], _plain_tokens))
+    parts = [_evaluated(part, catalog, sizing) for part, sizing in kinds if len(part)]
+    return pandas.concat(parts).reindex(rows.index)
 
 
 def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.DataFrame:

@@ -14,6 +14,7 @@ from amounts import amount
 from sheetgen.catalog import Catalog
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
+from sheetgen.sizing import parallelism
 
 N_LOADS = amount(400, 2000)
 TIE = 1.05
@@ -119,6 +120,19 @@ def test_what_is_served_is_served(sheets: list[Any], catalog: Catalog) -> None:
             assert _lowest(again)[more] >= _lowest(solved)[row] * LEAST, (options, row)
             n += 1
     assert n > 30
+
+
+@pytest.mark.parametrize("spare", [0, 0.01, 0.07, 0.1, 0.25, 1 / 3, 0.35, 1])
+def test_served_at_target_is_the_most_whose_load_has_places(spare: float) -> None:
+    """By the load itself, for every number of places: 33 hold the load of 30 and a tenth."""
+    places = numpy.arange(1.0, 20_001)
+    one = numpy.ones_like(places)
+    served = parallelism.served_at_target.of({
+        "n_instances": places, "replicas_per_instance": one, "paced_requests": one, "survive": 0 * one,
+        "zones": 3 * one, "extra_headroom_fraction": spare * one,
+    })  # fmt: skip
+    assert (parallelism.load_requests(served, spare) <= places).all()
+    assert (parallelism.load_requests(served + 1, spare) > places).all()
 
 
 def test_no_answer_spans_machines_while_one_holds_it(sheets: list[Any]) -> None:

@@ -9,8 +9,9 @@ import pandas
 import pytest
 import yaml
 from engines_page import ENGINES_DOCS, engines_document
-from fidelity import BANDED, DOCS, Fidelity, bands, summary
+from fidelity import BANDED, DOCS, TOKENS_WITHIN, Fidelity, bands, summary
 from fidelity_fit import shipped
+from fidelity_left_out import refit, stated
 from fidelity_page import document, reasons, worst
 from measured_rows import log_rows
 
@@ -33,7 +34,9 @@ REACHED = {
 ROW_OFF = (0.03, 0.2)  # no row is off by both this share and this many GiB
 TOKENS_SHARE, TOKENS_MISSES, TOKENS_MEDIAN = 0.95, 5, 0.0006
 POOL_MEDIAN = 0.03
-BAND_HOLDS = (0.70, 0.90)
+BAND_HOLDS = (0.80, 0.90)
+WIDEST = 0.25  # of its width: what bands of so few logs were found to lack
+SET_BY_HAND = 0.021  # GiB: TensorRT-LLM's 1.63 stands between its runs and a laptop's
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +125,35 @@ def test_the_worst_rows_are_explained(found: Fidelity) -> None:
         assert len(explained.get(row.id, "")) > EXPLAINED, row.id
 
 
-def test_bands_hold_about_80_percent(found: Fidelity) -> None:
+def test_bands_hold_80_percent_of_what_they_were_made_without(found: Fidelity) -> None:
+    assert {scope: set(by_figure) for scope, by_figure in bands(found).items()} == {
+        "calibrated": set(BANDED), "shared": {"weights", "KV pool"}, "other": set(BANDED),
+    }  # fmt: skip
     for scope, by_figure in bands(found).items():
-        assert set(by_figure) == set(BANDED)
         for figure, one in by_figure.items():
             assert one.low <= 0 <= one.high
-            assert BAND_HOLDS[0] <= one.held <= BAND_HOLDS[1], (scope, figure)
+            assert BAND_HOLDS[0] <= one.inside / one.n_rows <= BAND_HOLDS[1], (scope, figure)
+            assert one.wider <= WIDEST, (scope, figure)
+
+
+def test_what_is_calibrated_on_logs_follows_from_them(found: Fidelity) -> None:
+    for (engine, constant), value in refit(found.logs).items():
+        assert value == pytest.approx(stated(found.catalog, engine, constant), abs=SET_BY_HAND), (engine, constant)
+
+
+def test_the_targets_hold_without_the_source_of_each_log(found: Fidelity) -> None:
+    tokens, pools = found.left_out
+    assert len(tokens) == len(found.tokens) and len(pools) == len(found.pools)
+    assert (tokens["relative"].abs() <= TOKENS_WITHIN).mean() >= TOKENS_SHARE
+    whole = pools[pools["figure"] == "KV pool"].set_index("id")["relative"]
+    assert whole.abs().median() <= POOL_MEDIAN
+    plain = found.pools[found.pools["figure"] == "KV pool"].set_index("id")["relative"]
+    moved = whole.index[(whole - plain[whole.index]).abs() > 1e-9]
+    assert set(moved) == {"shaamil-llama70b-a", "file-3706561278", "vllm-13061", "file-68290709404",
+                          "wayne-llama8b-fp8-0.90", "wayne-llama8b-fp8-0.80", "wayne-llama8b-fp8-0.95-OOM"}  # fmt: skip
+    explained = reasons()
+    for name in moved:
+        assert len(explained.get(f"{name} left out", "")) > EXPLAINED, name
 
 
 # Twins that must fail
@@ -167,11 +193,12 @@ def test_the_docs_are_fresh(found: Fidelity) -> None:
 def test_the_shipped_bands_are_these(found: Fidelity) -> None:
     engine = load_engine(Catalog(), "vllm")
     names = {"weights": "weights", "activations": "activation", "non-torch": "non_torch", "KV pool": "kv_pool"}
-    for scope, kind in (("like", "calibrated"), ("other", "other")):
-        for figure, band in bands(found)[scope].items():
-            one = next(b for b in engine.bands if b.figure == names[figure] and b.scope == kind)
-            unit, step = (1, 1e-4) if figure == "weights" else (GIB, 1e-3)
-            assert one.n_rows == band.n_rows, (scope, figure)
-            # The file rounds outwards to one step.
-            for gap in (band.low / unit - one.low, one.high - band.high / unit):
-                assert -1e-9 <= gap <= step, (scope, figure)
+    made = {(names[figure], scope): band for scope, of in bands(found).items() for figure, band in of.items()}
+    assert {(one.figure, one.scope) for one in engine.bands} == set(made)
+    for one in engine.bands:
+        band = made[one.figure, one.scope]
+        unit, step = (1, 1e-4) if one.figure == "weights" else (GIB, 1e-3)
+        assert (one.n_rows, one.from_version, one.to_version) == (band.n_rows, *band.releases), one
+        # The file rounds outwards to one step.
+        for gap in (band.low / unit - one.low, one.high - band.high / unit):
+            assert -1e-9 <= gap <= step, one

@@ -85,12 +85,12 @@ def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
 
 
 def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
-    """8B on eight H100: in flight one replica of eight leads, a second four of two; each rate as `recommend` has it."""
+    """8B on eight H100: in flight two replicas of four lead, a second four of two; each rate as `recommend` has it."""
     catalog, question = Catalog(), {"model": "8b", "context": "4k"}
     found = with_machines(question_of(question, catalog), "h100:8", catalog)
     (most,), (fastest,) = found.in_flight, found.per_second
     assert most is not None and fastest is not None and most.layout != fastest.layout
-    assert most.requests_per_second < 0.9 * fastest.requests_per_second == 0.9 * found.requests_per_second
+    assert most.requests_per_second < 0.95 * fastest.requests_per_second == 0.95 * found.requests_per_second
     assert fastest.served_at_target < most.served_at_target == found.served_at_target
     rented = {**question, "instances": "aws/p5.48xlarge"}
     held = recommended({**rented, "requests_per_second": 0.999 * found.requests_per_second}, catalog).choices[0]

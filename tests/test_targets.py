@@ -278,7 +278,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     reasons = {instance: reason.words for instance, reason in why_not(solved, 0)}
     assert re.fullmatch(r"8x L4: [\d.]+ GiB short", reasons["aws/g6.48xlarge"]), "stages need another network"
     assert re.fullmatch(r"4x L4: [\d.]+ GiB short", reasons["aws/g6.12xlarge"])
-    slow = {instance: reason.words for instance, reason in why_not(one({"model": "70b", "context": "16k"}), 0)}
+    slow = {instance: reason.words for instance, reason in why_not(one({"model": "70b", "context": "4k"}), 0)}
     assert re.fullmatch(r"too slow: [\d.]+ ms a token for a lone request, 50 asked for", slow["aws/g6.48xlarge"])
     assert reasons["gcp/a4-highgpu-8g"].startswith("$")
 

@@ -66,19 +66,32 @@ class Fit(Entry):
     error: Text
 
 
-class Band(Entry):
-    """How far measurements lay from predictions: four of five cross-validated runs had `measured - predicted`
-    between low and high, as a share of the prediction for weights, in GiB per GPU for the other figures.
+BandScope = Literal["calibrated", "shared", "other"]
 
-    calibrated: the runs that constants were set on, each predicted by constants set without its model;
-    other: every other run whose pool could be predicted.
+
+class Band(Entry):
+    """How far measurements lay from predictions: four of five runs had `measured - predicted` between low and high, as
+    a share of the prediction for weights, in GiB per GPU for the other figures, each judged by constants and bands made
+    without it.
+
+    calibrated: the runs that constants were set on, each without its model; of the other start-ups, each without its
+    source, shared: on GPUs whose memory is the host's, too; other: on all others.
+    from_version, to_version: the oldest and the newest release among them.
     """
 
     figure: Literal["weights", "activation", "non_torch", "kv_pool"]
-    scope: Literal["calibrated", "other"]
+    scope: BandScope
     low: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
     high: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
     n_rows: Number
+    from_version: Version
+    to_version: Version
+
+    @property
+    def releases(self) -> str:
+        """`0.6 to 0.31`, as people say it."""
+        oldest, newest = (one.removesuffix(".0") for one in (self.from_version, self.to_version))
+        return oldest if oldest == newest else f"{oldest} to {newest}"
 
     def problems(self) -> Iterator[Problem]:
         if self.low > self.high:
@@ -247,14 +260,16 @@ class Engine(Entry):
         """The largest TP among the runs that the constants were set on; 0 where there were none."""
         return self.calibrated.max_tensor_parallel_size if self.calibrated else 0
 
-    def band_scope(self, gpu_id: str) -> Literal["calibrated", "other"]:
-        """Whether the constants were set on this version and GPU."""
-        known = self.calibrated
-        if known is None or gpu_id not in known.gpus:
-            return "other"
-        version = _version(self.default_version)
-        within = _version(known.from_version) <= version < _version(known.below_version)
-        return "calibrated" if within else "other"
+    def band_scope(self, gpu: Gpu) -> BandScope:
+        """Whether the constants were set on this version and GPU, and if not, which bands hold."""
+        known, version = self.calibrated, _version(self.default_version)
+        if known and gpu.id in known.gpus and _version(known.from_version) <= version < _version(known.below_version):
+            return "calibrated"
+        return self.scope_elsewhere(gpu)
+
+    def scope_elsewhere(self, gpu: Gpu) -> BandScope:
+        """Which bands hold on this GPU beyond what the constants were set on."""
+        return "shared" if gpu.memory.shared_with_host else "other"
 
     def band(self, figure: str, scope: str) -> Band | None:
         """The error band of a figure in a scope; nothing where too few runs were seen."""

@@ -25,12 +25,16 @@ Usd = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 
 
 class Memory(Entry):
-    """Three readings of one memory: sold as, shown by the driver, seen by the engine (sizing uses this)."""
+    """Three readings of one memory: sold as, shown by the driver, seen by the engine (sizing uses this).
+
+    shared_with_host: whether it is the host's memory, too.
+    """
 
     marketed_gb: Price
     nvidia_smi_mib: Count | None = None
     engine_bytes: Count
     basis: Literal["measured", "derived", "stated", "assumed", "unknown"]
+    shared_with_host: bool = False
     source: Text
 
 

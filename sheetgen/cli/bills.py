@@ -8,6 +8,7 @@ from typing import Any
 
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
+from sheetgen.catalog.engines import Engine
 from sheetgen.cli.output import count, table
 from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.deployment import Resolved, model_kind
@@ -35,8 +36,11 @@ ONLY_IF_ANY = ("draft_weights_bytes_per_gpu", "state_bytes_per_sequence")
 BAND_WORDS = {
     "calibrated": "Four of five models measured on this GPU, engine version and up to this TP lay within such bands, "
     "each predicted by constants that were set without it (docs/fidelity.md).",
-    "other": "Four of five models in public logs of other GPUs and versions lay within such bands; this GPU, "
-    "version, TP or draft is not among the runs that the constants were set on (docs/fidelity.md).",
+    "other": "Four of five of {n} start-ups of {releases} in public logs lay within such bands, judged without logs "
+    "of their own source; this GPU, version, TP or draft is not among the runs that the constants were set on "
+    "(docs/fidelity.md).",
+    "shared": "Four of five of {n} start-ups of {releases} on GPUs whose memory is the host's, too, lay within such "
+    "bands, judged without logs of their own source (docs/fidelity.md).",
     None: "No error band: too few measured runs of this engine were seen (docs/fidelity.md).",
 }
 
@@ -54,7 +58,7 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
         f"{load_words({**answer, 'concurrent_follows': follows})}, at {answer['context_tokens']:,} tokens "
         f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
         "", answer["verdict"], "",
-        table(_memory(known, answer, names), right=(1, 2)), "", BAND_WORDS[answer["band_scope"]], "",
+        table(_memory(known, answer, names), right=(1, 2)), "", _band_words(answer["band_scope"], names.engine), "",
         table([
             ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
             (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
@@ -89,6 +93,13 @@ def _fewest(answer: Mapping[str, Any], known: Mapping[str, Any], n_gpus: int, sh
         return f"{n_gpus:,} ({shape})"
     tensor, data = int(known["min_gpus_tensor_parallel_size"]), answer["data_parallel_size"]
     return f"{fewest:,} ({_shape(tensor, fewest // (tensor * data), data)})"
+
+
+def _band_words(scope: str | None, engine: Engine) -> str:
+    """What the bands of memory are from."""
+    band = engine.band("kv_pool", scope) if scope else None
+    releases = f"{engine.name} {band.releases}" if band else ""
+    return BAND_WORDS[scope].format(n=band.n_rows if band else 0, releases=releases)
 
 
 def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved) -> Iterator[tuple[str, ...]]:

@@ -578,7 +578,7 @@ def _named_columns(names: Resolved) -> Columns:
     """
     engine, gpu, kind = names.engine, names.gpu, model_kind(names.model)
     memory = gpu.memory.engine_bytes
-    here = engine.band_scope(gpu.id)
+    here = engine.band_scope(gpu)
     measured = here == "calibrated" and names.draft is None
     of_gpu = memory / GIB, gpu.architecture
     own = {
@@ -588,7 +588,8 @@ def _named_columns(names: Resolved) -> Columns:
     }
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **engine.columns(),
-        **band_columns(engine, here), **{f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()},
+        **band_columns(engine, here),
+        **{f"{k}_elsewhere": v for k, v in band_columns(engine, engine.scope_elsewhere(gpu)).items()},
         "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
         **draft_columns(names.draft),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),

@@ -139,7 +139,8 @@ def assumption_lines(question: Question) -> Iterator[str]:
     yield (
         f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
     )
-    if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool"}):
+    scopes = {scope for gpu in question.gpus for scope in (engine.band_scope(gpu), engine.scope_elsewhere(gpu))}
+    if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool" and b.scope in scopes}):
         smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
         yield (
             f"Memory's low end: a KV pool {smaller} GiB a GPU smaller, as at the low end of the 80% band of "

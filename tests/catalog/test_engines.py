@@ -57,10 +57,10 @@ BUILDS = ("nightly", "main", "nightly-20260216-d3bae71e", "nightly-dev-20260216-
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_builds_own_name_is_the_newest_release(catalog: Catalog, name: str) -> None:
-    newest = load_engine(catalog, name, "999999.0.0")
+    newest, h100 = load_engine(catalog, name, "999999.0.0"), catalog.gpu("h100")
     for build in BUILDS:
         found = load_engine(catalog, name, build)
-        assert found.default_version == build and found.band_scope("nvidia-h100-sxm5-80gb") == "other"
+        assert found.default_version == build and found.band_scope(h100) == "other"
         assert found.model_copy(update={"default_version": ""}) == newest.model_copy(update={"default_version": ""})
 
 
@@ -288,3 +288,13 @@ def test_llama_cpp_compute_buffer() -> None:
     """258.50 MiB in a public log of Llama 3 8B with ubatch 512."""
     found = size(model="8b", gpu="rtx-4090", engine="llama.cpp", context_tokens=512)
     assert found["activation_bytes_per_gpu"] / 2**20 == pytest.approx(258.5, abs=10)
+
+
+def test_memory_that_is_the_hosts_too_has_bands_of_its_own(catalog: Catalog) -> None:
+    spark, h100 = catalog.gpu("spark"), catalog.gpu("h100")
+    old, new = (load_engine(catalog, "vllm", version) for version in ("0.19.0", None))
+    assert [one.band_scope(gpu) for one in (old, new) for gpu in (h100, spark)] == [
+        "calibrated", "shared", "other", "shared",
+    ]  # fmt: skip
+    shared = {one.figure for one in new.bands if one.scope == "shared"}
+    assert shared == {"weights", "kv_pool"}, "the other parts are printed in too few logs"

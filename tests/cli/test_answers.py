@@ -54,9 +54,9 @@ def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -
         output = run("recommend", "--model", model, "--context", "16k", "--gpus", "h200", "--details", *more).output
         return "--no-scheduler-reserve-full-isl" in output
 
-    assert names_the_flag(model) and names_the_flag(model, "--engine-version", "0.19")
-    assert not names_the_flag(model, "--engine-version", "0.20.0")
-    assert not names_the_flag("8b")
+    old = ("--engine-version", "0.19")
+    assert names_the_flag(model, *old) and not names_the_flag("8b", *old)
+    assert not names_the_flag(model, "--engine-version", "0.20.0") and not names_the_flag(model)
 
 
 @pytest.mark.parametrize(("options", "said"), [

@@ -26,7 +26,7 @@ def test_bills_first_then_the_command(run) -> None:  # type: ignore[no-untyped-d
     assert said["--tensor-parallel-size"] == "4" and said["--max-model-len"] == "16384"
     n = int(said["--max-num-seqs"])
     assert f"# These flags hold {n} sequences: KV pool " in text and f"--max-num-seqs {n} ({n} at a time" in text
-    assert "# vLLM 0.19.0: does not fit: " in text and "# would hold: --tensor-parallel-size 8" in text
+    assert "# vLLM 0.33.0: does not fit: " in text and "# would hold: --tensor-parallel-size 8" in text
     assert "\nSTACK\n  vLLM: " in text
 
 

@@ -55,12 +55,12 @@ def test_the_longest_context_offered_is_the_longest() -> None:
 
 
 def test_a_larger_share_is_the_smallest_that_fits_and_stays_under_the_ceiling() -> None:
-    point = {"model": "8b", "gpu": "h100", "context_tokens": "8k", "concurrent_requests": 56}
+    point = {"model": "8b", "gpu": "h100", "context_tokens": "8k", "concurrent_requests": 57}
     one = written(("vllm",), **point)[0]["vllm"]
     share = next(o.value for o in one.checked.remedies if o.setting == "gpu_memory_utilization")
-    assert 0.90 < share <= 0.95
+    assert 0.92 < share <= 0.95
     for utilization, fits in ((share, True), (share - 0.01, False)):
-        again = sheetgen.size(**point, max_num_seqs=56, gpu_memory_utilization=round(utilization, 2))
+        again = sheetgen.size(**point, max_num_seqs=57, gpu_memory_utilization=round(utilization, 2))
         assert again["fits"] is fits
 
 

@@ -55,7 +55,7 @@ def test_facts_are_those_that_rules_may_name() -> None:
         ({**POINTS["gpt-oss"]}, "windows", ("vllm", "tensorrt-llm", "nim"), ("18 of 36", "128 tokens", "32,768")),
         (
             {"model": "qwen3-next-80b-a3b", "gpu": "h200", "tensor_parallel_size": 2},
-            "recurrent-states", ("vllm",), ("36 of 48",),
+            "recurrent-states", ("nim",), ("36 of 48",),  # its vLLM keeps a state once, not twice
         ),
         ({**POINTS["r1"]}, "latent-copied", ("sglang", "vllm", "tensorrt-llm"), ("61 layers", "TP 8")),
         ({**POINTS["r1-dp"]}, "latent-shared-out", ("sglang", "vllm", "tensorrt-llm"), ("8 data-parallel", "70,272")),
@@ -125,7 +125,7 @@ def test_the_runs_are_those_of_the_measured_files() -> None:
 
 
 def test_rooms_that_are_about_equal_leave_the_rules_order() -> None:
-    flags, advice = written(**POINTS["70b"])
+    flags, advice = written(**{**POINTS["70b"], "context_tokens": "4k"})
     held = {e: f.checked.printed.known["sequences_in_pool"] for e, f in flags.items() if f.checked.printed}
     assert max(held.values()) != held["vllm"] and held["vllm"] >= 0.95 * max(held.values())
     assert advice.engine == "vllm"
