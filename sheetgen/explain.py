@@ -25,7 +25,7 @@ from sheetgen.recommend.solution import WITH_DRAFT
 from sheetgen.scenario.deployment import (
     ASSUMED_FLOPS_PER_BYTE,
     DEFAULTS,
-    SPEED_DEFINITIONS,
+    DEFINITIONS,
     Reference,
     Resolved,
     model_kind,
@@ -231,7 +231,7 @@ class Origins:
             return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
         if name == "network_hop_seconds":
             return self._in_file(SpeedFile.file_name, (name,), "", speed.network_source)
-        if name in SPEED_DEFINITIONS:
+        if name in DEFINITIONS:
             return Origin("default", "a definition: " + name.replace("_", " "))
         if name in _RATES:
             if getattr(gpu, name) is None:

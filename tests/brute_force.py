@@ -387,6 +387,26 @@ def layouts(model: str) -> tuple[tuple[int, int], ...]:
     return tuple((tp, dp) for tp in sizes for dp in ranks if tp * dp <= 8)
 
 
+@cache
+def parts_of_stage(model: str, stages: int) -> tuple[Fraction, Fraction]:
+    """The most of the layers' weights on one stage, and of the layers with a cache: layer by layer where they differ.
+    Of a division that is not even the last but one and those before it take one layer more."""
+    entry = read(f"models/{model}.yaml")
+    n, runs = int(entry["n_layers"]), entry.get("layers_in_order") or []
+    if not runs:
+        return (Fraction(-(-n // stages), n),) * 2
+    layers = [(int(run["params"]), int(yes(run["caches"]))) for run in runs for _ in range(int(run["n"]))]
+    sizes = [n // stages] * stages
+    for i in range(n % stages):
+        sizes[-2 - i] += 1
+    held = []
+    for size in sizes:
+        held.append([sum(column) for column in zip(*layers[:size], strict=True)])
+        layers = layers[size:]
+    weights_of, caches_of = zip(*held, strict=True)
+    return Fraction(max(weights_of), sum(weights_of)), Fraction(max(caches_of), sum(caches_of))
+
+
 @lru_cache(maxsize=4096)
 def replica(
     model: str,
@@ -403,7 +423,6 @@ def replica(
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
     the weights and one request."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
-    layers = int(entry["n_layers"])
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
@@ -419,8 +438,9 @@ def replica(
         held = hold(budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables), need, keep)
     else:
         for stages in range(2, MOST_STAGES + 1):  # the fullest: most layers, the larger of embedding and head
-            part = Fraction(-(-layers // stages), layers)
-            held = hold(budget - staged - rank * part - Fraction(max(ends), tp) - tables, need * part, keep * part)
+            heaviest, part = parts_of_stage(model, stages)
+            pool = budget - staged - rank * heaviest - Fraction(max(ends), tp) - tables
+            held = hold(pool, need * part, keep * part)
             if held >= 1:
                 break
     if held < 1:

@@ -12,7 +12,21 @@ from typing import Any
 
 import pytest
 from amounts import IN_LONG, amount
-from brute_force import CLASSES, Answer, Load, Offer, Plan, Replica, answer, batch_limits, candidates, choose, read
+from brute_force import (
+    CLASSES,
+    Answer,
+    Load,
+    Offer,
+    Plan,
+    Replica,
+    answer,
+    batch_limits,
+    candidates,
+    choose,
+    read,
+    replica,
+    runs,
+)
 
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
@@ -260,6 +274,26 @@ OFTEN = (
     "not the very cheapest", "too slow", *(f"in {one}" for one in CLASSES),
 )  # fmt: skip
 SELDOM = ("stages", "an end without a price", *(("nothing fits",) if IN_LONG else ()))
+
+
+@pytest.mark.parametrize("model", ["llama-3_1-nemotron-ultra-253b-v1", "llama-3_3-nemotron-super-49b-v1"])
+@pytest.mark.parametrize("weight_dtype", ["bf16", "fp8"])
+def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, weight_dtype: str) -> None:
+    """On every GPU and size on which one machine's ranks are too small: how many stages, and what they hold."""
+    solved = solve(ask(catalog, {"models": model, "weight_dtype": weight_dtype, "workloads": "chat,long-doc"}))
+    found, counts = solved.sequences, Counter[int]()
+    for row, load in enumerate(solved.question.loads):
+        for at, (gpu, layout) in enumerate(solved.profiles):
+            of = solved.question.gpus[gpu].id
+            what = (model, load.context_tokens, weight_dtype, "bf16", False, "", of, layout.tensor_parallel_size, 1)
+            if not runs(of, weight_dtype, "bf16"):
+                continue
+            one = replica(*what, False) or replica(*what, True)
+            stages, held = (int(found[name][row, at]) for name in ("pipeline_stages", "sequences"))
+            assert (stages, held) == ((one.pp, one.sequences) if one else (0, 0)), what
+            counts[stages] += 1
+    print(f"{model} in {weight_dtype}: by stages {dict(counts)}")
+    assert counts[2] and counts[3] + counts[4]
 
 
 def test_a_context_over_the_limit_and_a_model_that_nothing_holds(catalog: Catalog) -> None:

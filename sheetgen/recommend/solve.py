@@ -173,7 +173,7 @@ def _inputs(question: Question) -> Columns:
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
         "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
-        **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
+        **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
         **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE), "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),

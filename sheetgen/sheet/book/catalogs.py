@@ -22,7 +22,7 @@ from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit,
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
-from sheetgen.sizing.weights import weights_bytes
+from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SPARE_INSTANCES = 3
@@ -77,6 +77,7 @@ SHAPE = (
 
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
+LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
@@ -121,6 +122,12 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     built = table.columns["is_mixture"]
     own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
     named(wiring.names, "tbl_models_mixtures", [*built, *own])
+    for name in SHARES:
+        table.given(name, LABELS[name], [r[name] for r in rows], FACTOR, role="fixed",
+                    note="Of the layers, on the heaviest stage, by their order; 0: all are alike.")  # fmt: skip
+        refs = table.columns[name]
+        blank = (n._replace(column=refs[0].column, value=None) for n in table.spare["n_layers"])
+        named(wiring.names, f"tbl_models_and_spare_{name}", [*refs, *blank])
     derive_models(table)
     fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
     for d, name in fixed.items():
