@@ -83,6 +83,21 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
 
 
 @needs_libreoffice
+def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
+    """By the order of its layers: the shares of each number of stages are values on Models."""
+    options = {"models": "253b,70b", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:1",
+               "weight_dtype": "bf16", "instances": "aws/g6e.48xlarge,aws/p4d.24xlarge", "tpot_ms": "off",
+               "ttft_ms": "off", "as_of": books.AS_OF}  # fmt: skip
+    book, question = books.build(tmp_path, "in-order", options)
+    solved = books.solve(question)
+    assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
+    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    poison(book, tmp_path / "poisoned.xlsx")
+    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+
+
+@needs_libreoffice
 def test_libreoffice_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_path: Path) -> None:
     tampered, poisoned = tmp_path / "tampered.xlsx", tmp_path / "poisoned.xlsx"
     sheet, cell, _, _ = tamper(lean_book[0], tampered)
