@@ -119,7 +119,7 @@ HARDWARE = {"h100": "aws/p5.48xlarge", "l40s": "nvidia-l40s-48gb"}
         ("8b", "Llama 3.1 8B", 1, "h100"),
         ("deepseek-v3", "DeepSeek-V3", 2, "h100"),
         ("405b", "Llama 3.1 405B", 2, "h100"),
-        ("253b", "Nemotron Ultra 253B", 3, "l40s"),  # whose layers differ: halves do not hold it
+        ("253b", "Nemotron Ultra 253B", 2, "l40s"),  # whose layers differ: a half of them leaves more
     ],
 )
 def test_the_longest_context_on_stages_is_that_of_size(
