@@ -134,7 +134,7 @@ EXPECTED: dict[str, Callable[[Plan], Any]] = {
     "tensor_parallel_size": lambda plan: plan.replica.tp,
     "pipeline_parallel_size": lambda plan: plan.replica.pp,
     "data_parallel_size": lambda plan: plan.replica.dp,
-    "spans_machines": lambda plan: plan.replica.pp > 1,
+    "spans_machines": lambda plan: plan.offer.machines(plan.replica) > 1,
     "sequences_per_replica": lambda plan: plan.replica.dp * plan.replica.sequences,
     "n_replicas": lambda plan: plan.replicas,
     "n_gpus": lambda plan: plan.replicas * plan.replica.tp * plan.replica.pp * plan.replica.dp,
@@ -319,7 +319,8 @@ def test_the_brute_force_can_fail(catalog: Catalog) -> None:
 def one_way(**other: Any) -> Plan:
     """A way to serve 8 requests on one instance of 2 GPUs for $100 an hour, with what is other about it."""
     instances, price, order = (other.pop(name, usual) for name, usual in (("n", 1), ("price", 100), ("order", 5)))
-    offer = Offer("x/a", "x", "nvidia-l4-24gb", other.pop("count", 2), Decimal(price), Decimal(0), order)
+    n_gpus = other.pop("count", 2)
+    offer = Offer("x/a", "x", "nvidia-l4-24gb", n_gpus, Decimal(price), Decimal(0), order, n_gpus)
     layout = Replica(other.pop("tp", 2), other.pop("dp", 1), 1, 8, {})
     load = Load("llama-3.1-8b", 4096, 8, "bf16", "bf16")
     usual = {"requests": 8, "replicas": 1, "instances": instances, "native": False, "places": 8}

@@ -106,7 +106,7 @@ def _offers_of(
         Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
         for c, one in enumerate(candidates)
         for layout in dict.fromkeys(profile.layout for profile in profiles)
-        if layout.n_gpus <= one.gpu_count and (layout.data_parallel_size == 1 or one.tries_ranks)
+        if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
     )
 
 
@@ -240,6 +240,7 @@ def _put_offers(grid: Grid, candidates: Sequence[Candidate]) -> None:
     """What instances contribute, at the price of their class."""
     grid.put(("offer",), {
         "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
+        "nvlink_domain_gpus": [c.nvlink_domain_gpus for c in candidates],
         "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
     })  # fmt: skip
 

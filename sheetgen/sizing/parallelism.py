@@ -30,7 +30,7 @@ from sheetgen.sizing.weights import (
     stage_fraction,
     stage_weights_fraction,
 )
-from sheetgen.units import FACTOR, PERCENT, SECONDS, STAGES_IN_ORDER, TEXT
+from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, STAGES_IN_ORDER, TEXT
 
 
 @formula("Target in force", SECONDS)
@@ -393,18 +393,32 @@ def n_replicas(
     return needed + where(survive > REPLICA, each * machines, survive)
 
 
+@formula("GPUs linked", PLAIN)
+def linked_gpus(gpu_count: Quantity, nvlink_domain_gpus: Quantity) -> Any:
+    """GPUs that a replica without pipeline stages may have: those of the instance, or of the rack whose machines one
+    NVLink switch joins.
+
+    Source: catalogs/instances. Check: a tray of 4 in an NVL72 rack has 72.
+    """
+    return largest(gpu_count, nvlink_domain_gpus)
+
+
 @formula("Replicas in one instance", FACTOR)
 def replicas_per_instance(
     pipeline_stages: Quantity, gpu_count: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     held_inside: Quantity, network_gbps: Quantity, least_network_gbps: Quantity, span_machines: Quantity,
+    linked_gpus: Quantity,
 ) -> Any:  # fmt: skip
-    """Replicas of this layout that one instance carries; 1/stages where a replica spans instances, a whole one a stage.
+    """Replicas of this layout that one instance carries; a part of one where a replica takes several instances of a
+    rack that NVLink joins; 1/stages where it spans instances, a whole one a stage.
 
-    Out:    0 where the instance cannot take part. A replica stays inside one instance, unless no candidate holds it
-            there; then it takes whole instances, whose network is made for it.
-    Source: INTERFACE (spanning machines). Check: 8 GPUs at TP 2 carry 4.
+    Out:    0 where the instance cannot take part. A replica stays inside one instance or rack, unless no candidate
+            holds it there; then it takes whole instances, whose network is made for it.
+    Source: INTERFACE (layouts, spanning machines). Check: 8 GPUs at TP 2 carry 4; 4 of an NVL72 at TP 8 half of one.
     """
-    inside = round_down(gpu_count / (tensor_parallel_size * data_parallel_size))
+    size = tensor_parallel_size * data_parallel_size
+    beyond = where(size <= linked_gpus, gpu_count / size, 0)
+    inside = where(size <= gpu_count, round_down(gpu_count / size), beyond)
     whole = both(data_parallel_size == 1, gpu_count == tensor_parallel_size, network_gbps >= least_network_gbps)
     spans = both(pipeline_stages > 1, held_inside == 0, span_machines == 1, whole)
     spanned = where(spans, ratio(1, pipeline_stages), 0)

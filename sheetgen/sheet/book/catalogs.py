@@ -22,6 +22,7 @@ from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit,
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
+from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
@@ -331,6 +332,10 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     network = [r.network_gbps or None for r in rows]
     table.given("network_gbps", "Network, Gb/s", network, PLAIN, width=10,
                 note="Of the whole machine; blank where nobody states it.")  # fmt: skip
+    domains = [r.nvlink_domain_gpus or None for r in rows]
+    table.given("nvlink_domain_gpus", "GPUs of its rack", domains, PLAIN, width=10, role="fixed",
+                note="That NVLink joins, this machine's among them; blank: its own alone.")  # fmt: skip
+    table.computed(linked_gpus, width=8)
     on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
     listed = [p and p.usd_per_hour for p in on_demand]
     table.given("price_usd_per_hour", "$ per hour", listed, USD_CENTS, note="US dollars of one instance on demand, "

@@ -395,15 +395,15 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
     pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, survive: Any, zones: Any,
-    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, machine_gpus: Any, within_limit: Any,
 ) -> Any:  # fmt: skip
     """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
     hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
     """
     paced = smallest(sequences, batch_limit * pipeline_stages)
-    carried = where(pipeline_stages <= 1, round_down(hardware_gpus / tensor_parallel_size), 1)
+    carried = where(pipeline_stages <= 1, round_down(machine_gpus / tensor_parallel_size), 1)
     count = parallelism.n_replicas(load_requests, paced, carried, survive, zones) * pipeline_stages
-    whole = either(pipeline_stages <= 1, tensor_parallel_size == hardware_gpus)
+    whole = either(pipeline_stages <= 1, tensor_parallel_size == machine_gpus)
     known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
     return number_where(known, count * tensor_parallel_size)
 
