@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+import brute_force
 import pytest
 from amounts import IN_LONG, amount
 from brute_force import (
@@ -294,6 +295,29 @@ def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, wei
             counts[stages] += 1
     print(f"{model} in {weight_dtype}: by stages {dict(counts)}")
     assert counts[2] and counts[3] + counts[4]
+
+
+def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too."""
+    every = brute_force.candidates
+
+    def of_racks(*asked: str) -> tuple[Offer, ...]:
+        return tuple(one for one in every(*asked) if one.linked > one.count)
+
+    monkeypatch.setattr(brute_force, "candidates", of_racks)
+    kinds, spanning = Kinds(), 0
+    losses: tuple[dict[str, Any], ...] = (
+        {}, *({"survive": loss} for loss in ("replica", "machine")), {"survive": "zone", "zones": 3},
+    )  # fmt: skip
+    for model, limits in itertools.product(("llama-3.1-405b", "deepseek-v3", "llama-3.1-70b"), losses):
+        for context, users in ((16384, 32), (131072, 5), (4096, 300)):
+            asked = {"model": model, "context": context, "users": users, "gpus": "gb200", **limits}
+            (cell,) = document(recommended(asked, catalog))["cells"]
+            check(cell, kinds, limits=limits)
+            spanning += bool(cell["spans_machines"])
+            assert cell["pipeline_parallel_size"] in (1, None)
+    print(f"racks: {kinds}, {spanning} over trays")
+    assert spanning > 5 and kinds["data-parallel"]
 
 
 def test_a_context_over_the_limit_and_a_model_that_nothing_holds(catalog: Catalog) -> None:

@@ -26,6 +26,7 @@ from workbook_cells import ErrorValue, formulas
 from sheetgen.scenario.question import Question, ask
 
 BOOKS = ("default_book", "families_book")
+RACK = "azure/Standard_ND128isr_NDR_GB200_v6"
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 
 
@@ -95,6 +96,24 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     poison(book, tmp_path / "poisoned.xlsx")
     result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches and result.n_poisoned == 0, str(result)
+
+
+@needs_libreoffice
+def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
+    """Two trays of 4 GPUs each, joined by NVLink; on What-if, too."""
+    options = {"models": "deepseek-v3,405b", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:8",
+               "instances": f"{RACK},aws/g6e.12xlarge", "survive": "machine", "as_of": books.AS_OF}  # fmt: skip
+    book, question = books.build(tmp_path, "racks", options)
+    solved = books.solve(question)
+    layouts = {solved.layout(one.offer) for one in solved.choices if one.offer is not None}
+    assert all(layout.n_gpus == 8 for layout in layouts) and len(layouts) > 1
+    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    poison(book, tmp_path / "poisoned.xlsx")
+    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+    found = values_after(book, {"in_whatif_model": "Llama 3.1 405B", "in_whatif_hardware": RACK, "in_whatif_users": 8,
+                                "in_whatif_context_tokens": 16384})  # fmt: skip
+    assert found["What-if", "F5"] == "4 × Standard_ND128isr_NDR_GB200_v6"
 
 
 @needs_libreoffice

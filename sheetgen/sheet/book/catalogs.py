@@ -332,10 +332,6 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     network = [r.network_gbps or None for r in rows]
     table.given("network_gbps", "Network, Gb/s", network, PLAIN, width=10,
                 note="Of the whole machine; blank where nobody states it.")  # fmt: skip
-    domains = [r.nvlink_domain_gpus or None for r in rows]
-    table.given("nvlink_domain_gpus", "GPUs of its rack", domains, PLAIN, width=10, role="fixed",
-                note="That NVLink joins, this machine's among them; blank: its own alone.")  # fmt: skip
-    table.computed(linked_gpus, width=8)
     on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
     listed = [p and p.usd_per_hour for p in on_demand]
     table.given("price_usd_per_hour", "$ per hour", listed, USD_CENTS, note="US dollars of one instance on demand, "
@@ -344,6 +340,11 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
     table.given("listed_usd_per_hour", "Listed, $ per hour", listed, USD_CENTS,
                 role="fixed", note="The price that date and source are of.")  # fmt: skip
+    domains = [r.nvlink_domain_gpus or None for r in rows]
+    table.given("nvlink_domain_gpus", "GPUs of its rack", domains, PLAIN, width=10, role="fixed",
+                note="That NVLink joins, this machine's among them; blank: its own alone.")  # fmt: skip
+    known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
+    table.computed(linked_gpus, known, width=8)
     table.computed(age_days)
     table.computed(age_word)
     table.computed(instance_id, width=46, name="instance")
