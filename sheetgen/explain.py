@@ -25,7 +25,7 @@ from sheetgen.recommend.solution import WITH_DRAFT
 from sheetgen.scenario.deployment import (
     ASSUMED_FLOPS_PER_BYTE,
     DEFAULTS,
-    SPEED_DEFINITIONS,
+    DEFINITIONS,
     Reference,
     Resolved,
     model_kind,
@@ -231,7 +231,7 @@ class Origins:
             return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
         if name == "network_hop_seconds":
             return self._in_file(SpeedFile.file_name, (name,), "", speed.network_source)
-        if name in SPEED_DEFINITIONS:
+        if name in DEFINITIONS:
             return Origin("default", "a definition: " + name.replace("_", " "))
         if name in _RATES:
             if getattr(gpu, name) is None:
@@ -369,6 +369,7 @@ OF_A_CHOICE = {
     "requests_per_second": Origin("given", "the rate at peak"),
 }
 _PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
+_OF_INSTANCE = ("gpu_count", "network_gbps", "nvlink_domain_gpus")
 _OF_A_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
 
 
@@ -522,10 +523,11 @@ class ChoiceDerivation:
 
     def _origin(self, name: str) -> Origin:
         one = self.candidate
-        if name in (*_PRICES, "gpu_count", "network_gbps"):
+        if name in (*_PRICES, *_OF_INSTANCE):
             file = f"catalogs/instances/{one.provider}.yaml"
             more = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
-            more += ", none is stated" if name == "network_gbps" and not one.network_gbps else ""
+            stated = {"network_gbps": one.network_gbps, "nvlink_domain_gpus": one.nvlink_domain_gpus}
+            more += "" if stated.get(name, True) else ", none is stated"
             return Origin("catalog", f"{file}, {one.instance}{more}", (), one.source, file)
         if name in ("runs_weights", "runs_kv"):
             return self.origins.of_gpu(("weights_run" if name == "runs_weights" else "kv_run",))

@@ -11,7 +11,8 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-STAGES_IN_ORDER = (2, 3, 4, 8)  # numbers of pipeline stages at which the order of layers counts
+# Numbers of pipeline stages at which the order of layers counts, by the names that formulas read.
+STAGES_IN_ORDER = {"two_stages": 2, "three_stages": 3, "four_stages": 4, "eight_stages": 8}
 GIB = 2**30
 GB = 10**9
 MIB = 2**20

@@ -65,6 +65,11 @@ class Offer:
     price: Decimal
     network: Decimal  # gigabits a second; 0 where nobody says
     order: int  # in the catalog
+    linked: int  # GPUs that NVLink joins: the machine's, or its rack's
+
+    def machines(self, one: Replica) -> int:
+        """That a replica takes: one for each stage, or as many of a rack as have its GPUs."""
+        return one.pp if one.pp > 1 else -(-one.tp * one.dp // self.count)
 
 
 @cache
@@ -89,7 +94,8 @@ def candidates(discount: str = "0", purchase: str = "on-demand") -> tuple[Offer,
                 name, network = f"{provider}/{row['type']}", row.get("network_gbps", "null")
                 price = Decimal(prices[0]["usd_per_hour"]) * (1 - Decimal(discount))
                 gigabits = Decimal(0 if network == "null" else network)
-                found.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(found)))
+                linked = max(int(count), int(row.get("nvlink_domain_gpus", 0)))
+                found.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(found), linked))
     best: dict[Any, Offer] = {}
     for one in found:
         key = (one.provider, one.gpu, one.count)
@@ -396,6 +402,26 @@ def layouts(model: str) -> tuple[tuple[int, int], ...]:
     return tuple((tp, dp) for tp in sizes for dp in ranks if tp * dp <= 8)
 
 
+@cache
+def parts_of_stage(model: str, stages: int) -> tuple[Fraction, Fraction]:
+    """The most of the layers' weights on one stage, and of the layers with a cache: layer by layer where they differ.
+    Of a division that is not even the last but one and those before it take one layer more."""
+    entry = read(f"models/{model}.yaml")
+    n, runs = int(entry["n_layers"]), entry.get("layers_in_order") or []
+    if not runs:
+        return (Fraction(-(-n // stages), n),) * 2
+    layers = [(int(run["params"]), int(yes(run["caches"]))) for run in runs for _ in range(int(run["n"]))]
+    sizes = [n // stages] * stages
+    for i in range(n % stages):
+        sizes[-2 - i] += 1
+    held = []
+    for size in sizes:
+        held.append([sum(column) for column in zip(*layers[:size], strict=True)])
+        layers = layers[size:]
+    weights_of, caches_of = zip(*held, strict=True)
+    return Fraction(max(weights_of), sum(weights_of)), Fraction(max(caches_of), sum(caches_of))
+
+
 @lru_cache(maxsize=4096)
 def replica(
     model: str,
@@ -412,7 +438,6 @@ def replica(
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
     the weights and one request."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
-    layers = int(entry["n_layers"])
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
@@ -428,8 +453,9 @@ def replica(
         held = hold(budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables), need, keep)
     else:
         for stages in range(2, MOST_STAGES + 1):  # the fullest: most layers, the larger of embedding and head
-            part = Fraction(-(-layers // stages), layers)
-            held = hold(budget - staged - rank * part - Fraction(max(ends), tp) - tables, need * part, keep * part)
+            heaviest, part = parts_of_stage(model, stages)
+            pool = budget - staged - rank * heaviest - Fraction(max(ends), tp) - tables
+            held = hold(pool, need * part, keep * part)
             if held >= 1:
                 break
     if held < 1:
@@ -466,8 +492,8 @@ class Plan:
     @property
     def room(self) -> int:
         """Replicas that the rented instances hold."""
-        if self.replica.pp > 1:
-            return self.instances // self.replica.pp
+        if (spanned := self.offer.machines(self.replica)) > 1:
+            return self.instances // spanned
         return self.instances * (self.offer.count // (self.replica.tp * self.replica.dp))
 
     @property
@@ -481,9 +507,9 @@ class Plan:
 
     def left(self, instances: int) -> int:
         """Replicas on so many instances, as full as they can be, after the worst loss of one thing."""
-        one, load = self.replica, self.load
-        if one.pp > 1:  # a machine of a replica lost is the replica lost; a zone has whole ones
-            units, each = instances // one.pp, 1
+        one, load, spanned = self.replica, self.load, self.offer.machines(self.replica)
+        if spanned > 1:  # a machine of a replica lost is the replica lost; a zone has whole ones
+            units, each = instances // spanned, 1
         else:
             units, each = instances, self.offer.count // (one.tp * one.dp)
         if load.survive == "replica":
@@ -504,15 +530,17 @@ def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float, f
         return None
     in_flight = places(load, one, each, factor)
     needed = -(-in_flight // each)
-    carried = 1 if one.pp > 1 else offer.count // (one.tp * one.dp)
+    spanned = offer.machines(one)
+    carried = 1 if spanned > 1 else offer.count // (one.tp * one.dp)
     native = read(f"gpus/{offer.gpu}.yaml")["weights_run"][load.weight_dtype] == "native"
-    machines = -(-needed // carried) * one.pp
+    machines = -(-needed // carried) * spanned
     while True:  # one more until enough are left
         found = Plan(load, offer, one, each, needed, machines, native, in_flight)
         if found.left(machines) >= needed:
             break
-        machines += 1 if load.survive == "replica" and one.pp == 1 else one.pp
-    more = {"none": 0, "replica": 1}.get(load.survive, (machines // one.pp - -(-needed // carried)) * carried)
+        machines += 1 if load.survive == "replica" else spanned
+        machines = -(-machines // spanned) * spanned
+    more = {"none": 0, "replica": 1}.get(load.survive, (machines // spanned - -(-needed // carried)) * carried)
     return replace(found, replicas=needed + more, needed=needed)
 
 
@@ -524,7 +552,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
     for offer in able:
         linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
         for tp, dp in layouts(load.model):
-            if tp * dp <= offer.count and (dp == 1 or linked):
+            if tp * dp <= offer.linked and (dp == 1 or linked):
                 inside = replica(*what, offer.gpu, tp, dp, False)
                 found += [(offer, inside)] if inside else []
     if not found and load.may_span:

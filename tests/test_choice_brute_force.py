@@ -10,9 +10,24 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+import brute_force
 import pytest
 from amounts import IN_LONG, amount
-from brute_force import CLASSES, Answer, Load, Offer, Plan, Replica, answer, batch_limits, candidates, choose, read
+from brute_force import (
+    CLASSES,
+    Answer,
+    Load,
+    Offer,
+    Plan,
+    Replica,
+    answer,
+    batch_limits,
+    candidates,
+    choose,
+    read,
+    replica,
+    runs,
+)
 
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
@@ -120,7 +135,7 @@ EXPECTED: dict[str, Callable[[Plan], Any]] = {
     "tensor_parallel_size": lambda plan: plan.replica.tp,
     "pipeline_parallel_size": lambda plan: plan.replica.pp,
     "data_parallel_size": lambda plan: plan.replica.dp,
-    "spans_machines": lambda plan: plan.replica.pp > 1,
+    "spans_machines": lambda plan: plan.offer.machines(plan.replica) > 1,
     "sequences_per_replica": lambda plan: plan.replica.dp * plan.replica.sequences,
     "n_replicas": lambda plan: plan.replicas,
     "n_gpus": lambda plan: plan.replicas * plan.replica.tp * plan.replica.pp * plan.replica.dp,
@@ -262,6 +277,49 @@ OFTEN = (
 SELDOM = ("stages", "an end without a price", *(("nothing fits",) if IN_LONG else ()))
 
 
+@pytest.mark.parametrize("model", ["llama-3_1-nemotron-ultra-253b-v1", "llama-3_3-nemotron-super-49b-v1"])
+@pytest.mark.parametrize("weight_dtype", ["bf16", "fp8"])
+def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, weight_dtype: str) -> None:
+    """On every GPU and size on which one machine's ranks are too small: how many stages, and what they hold."""
+    solved = solve(ask(catalog, {"models": model, "weight_dtype": weight_dtype, "workloads": "chat,long-doc"}))
+    found, counts = solved.sequences, Counter[int]()
+    for row, load in enumerate(solved.question.loads):
+        for at, (gpu, layout) in enumerate(solved.profiles):
+            of = solved.question.gpus[gpu].id
+            what = (model, load.context_tokens, weight_dtype, "bf16", False, "", of, layout.tensor_parallel_size, 1)
+            if not runs(of, weight_dtype, "bf16"):
+                continue
+            one = replica(*what, False) or replica(*what, True)
+            stages, held = (int(found[name][row, at]) for name in ("pipeline_stages", "sequences"))
+            assert (stages, held) == ((one.pp, one.sequences) if one else (0, 0)), what
+            counts[stages] += 1
+    print(f"{model} in {weight_dtype}: by stages {dict(counts)}")
+    assert counts[2] and counts[3] + counts[4]
+
+
+def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too."""
+    every = brute_force.candidates
+
+    def of_racks(*asked: str) -> tuple[Offer, ...]:
+        return tuple(one for one in every(*asked) if one.linked > one.count)
+
+    monkeypatch.setattr(brute_force, "candidates", of_racks)
+    kinds, spanning = Kinds(), 0
+    losses: tuple[dict[str, Any], ...] = (
+        {}, *({"survive": loss} for loss in ("replica", "machine")), {"survive": "zone", "zones": 3},
+    )  # fmt: skip
+    for model, limits in itertools.product(("llama-3.1-405b", "deepseek-v3", "llama-3.1-70b"), losses):
+        for context, users in ((16384, 32), (131072, 5), (4096, 300)):
+            asked = {"model": model, "context": context, "users": users, "gpus": "gb200", **limits}
+            (cell,) = document(recommended(asked, catalog))["cells"]
+            check(cell, kinds, limits=limits)
+            spanning += bool(cell["spans_machines"])
+            assert cell["pipeline_parallel_size"] in (1, None)
+    print(f"racks: {kinds}, {spanning} over trays")
+    assert spanning > 5 and kinds["data-parallel"]
+
+
 def test_a_context_over_the_limit_and_a_model_that_nothing_holds(catalog: Catalog) -> None:
     cells = document(solve(ask(catalog, {"models": "llama-2-7b,8b"})))["cells"]
     over = [c for c in cells if c["model"] == "llama-2-7b" and c["context_tokens"] > 4096]
@@ -285,7 +343,8 @@ def test_the_brute_force_can_fail(catalog: Catalog) -> None:
 def one_way(**other: Any) -> Plan:
     """A way to serve 8 requests on one instance of 2 GPUs for $100 an hour, with what is other about it."""
     instances, price, order = (other.pop(name, usual) for name, usual in (("n", 1), ("price", 100), ("order", 5)))
-    offer = Offer("x/a", "x", "nvidia-l4-24gb", other.pop("count", 2), Decimal(price), Decimal(0), order)
+    n_gpus = other.pop("count", 2)
+    offer = Offer("x/a", "x", "nvidia-l4-24gb", n_gpus, Decimal(price), Decimal(0), order, n_gpus)
     layout = Replica(other.pop("tp", 2), other.pop("dp", 1), 1, 8, {})
     load = Load("llama-3.1-8b", 4096, 8, "bf16", "bf16")
     usual = {"requests": 8, "replicas": 1, "instances": instances, "native": False, "places": 8}

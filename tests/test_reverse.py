@@ -84,6 +84,16 @@ def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
     assert [one is None for one in beside.in_flight] == [True, False]
 
 
+def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
+    catalog, question = Catalog(), {"model": "405b", "context": "16k"}
+    found = with_machines(question_of(question, catalog), "gb200:4x4", catalog)
+    (most,) = found.in_flight
+    assert most is not None and (most.layout.tensor_parallel_size, most.n_replicas, most.n_instances) == (8, 2, 4)
+    assert most.pipeline_parallel_size == 1
+    # One tray has no other to be joined with.
+    assert not with_machines(question_of(question, catalog), "gb200:1x4", catalog).served_at_target
+
+
 def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
     """8B on eight H100: in flight two replicas of four lead, a second four of two; each rate as `recommend` has it."""
     catalog, question = Catalog(), {"model": "8b", "context": "4k"}

@@ -141,6 +141,17 @@ def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, 
         assert {solved.layout(solved.choices[row].offer or 0).data_parallel_size > 1 for row in rows} == {False, True}
 
 
+def test_stages_of_a_model_whose_layers_differ_are_those_of_size(catalog: Catalog) -> None:
+    asked = {"models": "49b,253b", "gpus": "l40s", "weight_dtype": "bf16", "tpot_ms": "off", "ttft_ms": "off"}
+    solved = solve(ask(catalog, asked))
+    rows = [row for row, choice in enumerate(solved.choices) if choice.offer is not None]
+    for row in rows:
+        check(solved, row, catalog, asked)
+        held = sized_alone(solved, row, catalog, asked)["sequences_per_replica"]
+        assert held == solved.choices[row].sequences_per_replica
+    assert any(solved.choices[row].pipeline_parallel_size > 1 for row in rows)
+
+
 # Bytes of one rank, and how its layers stand in groups.
 OF_MEMORY = (
     "loaded_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "activation_bytes_per_gpu", "kv_bytes_per_token",

@@ -163,6 +163,7 @@ class InstanceRow(Entry):
     ram_gib: Amount | None = None
     local_nvme_gb: Amount | None = None
     network_gbps: Amount | None = None
+    nvlink_domain_gpus: Count | None = None  # of all machines whose GPUs one NVLink switch joins: those of a rack
     unit: Literal["instance", "per_gpu", "per_chip"]
     offer: Literal["list", "marketplace", "average"] = "list"
     region: Label

@@ -357,7 +357,7 @@ class Model(Entry):
         """
         layers = [(run.params, run.caches) for run in self.layers_in_order for _ in range(run.n)]
         out: dict[str, float] = {}
-        for stages in STAGES_IN_ORDER:
+        for stages in STAGES_IN_ORDER.values():
             each, rest = divmod(len(layers), stages)
             sizes = [each + (0 < stages - 1 - i <= rest) for i in range(stages)]
             ends = [sum(sizes[: i + 1]) for i in range(stages)]

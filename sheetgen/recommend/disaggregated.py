@@ -136,7 +136,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     ]
     splits = [whole]
     if shared[at]:  # what the last machine has left goes to either
-        free = int(whole[0]) * one.layout.n_gpus - one.n_gpus - other.n_gpus
+        free = int(machines[0][at]) * one.candidate.gpu_count - one.n_gpus - other.n_gpus
         splits = [
             [one.n_replicas + more, other.n_replicas + (free - more * one.layout.n_gpus) // other.layout.n_gpus]
             for more in range(free // one.layout.n_gpus + 1)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.estimate import PACE
@@ -132,8 +132,9 @@ def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
             instance=f"{size}x {gpu.short_name}", provider=OWN, gpu=gpu, gpu_count=size,
             purchase=question.settings.purchase, usd_per_hour=1.0, price_as_of=None, region="", source="stated",
             network_gbps=network_gbps(catalog, gpu, size), tries_ranks=shares_experts(gpu),
+            nvlink_domain_gpus=nvlink_domain_gpus(catalog, gpu, size, count),
         )
-        for gpu, size, _ in machines
+        for gpu, size, count in machines
     )  # fmt: skip
     solved = tables(replace(question, candidates=own, gpus=tuple({one.gpu.id: one.gpu for one in own}.values())))
     kind = numpy.array([offer.candidate for offer in solved.offers], int)
@@ -146,8 +147,17 @@ def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
 
 def network_gbps(catalog: Catalog, gpu: Gpu, gpu_count: int) -> float:
     """The fastest network of machines with so many of a GPU that are rented, in Gbit/s; 0 where none is stated."""
-    alike = (one for one in catalog.instances() if one.gpu == gpu.id and one.gpu_count == gpu_count)
-    return max((one.network_gbps or 0.0 for one in alike), default=0.0)
+    return max((one.network_gbps or 0.0 for one in _alike(catalog, gpu, gpu_count)), default=0.0)
+
+
+def nvlink_domain_gpus(catalog: Catalog, gpu: Gpu, gpu_count: int, n_machines: int) -> int:
+    """GPUs that NVLink joins where so many such machines stand in racks as rented ones do."""
+    domains = (one.nvlink_domain_gpus or 0 for one in _alike(catalog, gpu, gpu_count))
+    return min(gpu_count * n_machines, max(domains, default=0))
+
+
+def _alike(catalog: Catalog, gpu: Gpu, gpu_count: int) -> Iterator[Instance]:
+    return (one for one in catalog.instances() if one.gpu == gpu.id and one.gpu_count == gpu_count)
 
 
 def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:

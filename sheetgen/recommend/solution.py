@@ -62,8 +62,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ("load_requests", rates.load_with_rates),
     )),
     "offers": (("offer",), (
-        ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month, cost.instance_month_usd,
-        cost.gpu_month_usd,
+        parallelism.linked_gpus, ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month,
+        cost.instance_month_usd, cost.gpu_month_usd,
     )),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
     "costs": (("load", "offer"), (

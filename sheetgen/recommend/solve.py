@@ -106,7 +106,7 @@ def _offers_of(
         Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
         for c, one in enumerate(candidates)
         for layout in dict.fromkeys(profile.layout for profile in profiles)
-        if layout.n_gpus <= one.gpu_count and (layout.data_parallel_size == 1 or one.tries_ranks)
+        if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
     )
 
 
@@ -173,7 +173,7 @@ def _inputs(question: Question) -> Columns:
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
         "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
-        **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
+        **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
         **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE), "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
@@ -240,6 +240,7 @@ def _put_offers(grid: Grid, candidates: Sequence[Candidate]) -> None:
     """What instances contribute, at the price of their class."""
     grid.put(("offer",), {
         "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
+        "nvlink_domain_gpus": [c.nvlink_domain_gpus for c in candidates],
         "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
     })  # fmt: skip
 

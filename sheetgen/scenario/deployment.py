@@ -28,7 +28,7 @@ from sheetgen.sizing import rates
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
 from sheetgen.sizing.speed import measured_scope, speed_kind
-from sheetgen.units import DTYPES, GBPS, GIB
+from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
@@ -356,8 +356,8 @@ ASSUMED_FLOPS_PER_BYTE = 150
 ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 
 
-# What the formulas of speed are made of: no judgements, and nothing to fit.
-SPEED_DEFINITIONS = {
+# What formulas are made of: no judgements, and nothing to fit.
+DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
     "ring_passes": 2,  # a ring all-reduce scatters and gathers
@@ -365,6 +365,7 @@ SPEED_DEFINITIONS = {
     "average_answer_share": 0.5,  # of an answer, written on average
     "kinds_base": 2,  # of measured_kinds: each kind a digit
     "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
+    **STAGES_IN_ORDER,
 }
 
 
@@ -375,7 +376,7 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
     return {
         **speed.constants(engine.engine, gpu).model_dump(), "nvlink_gpus": speed.nvlink_gpus,
         "all_reduce_growth": speed.all_reduce_growth, "network_hop_seconds": speed.network_hop_seconds,
-        **SPEED_DEFINITIONS,
+        **DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
         "peak_flops": peak or assumed, "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
@@ -402,7 +403,7 @@ SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchor
 
 def model_kind(model: Model) -> ModelKind:
     """The kind of a model, as bands of speed have them."""
-    return MODEL_KINDS[int(speed_kind.of(model.shape() | SPEED_DEFINITIONS)) - 1]
+    return MODEL_KINDS[int(speed_kind.of(model.shape() | DEFINITIONS)) - 1]
 
 
 def residual_columns(residuals: Mapping[str, Any], kind: ModelKind, weight_dtype: str) -> Columns:

@@ -54,6 +54,7 @@ class Candidate:
     price_kind: str = ""  # the terms of a reserved price, as the catalog names them
     assumed_shape: bool = False
     network_gbps: float = 0  # 0 where nobody states it
+    nvlink_domain_gpus: int = 0  # of a rack that joins machines by NVLink, this one among them; 0: its own alone
     tries_ranks: bool = True  # data-parallel layouts too: not where the GPU's links are not made for them
     prices: tuple[ClassPrice, ...] = ()
     passed_over: tuple[str, ...] = ()  # classes in which another with the same GPUs of its provider is the candidate
@@ -62,6 +63,11 @@ class Candidate:
     def shape(self) -> tuple[str, str, int]:
         """Provider, GPU and count, of which the cheapest is a candidate."""
         return self.provider, self.gpu.id, self.gpu_count
+
+    @property
+    def linked_gpus(self) -> int:
+        """GPUs that a replica without stages may have: the machine's, or those of its rack."""
+        return max(self.gpu_count, self.nvlink_domain_gpus)
 
     def class_price(self, purchase: str) -> ClassPrice | None:
         """The price in that purchase class, or nothing: a missing price is never 0."""
@@ -306,7 +312,8 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
             instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
             purchase=price.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
             region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
-            network_gbps=row.network_gbps or 0, tries_ranks=shares_experts(gpu),
+            network_gbps=row.network_gbps or 0, nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
+            tries_ranks=shares_experts(gpu),
             prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
         )  # fmt: skip
 

@@ -21,6 +21,7 @@ from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source
 from sheetgen.sheet.wording import named_size, plural_does, whole
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
+from sheetgen.sizing.weights import OF_STAGES, stage_fraction, stage_weights_fraction
 from sheetgen.units import DTYPES, GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
@@ -232,10 +233,12 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
     question, choice = fit.solved.question, fit.choice
     load, model = question.loads[fit.row], question.models[fit.model]
-    stages, n_layers = choice.pipeline_parallel_size, model.model.n_layers
-    part = -(-n_layers // stages) / n_layers
-    layers = fit["layer_bytes_per_gpu"] * part
-    staged, paid = stages > 1, fit["paid_layer_bytes"] * part
+    stages = choice.pipeline_parallel_size
+    of_stages = {name: fit[name] for name in OF_STAGES}
+    of_stages |= {"n_layers": model.model.n_layers, "pipeline_parallel_size": stages}
+    part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
+    layers = fit["layer_bytes_per_gpu"] * weights_part
+    staged, paid = stages > 1, fit["paid_layer_bytes"] * weights_part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
     ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
     per_replica = _fullest(fit)

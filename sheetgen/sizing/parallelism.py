@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import (
@@ -22,7 +23,14 @@ from sheetgen.formula import (
 from sheetgen.sizing.kv_cache import held_sequences
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.units import FACTOR, PERCENT, SECONDS, TEXT
+from sheetgen.sizing.weights import (
+    CACHE_SHARES,
+    OF_STAGES,
+    WEIGHTS_SHARES,
+    stage_fraction,
+    stage_weights_fraction,
+)
+from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, STAGES_IN_ORDER, TEXT
 
 
 @formula("Target in force", SECONDS)
@@ -187,27 +195,45 @@ def layers_that_fit(
     return round_down(where(kv_cache_memory_bytes == 0, ratio(left, paid_layer_bytes + charge_bytes), apart))
 
 
-@formula("Pipeline stages")
+@formula("Pipeline stages", passed_on=OF_STAGES)
 def pipeline_stages(
     runs: Quantity, within_limit: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity,
-    layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity,
+    layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity, layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity, kv_cache_memory_bytes: Quantity, **known: Quantity,
 ) -> Any:  # fmt: skip
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
     Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than
-            allowed would be needed. Else the fewest whose fullest one holds ceil(layers / stages) layers.
+            allowed would be needed. Else the fewest whose fullest one holds ceil(layers / stages) layers; of a model
+            whose layers differ, the fewest of 2, 3, 4 and 8 at which the heaviest fits.
     Source: INTERFACE (PP above 1 only where a whole instance is too small); vLLM pipeline parallelism.
     """
-    needed = largest(2, round_up(ratio(n_layers, layers_that_fit)))
-    staged = where(both(layers_that_fit >= 1, needed <= max_pipeline_parallel_size), needed, 0)
+    even = largest(2, round_up(ratio(n_layers, layers_that_fit)))
+    even = where(layers_that_fit >= 1, even, 0)
+    in_order = stages_in_order(layer_budget_bytes, paid_layer_bytes, charge_bytes, kv_cache_memory_bytes, known)
+    needed = where(known[WEIGHTS_SHARES[0]] > 0, in_order, even)
+    staged = where(needed <= max_pipeline_parallel_size, needed, 0)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
 
 
-@formula("Sequences per replica")
+def stages_in_order(
+    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity, kv_cache_memory_bytes: Quantity,
+    known: Mapping[str, Quantity],
+) -> Any:  # fmt: skip
+    """The fewest of the numbers of stages whose shares are known at which the heaviest stage holds its part of the
+    weights and of one sequence's cache; 0 where none does."""
+    found: Any = 0
+    for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
+        pool = pool_as_set(layer_budget_bytes - paid_layer_bytes * known[weights], kv_cache_memory_bytes)
+        found = where(pool >= charge_bytes * known[cache], known[stages], found)
+    return found
+
+
+@formula("Sequences per replica", passed_on=OF_STAGES)
 def sequences(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
     layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
-    kv_cache_memory_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity, **known: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
@@ -218,21 +244,23 @@ def sequences(
     Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge), on the fullest stage; vLLM 0.33's block
     manager, simulated in tests/test_block_manager.py.
     """
-    pool, layers = fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes
-    )
-    held = held_sequences(pool, charge_bytes * layers / n_layers, steady_bytes * layers / n_layers)
+    pool, share = fullest_stage(
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
+        known,
+    )  # fmt: skip
+    held = held_sequences(pool, charge_bytes * share, steady_bytes * share)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
 def fullest_stage(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity,
+    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity, known: Mapping[str, Quantity],
 ) -> tuple[Quantity, Quantity]:  # fmt: skip
-    """The pool of the stage with the most layers, in bytes, and how many layers these are."""
-    layers = round_up(ratio(n_layers, pipeline_stages, 0))
-    staged = pool_as_set(layer_budget_bytes - paid_layer_bytes * layers / n_layers, kv_cache_memory_bytes)
-    return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), layers
+    """The pool of the fullest stage, in bytes, and its share of the layers that keep a cache."""
+    known = {**known, "n_layers": n_layers, "pipeline_parallel_size": pipeline_stages}
+    paid = paid_layer_bytes * stage_weights_fraction.of(known)
+    staged = pool_as_set(layer_budget_bytes - paid, kv_cache_memory_bytes)
+    return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), stage_fraction.of(known)
 
 
 @formula("Pool's error, low end")
@@ -365,18 +393,32 @@ def n_replicas(
     return needed + where(survive > REPLICA, each * machines, survive)
 
 
+@formula("GPUs linked", PLAIN)
+def linked_gpus(gpu_count: Quantity, nvlink_domain_gpus: Quantity) -> Any:
+    """GPUs that a replica without pipeline stages may have: those of the instance, or of the rack whose machines one
+    NVLink switch joins.
+
+    Source: catalogs/instances. Check: a tray of 4 in an NVL72 rack has 72.
+    """
+    return largest(gpu_count, nvlink_domain_gpus)
+
+
 @formula("Replicas in one instance", FACTOR)
 def replicas_per_instance(
     pipeline_stages: Quantity, gpu_count: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     held_inside: Quantity, network_gbps: Quantity, least_network_gbps: Quantity, span_machines: Quantity,
+    linked_gpus: Quantity,
 ) -> Any:  # fmt: skip
-    """Replicas of this layout that one instance carries; 1/stages where a replica spans instances, a whole one a stage.
+    """Replicas of this layout that one instance carries; a part of one where a replica takes several instances of a
+    rack that NVLink joins; 1/stages where it spans instances, a whole one a stage.
 
-    Out:    0 where the instance cannot take part. A replica stays inside one instance, unless no candidate holds it
-            there; then it takes whole instances, whose network is made for it.
-    Source: INTERFACE (spanning machines). Check: 8 GPUs at TP 2 carry 4.
+    Out:    0 where the instance cannot take part. A replica stays inside one instance or rack, unless no candidate
+            holds it there; then it takes whole instances, whose network is made for it.
+    Source: INTERFACE (layouts, spanning machines). Check: 8 GPUs at TP 2 carry 4; 4 of an NVL72 at TP 8 half of one.
     """
-    inside = round_down(gpu_count / (tensor_parallel_size * data_parallel_size))
+    size = tensor_parallel_size * data_parallel_size
+    beyond = where(size <= linked_gpus, gpu_count / size, 0)
+    inside = where(size <= gpu_count, round_down(gpu_count / size), beyond)
     whole = both(data_parallel_size == 1, gpu_count == tensor_parallel_size, network_gbps >= least_network_gbps)
     spans = both(pipeline_stages > 1, held_inside == 0, span_machines == 1, whole)
     spanned = where(spans, ratio(1, pipeline_stages), 0)

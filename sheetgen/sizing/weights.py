@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import Quantity, both, formula, largest, ratio, round_up, smallest, where
@@ -74,42 +75,46 @@ def routed_bytes(
     return largest(0, smallest(n_params_routed * linear_bytes, loaded_weights_bytes - rest))
 
 
-def _of_stages(n_layers: Quantity, pipeline_parallel_size: Quantity, *shares: Quantity) -> Any:
+def _shares(what: str) -> tuple[str, ...]:
+    """The names of the share of the weights, or of the cache, on the heaviest stage at each number of stages."""
+    return tuple(f"{what}_share_of_{n}" for n in STAGES_IN_ORDER.values())
+
+
+WEIGHTS_SHARES, CACHE_SHARES = _shares("weights"), _shares("cache")
+SHARES = (*WEIGHTS_SHARES, *CACHE_SHARES)
+OF_STAGES = (*STAGES_IN_ORDER, *SHARES)  # what functions of stages read beside their number
+
+
+def _of_stages(
+    n_layers: Quantity, pipeline_parallel_size: Quantity, shares: tuple[str, ...], known: Mapping[str, Quantity]
+) -> Any:
     """The share at this number of stages where the order of layers gives one, else that of the layers."""
-    out = round_up(n_layers / pipeline_parallel_size) / n_layers
+    even = in_order = round_up(ratio(n_layers, pipeline_parallel_size)) / n_layers
     for stages, share in zip(STAGES_IN_ORDER, shares, strict=True):
-        out = where(both(pipeline_parallel_size == stages, share > 0), share, out)
-    return out
+        in_order = where(pipeline_parallel_size == known[stages], known[share], in_order)
+    return where(known[shares[0]] > 0, in_order, even)
 
 
-@formula("Share of the cache on a stage", TWO_DECIMALS)
-def stage_fraction(
-    n_layers: Quantity, pipeline_parallel_size: Quantity, cache_share_of_2: Quantity, cache_share_of_3: Quantity,
-    cache_share_of_4: Quantity, cache_share_of_8: Quantity,
-) -> Any:  # fmt: skip
+@formula("Share of the cache on a stage", TWO_DECIMALS, passed_on=(*STAGES_IN_ORDER, *CACHE_SHARES))
+def stage_fraction(n_layers: Quantity, pipeline_parallel_size: Quantity, **known: Quantity) -> Any:
     """The share of the layers with a cache on the pipeline stage that has most of them.
 
     Out:    1 without pipeline parallelism; layers do not split, so 126 layers on 4 stages give 32/126. Of a model whose
-            layers differ, by their order, at 2, 3, 4 and 8 stages.
+            layers differ, by their order, at 2, 3, 4 and 8 stages. 0 where there is no stage.
     Source: vLLM divides layers over stages as evenly as whole layers allow.
     Check:  Nemotron Super 49B at 2 stages: 37 of its 49 layers with attention are in the first half.
     """
-    shares = cache_share_of_2, cache_share_of_3, cache_share_of_4, cache_share_of_8
-    return _of_stages(n_layers, pipeline_parallel_size, *shares)
+    return _of_stages(n_layers, pipeline_parallel_size, CACHE_SHARES, known)
 
 
-@formula("Share of the weights on a stage", TWO_DECIMALS)
-def stage_weights_fraction(
-    n_layers: Quantity, pipeline_parallel_size: Quantity, weights_share_of_2: Quantity, weights_share_of_3: Quantity,
-    weights_share_of_4: Quantity, weights_share_of_8: Quantity,
-) -> Any:  # fmt: skip
+@formula("Share of the weights on a stage", TWO_DECIMALS, passed_on=(*STAGES_IN_ORDER, *WEIGHTS_SHARES))
+def stage_weights_fraction(n_layers: Quantity, pipeline_parallel_size: Quantity, **known: Quantity) -> Any:
     """The share of the layers' weights on the heaviest pipeline stage.
 
     Out:    the share of the layers where they are alike; of a model whose layers differ, by their order.
     Source: vLLM get_pp_indices. Check: Nemotron Super 49B in bf16 at 2 stages: 60.4 of 89.0 GiB in the first half.
     """
-    shares = weights_share_of_2, weights_share_of_3, weights_share_of_4, weights_share_of_8
-    return _of_stages(n_layers, pipeline_parallel_size, *shares)
+    return _of_stages(n_layers, pipeline_parallel_size, WEIGHTS_SHARES, known)
 
 
 @formula("Rotary tables")

@@ -188,11 +188,12 @@ def _chosen(solved: Solution, row: int, choice: Choice) -> Record:
         return dict.fromkeys(CHOSEN)
     candidate, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
     low, high = choice.monthly_usd_ends
+    n_gpus = layout.n_gpus * choice.pipeline_parallel_size
     known = {
         "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"),
-        "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
+        "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": n_gpus > candidate.gpu_count,
         "measured": was_measured(solved, row, choice.offer, choice.pipeline_parallel_size),
-        "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
+        "n_gpus": choice.n_replicas * n_gpus,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sheetgen.catalog import Catalog
-from sheetgen.errors import CatalogError
+from sheetgen.catalog.stacks import LeverFile
+from sheetgen.errors import CatalogError, ScenarioError
+from sheetgen.scenario.question import ask
 
 GIB = 2**30
 ALIASES = (
@@ -85,6 +87,23 @@ def test_what_is_announced_is_listed_and_rented_nowhere(catalog: Catalog, alias:
     gpu = catalog.gpu(alias)
     assert gpu.memory.basis == "assumed" and gpu.confidence == "low"
     assert not [one for one in catalog.instances() if one.gpu == gpu.id]
+    with pytest.raises(ScenarioError, match="no instance is left to choose from"):
+        ask(catalog, {"models": "8b", "gpus": alias, "vendors": "all", "providers": "all"})
+
+
+def test_gh200_are_machines_of_one_gpu_beside_a_fast_host(catalog: Catalog) -> None:
+    """Whatever joins two of them is not rented: a replica has one GPU, or stages over machines."""
+    found = ask(catalog, {"models": "8b", "gpus": "gh200", "providers": "all"}).candidates
+    assert found and {(one.gpu_count, one.linked_gpus, one.tries_ranks) for one in found} == {(1, 1, False)}
+    link = catalog.file(LeverFile).link(found[0].gpu.id)
+    assert link is not None and link.bytes_per_second == 450e9  # NVLink-C2C, one way
+
+
+def test_trays_of_a_rack_are_joined_by_nvlink_and_no_others(catalog: Catalog) -> None:
+    racks = [one for one in catalog.instances() if one.nvlink_domain_gpus]
+    superchips = ("nvidia-gb200-192gb", "nvidia-gb300-288gb")
+    trays = [one for one in catalog.instances() if one.gpu_count == 4 and one.gpu in superchips]
+    assert racks == trays and {one.nvlink_domain_gpus for one in racks} == {72}
 
 
 def test_precisions(catalog: Catalog) -> None:

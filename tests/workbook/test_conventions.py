@@ -22,7 +22,7 @@ _REFERENCE = re.compile(r"(?<![\w.])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 TABLES = ("Workings", "Contexts", "Instances", "Models", "GPUs", "What-if loads", "What-if contexts")
 MATRICES = ("Profiles", "Candidates")
 ON_FIRST_SHEET = r"'Sizing sheet'!C[A-Z]+R\d+"  # which load a model shows there, a column a model
-HEAD_ROW, MATRIX_LEFT = 4, 19  # a table's head; a matrix's first column
+HEAD_ROW, MATRIX_LEFT = 4, 23  # a table's head; a matrix's first column
 KINDS = ("Input", "Workings", "Output", "Control")
 READABLE = 4.5  # contrast of text: WCAG 2.1, 1.4.3 (AA)
 

@@ -26,6 +26,7 @@ from workbook_cells import ErrorValue, formulas
 from sheetgen.scenario.question import Question, ask
 
 BOOKS = ("default_book", "families_book")
+RACK = "azure/Standard_ND128isr_NDR_GB200_v6"
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 
 
@@ -80,6 +81,39 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
     assert wanted.candidate(wanted.choices[0].offer or 0).instance == "aws/p4de.24xlarge"
     n_compared, lines = books.differences(values_after(book, {flag: 1}), books.Sheets(book), wanted)
     assert n_compared and not lines
+
+
+@needs_libreoffice
+def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
+    """By the order of its layers: the shares of each number of stages are values on Models."""
+    options = {"models": "253b,70b", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:1",
+               "weight_dtype": "bf16", "instances": "aws/g6e.48xlarge,aws/p4d.24xlarge", "tpot_ms": "off",
+               "ttft_ms": "off", "as_of": books.AS_OF}  # fmt: skip
+    book, question = books.build(tmp_path, "in-order", options)
+    solved = books.solve(question)
+    assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
+    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    poison(book, tmp_path / "poisoned.xlsx")
+    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+
+
+@needs_libreoffice
+def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
+    """Two trays of 4 GPUs each, joined by NVLink; on What-if, too."""
+    options = {"models": "deepseek-v3,405b", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:8",
+               "instances": f"{RACK},aws/g6e.12xlarge", "survive": "machine", "as_of": books.AS_OF}  # fmt: skip
+    book, question = books.build(tmp_path, "racks", options)
+    solved = books.solve(question)
+    layouts = {solved.layout(one.offer) for one in solved.choices if one.offer is not None}
+    assert all(layout.n_gpus == 8 for layout in layouts) and len(layouts) > 1
+    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    poison(book, tmp_path / "poisoned.xlsx")
+    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+    found = values_after(book, {"in_whatif_model": "Llama 3.1 405B", "in_whatif_hardware": RACK, "in_whatif_users": 8,
+                                "in_whatif_context_tokens": 16384})  # fmt: skip
+    assert found["What-if", "F5"] == "4 × Standard_ND128isr_NDR_GB200_v6"
 
 
 @needs_libreoffice

@@ -110,15 +110,27 @@ def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, 
     assert (found["What-if", "F12"] == "-") == not_run
 
 
+HARDWARE = {"h100": "aws/p5.48xlarge", "l40s": "nvidia-l40s-48gb"}
+
+
 @pytest.mark.parametrize(
-    "model,name,stages", [("8b", "Llama 3.1 8B", 1), ("deepseek-v3", "DeepSeek-V3", 2), ("405b", "Llama 3.1 405B", 2)]
+    "model,name,stages,gpu",
+    [
+        ("8b", "Llama 3.1 8B", 1, "h100"),
+        ("deepseek-v3", "DeepSeek-V3", 2, "h100"),
+        ("405b", "Llama 3.1 405B", 2, "h100"),
+        ("253b", "Nemotron Ultra 253B", 2, "l40s"),  # whose layers differ: a half of them leaves more
+    ],
 )
-def test_the_longest_context_on_stages_is_that_of_size(model: str, name: str, stages: int, book: Path) -> None:
-    picked = {"model": name, "hardware": "aws/p5.48xlarge", "tensor_parallel_size": 8, "users": 32}
+def test_the_longest_context_on_stages_is_that_of_size(
+    model: str, name: str, stages: int, gpu: str, book: Path
+) -> None:
+    users = 32 if gpu == "h100" else 2
+    picked = {"model": name, "hardware": HARDWARE[gpu], "tensor_parallel_size": 8, "users": users}
     changes = {f"in_whatif_{k}": v for k, v in picked.items()}
     found = values_after(book, changes)
-    of_size = sheetgen.size(model=model, gpu="h100", tensor_parallel_size=8, pipeline_parallel_size=stages,
-                            context="16k", users=32)  # fmt: skip
+    of_size = sheetgen.size(model=model, gpu=gpu, tensor_parallel_size=8, pipeline_parallel_size=stages,
+                            context="16k", users=users)  # fmt: skip
     assert found["What-if", "F12"] == of_size["max_context_tokens_that_fit"] > 10_000
 
 

@@ -175,8 +175,10 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
     Raises CatalogError, under the name `where`, for more than a catalog file may hold.
     """
     names = set(InstanceRow.model_fields)  # an `Instance` has its provider besides
+    few = {"nvlink_domain_gpus"}  # said of racks alone
     said = [
-        row.model_dump(include=names) | {"prices": [price.model_dump(exclude_defaults=True) for price in row.prices]}
+        row.model_dump(include=names - {name for name in few if getattr(row, name) is None})
+        | {"prices": [price.model_dump(exclude_defaults=True) for price in row.prices]}
         for row in rows
     ]
     file = {"provider": provider, "order": order, "instances": said}

@@ -22,7 +22,8 @@ from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit,
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
-from sheetgen.sizing.weights import weights_bytes
+from sheetgen.sizing.parallelism import linked_gpus
+from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SPARE_INSTANCES = 3
@@ -77,6 +78,7 @@ SHAPE = (
 
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
+LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
@@ -121,6 +123,12 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     built = table.columns["is_mixture"]
     own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
     named(wiring.names, "tbl_models_mixtures", [*built, *own])
+    for name in SHARES:
+        table.given(name, LABELS[name], [r[name] for r in rows], FACTOR, role="fixed",
+                    note="Of the layers, on the heaviest stage, by their order; 0: all are alike.")  # fmt: skip
+        refs = table.columns[name]
+        blank = (n._replace(column=refs[0].column, value=None) for n in table.spare["n_layers"])
+        named(wiring.names, f"tbl_models_and_spare_{name}", [*refs, *blank])
     derive_models(table)
     fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
     for d, name in fixed.items():
@@ -332,6 +340,11 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
     table.given("listed_usd_per_hour", "Listed, $ per hour", listed, USD_CENTS,
                 role="fixed", note="The price that date and source are of.")  # fmt: skip
+    domains = [r.nvlink_domain_gpus or None for r in rows]
+    table.given("nvlink_domain_gpus", "GPUs of its rack", domains, PLAIN, width=10, role="fixed",
+                note="That NVLink joins, this machine's among them; blank: its own alone.")  # fmt: skip
+    known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
+    table.computed(linked_gpus, known, width=8)
     table.computed(age_days)
     table.computed(age_word)
     table.computed(instance_id, width=46, name="instance")

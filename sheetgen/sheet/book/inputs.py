@@ -16,7 +16,7 @@ from sheetgen.formula import Expr, Formula, either, formula, is_number, join_tex
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.demand import RATE, Rate
-from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, draft_columns, speed_band_columns
+from sheetgen.scenario.deployment import DEFINITIONS, SPEED_FIGURES, draft_columns, speed_band_columns
 from sheetgen.scenario.inputs import (
     BY_NAME,
     CHOICES,
@@ -467,7 +467,7 @@ def _speed(page: InputsSheet) -> None:
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.")
-          for name, value in SPEED_DEFINITIONS.items()),
+          for name, value in DEFINITIONS.items()),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
         ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
         ("requests_per_stride", "Requests of a stride", STRIDE, PLAIN, "requests",

@@ -236,7 +236,7 @@ def held_inside(stages: Any, offered: Any) -> Any:
 def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
     """By profile, how many instances with a price have its GPU, and as many of them as the layout takes."""
     instances = wiring.tables["instances"]
-    names, counts, prices = (instances.range(n) for n in ("instance_gpu", "gpu_count", "price_in_use"))
+    names, counts, prices = (instances.range(n) for n in ("instance_gpu", "linked_gpus", "price_in_use"))
     rows = [
         (g.value, c.value or 0, 0 if p.value == NONE else p.value)
         for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)
@@ -354,7 +354,7 @@ def build_candidates(
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
-    built = [(one.gpu_count, solved.question.overrides.shares_experts(one.gpu)) for one in solved.question.rows]
+    built = [(one.linked_gpus, solved.question.overrides.shares_experts(one.gpu)) for one in solved.question.rows]
     typed = [r.value for r in instances.columns["gpu_count"]]
     counts = [(max(of[0], n or 0), of[1]) for of, n in zip(built, typed, strict=False)]
     counts += [(math.inf, True)] * (len(typed) - len(built))
@@ -411,6 +411,7 @@ def build_candidates(
         derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
         for at, ranks, of in zip(places, head.columns["dp"], before, strict=True)
     ), PLAIN)  # fmt: skip
+    head.looked_up("linked_gpus", "GPUs linked", of_instance("linked_gpus", is_number, 0), PLAIN)
     head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
 
     def paid(listed: Any, known: Any, less: Any) -> Any:

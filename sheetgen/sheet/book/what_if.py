@@ -227,12 +227,16 @@ class WhatIfSheets:
         tables, lists, data = self.wiring.tables, self.of.lists, self.data
         plain = lists["tp"].refs[: len(TENSOR_PARALLEL_SIZES)]
         most = plain[-1]
-        counted = at_instance(self.of, "gpu_count", self.picked["hardware"], most)
-        hardware_gpus = data.link(below(data), 1, counted, PLAIN, "computed", label="GPUs of the chosen instance")
+        hardware_gpus, machine_gpus = (
+            data.link(below(data), 1, at_instance(self.of, column, self.picked["hardware"], most), PLAIN, "computed",
+                      label=label)
+            for column, label in (("linked_gpus", "GPUs linked in the chosen hardware"),
+                                  ("gpu_count", "GPUs of the chosen instance"))
+        )  # fmt: skip
         gpu, model, load = tables["gpus"].below, tables["models"].row(0), tables["loads"].row(BASE)
         runs = {what: Range(tuple(gpu[f"{what}_{d}"] for d in DTYPES)) for what in ("weights", "kv")}
         self.env |= {
-            "hardware_gpus": hardware_gpus, "gpu_memory_bytes": gpu["gpu_memory_bytes"],
+            "hardware_gpus": hardware_gpus, "machine_gpus": machine_gpus, "gpu_memory_bytes": gpu["gpu_memory_bytes"],
             **{name: load[name] for name in ("load_requests", "within_limit", "limit_words")},
             # Whether the chosen hardware runs the precisions in use, and which these are.
             **{name: model[name] for name in ("weight_dtype", "kv_dtype")},

@@ -33,7 +33,8 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
-from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
+from sheetgen.sizing.weights import SHARES
+from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
@@ -59,12 +60,12 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
         shown = where(is_text(expr), expr, NO_MODEL)
         names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, shown, TEXT))
     listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
-    shapes = [m.shape() for m in listed]
+    shapes = [m.shape() | m.stage_shares() for m in listed]
     _facts(
         sheet, wiring, "model", HEAD_ROWS,
         {"model": [m.name for m in listed], "own_weight_dtype": [m.weight_dtype for m in listed],
          "own_kv_dtype": [m.kv_cache_dtype for m in listed]},
-        {name: [shape.get(name) for shape in shapes] for name, _, _ in SHAPE}
+        {name: [shape.get(name) for shape in shapes] for name in (*(name for name, _, _ in SHAPE), *SHARES)}
         | {f"checkpoint_{d}": [m.checkpoint_bytes(d) for m in listed] for d in DTYPES}, names,
     )  # fmt: skip
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
@@ -199,6 +200,9 @@ def _model(
         table.looked_up(called, label, [found], TEXT if text else WHOLE, width=14)
     of_own = _of_either(of.area("tbl_models_mixtures"), own_at, of.area("tbl_every_model_n_experts"), at)
     table.computed(has_experts, {"n_experts": of_own}, name="is_mixture", label=OF_MODELS["is_mixture"], width=14)
+    for name in SHARES:
+        found = _of_either(of.area(f"tbl_models_and_spare_{name}"), own_at, of.area(f"tbl_every_model_{name}"), at)
+        table.looked_up(name, OF_MODELS[name], [found], FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(model_lacks, listed, name="facts")
     choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms")}

@@ -33,7 +33,7 @@ PASSED_ON = "What the search beside it found; all else reads it here, as LibreOf
 HEAD_ROWS = 3  # title, what the sheet is, blank
 ZERO = Lookup.of(0, "0")
 LABELS = 2  # columns of a matrix that say what a row is
-LEFT = 18  # the first column of a matrix; those between hold what a row reads of other sheets
+LEFT = 22  # the first column of a matrix; those between hold what a row reads of other sheets
 
 
 def profile_columns(question: Question) -> list[tuple[int, Layout]]:

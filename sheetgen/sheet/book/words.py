@@ -27,6 +27,7 @@ from sheetgen.formula import (
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
+from sheetgen.sizing.weights import OF_STAGES
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
@@ -394,15 +395,15 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
     pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, survive: Any, zones: Any,
-    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, machine_gpus: Any, within_limit: Any,
 ) -> Any:  # fmt: skip
     """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
     hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
     """
     paced = smallest(sequences, batch_limit * pipeline_stages)
-    carried = where(pipeline_stages <= 1, round_down(hardware_gpus / tensor_parallel_size), 1)
+    carried = where(pipeline_stages <= 1, round_down(machine_gpus / tensor_parallel_size), 1)
     count = parallelism.n_replicas(load_requests, paced, carried, survive, zones) * pipeline_stages
-    whole = either(pipeline_stages <= 1, tensor_parallel_size == hardware_gpus)
+    whole = either(pipeline_stages <= 1, tensor_parallel_size == machine_gpus)
     known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
     return number_where(known, count * tensor_parallel_size)
 
@@ -458,17 +459,18 @@ def kept_back_bytes(
     return largest(0, gpu_memory_bytes - bills)
 
 
-@formula("All users fit", PLAIN)
+@formula("All users fit", PLAIN, passed_on=OF_STAGES)
 def all_fit(
     charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
-    kv_cache_memory_bytes: Any,
+    kv_cache_memory_bytes: Any, **known: Any,
 ) -> Any:  # fmt: skip
     """1 where all requests fit one replica at this context, on its fullest stage."""
-    pool, layers = parallelism.fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes
-    )
-    block = kv_block_bytes * layers / n_layers
+    pool, share = parallelism.fullest_stage(
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
+        known,
+    )  # fmt: skip
+    block = kv_block_bytes * share
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
     return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
 

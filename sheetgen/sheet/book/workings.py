@@ -221,7 +221,8 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     table.computed(parallelism.paced_requests, {"data_parallel_size": columns["busy_ranks"]})
     held_inside = wiring.tables["contexts"].range("held_inside")
     table.computed(chosen(parallelism.replicas_per_instance), {
-        **{name: [lookup(head[name], at) for at in columns["position"]] for name in ("gpu_count", "network_gbps")},
+        **{name: [lookup(head[name], at) for at in columns["position"]]
+           for name in ("gpu_count", "linked_gpus", "network_gbps")},
         "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
     }, name="replicas_per_instance")  # fmt: skip
     has_rate = "requests_per_second" in columns
