@@ -129,6 +129,7 @@ class VersionChange(Entry):
     block_size: Number | None = None
     in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
     sparse_attention_not_on: Many[Label] | None = None
+    plain_fp8_latent_on: Many[Label] | None = None
     source: Text
 
 
@@ -137,7 +138,8 @@ class Engine(Entry):
 
     `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for;
     `sparse_attention_not_on` those for which the engine has no kernel for attention to a part of the cache (an indexer
-    or compressed entries).
+    or compressed entries). `plain_fp8_latent_on` are those (whole names) whose kernel for it keeps FP8 latents as they
+    are, not in an entry of its own with scales.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
     of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
@@ -177,6 +179,7 @@ class Engine(Entry):
     non_torch_source: Text
     sparse_attention_not_on: Many[Label] = ()
     sparse_attention_source: Text | None = None
+    plain_fp8_latent_on: Many[Label] = ()
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
@@ -285,6 +288,10 @@ class Engine(Entry):
     def runs_sparse_attention(self, architecture: str) -> bool:
         """Whether the engine has kernels for sparse attention on GPUs of that architecture."""
         return not architecture.startswith(tuple(self.sparse_attention_not_on))
+
+    def keeps_plain_fp8_latents(self, architecture: str) -> bool:
+        """Whether sparse attention on GPUs of that architecture keeps FP8 latents without scales."""
+        return architecture in self.plain_fp8_latent_on
 
 
 @dataclass(frozen=True)

@@ -53,20 +53,24 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size:
 @formula("Growing KV per token and rank")
 def shard_kv_bytes_per_token(
     n_full_layers: Quantity, full_kv_heads_per_gpu: Quantity, full_kv_width: Quantity, n_mla_layers: Quantity,
-    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, other_elements_per_token: Quantity,
-    other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
+    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, plain_fp8_latent: Quantity,
+    other_elements_per_token: Quantity, other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity,
+    kv_scale_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
 
     Full attention: layers x heads x (key + value width) x bytes, and a scale for keys and one for values
-    where the precision stores them. MLA: one latent per token, copied on every rank. Other: compressed
+    where the precision stores them. MLA: one latent per token, copied on every rank; in FP8 an entry of
+    the kernel's own, with scales, where the GPU's kernel does not take the plain latent. Other: compressed
     entries at the KV precision, and index keys of fixed size.
 
-    Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA), reference models.md sections 3 and 4.
-    Check:  Llama 3.1 70B in bf16 at TP 1 is 327,680; DeepSeek-V3 is 70,272.
+    Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA), vLLM platforms/cuda.py (_get_backend_priorities).
+    Check:  Llama 3.1 70B in bf16 at TP 1 is 327,680; DeepSeek-V3 is 70,272; GLM-5.2 in FP8 is 53,940 on an H200 and
+            47,700 on a B200 (a log of 0.26: 47,701).
     """
     full = n_full_layers * full_kv_heads_per_gpu * (full_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
-    entry = where(both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
+    packed = both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1, plain_fp8_latent == 0)
+    entry = where(packed, mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
     return full + n_mla_layers * entry + other_elements_per_token * kv_dtype_bytes + other_bytes_per_token
 
 
