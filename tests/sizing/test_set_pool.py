@@ -67,3 +67,16 @@ def test_the_command_sets_it() -> None:
     asked = ["size", "--model", "8b", "--gpu", "h100", "--kv-cache-memory-bytes", "6442450944"]
     assert "left for the KV pool, set outright" in CliRunner().invoke(main, asked).output
     assert "--kv-cache-memory-bytes 6442450944" in CliRunner().invoke(main, [*asked, "--flags", "vllm"]).output
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "bytes_per_token"),
+    [  # 78 layers of 656 or 576 bytes, 21 of index keys of 132; a log of 0.26 on GPUs of class B200 prints 47,701
+        ("h200", "0.19.0", 53_940), ("b200", "0.26.0", 47_700), ("b300", "0.26.0", 47_700), ("b200", "0.18.0", 53_940),
+        ("rtx-pro-6000", "0.26.0", 53_940),
+    ],
+)  # fmt: skip
+def test_entries_of_fp8_latents_are_the_backends(gpu: str, version: str, bytes_per_token: int) -> None:
+    asked = {"model": "glm-5.2", "gpu": gpu, "engine_version": version, "tensor_parallel_size": 4}
+    assert sheetgen.size(**asked, kv_cache_dtype="fp8")["kv_bytes_per_token"] == bytes_per_token
+    assert sheetgen.size(**asked, kv_cache_dtype="bf16")["kv_bytes_per_token"] == 78 * 1152 + 21 * 132
