@@ -56,7 +56,8 @@ under no entry.
 - The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25) is 0 by default.
 - A warm start, which finds its compiled model, has up to an embedding's worth more for its pool than is predicted.
 - SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is asked for
-  (`--hybrid-kv-manager 1`), and ratios that it sets for one model (0.1 for DeepSeek-V4 and Inkling) are not (see its file).
+  (`--hybrid-kv-manager 1`), and ratios that it sets for one model (0.1 for DeepSeek-V4 and Inkling) are not (see its
+  file).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """
