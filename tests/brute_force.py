@@ -208,7 +208,7 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     return Fraction(alone), Fraction(staged)
 
 
-def groups(model: str, tp: int, kv_dtype: str, draft: str = "") -> tuple[Any, Any, Any, int, bool]:
+def groups(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -> tuple[Any, Any, Any, int, bool]:
     """What one tensor-parallel rank keeps: (layers, bytes of one layer a token) of growing and of windowed
     layers, (layers, bytes) of state layers, the window, and whether it is chunked. A draft's layers see every token."""
     b = BYTES[kv_dtype][2]
@@ -228,7 +228,7 @@ def groups(model: str, tp: int, kv_dtype: str, draft: str = "") -> tuple[Any, An
                 window_layers, window_bytes = window_layers + n, layer
                 window, chunked = int(g["window_tokens"]), kind == "chunked"
         elif kind == "mla":  # one latent, on every rank
-            entry = int(g.get("fp8_entry_bytes", 0))
+            entry = 0 if keeps_plain_latents(gpu) else int(g.get("fp8_entry_bytes", 0))
             layer = entry if entry and b == 1 else int(g["latent_width"]) * b
             grow_layers, grow_bytes = grow_layers + n, grow_bytes + n * layer
         elif kind == "indexer":
@@ -244,6 +244,11 @@ def groups(model: str, tp: int, kv_dtype: str, draft: str = "") -> tuple[Any, An
     return growing, (window_layers, window_bytes), (state_layers, state_bytes), window, chunked
 
 
+def keeps_plain_latents(gpu: str) -> bool:
+    """Whether sparse attention keeps FP8 latents without scales: on SM100 and SM103."""
+    return bool(gpu) and read(f"gpus/{gpu}.yaml")["architecture"] in ("Blackwell", "Blackwell Ultra")
+
+
 class Layout(NamedTuple):
     """How vLLM lays the cache of one rank out: groups of layers of one size, with pages of one size."""
 
@@ -255,9 +260,9 @@ class Layout(NamedTuple):
 
 
 @cache
-def layout(model: str, tp: int, kv_dtype: str, draft: str = "") -> Layout:
+def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -> Layout:
     """The layers of a model in groups of one size, with pages of one size."""
-    (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft)
+    (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft, gpu)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * GROUP_STRETCH else min(counts)
     grow_block = win_block = BLOCK
@@ -275,10 +280,10 @@ def layout(model: str, tp: int, kv_dtype: str, draft: str = "") -> Layout:
 
 
 def charge(
-    model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = ""
+    model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = "", gpu: str = ""
 ) -> tuple[Fraction, Fraction]:
     """What vLLM's admission charges one sequence on one rank, and what it keeps while it decodes."""
-    of = layout(model, tp, kv_dtype, draft)
+    of = layout(model, tp, kv_dtype, draft, gpu)
     kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
     pages, block = kept + CHECKPOINT_BLOCKS * of.groups["state"], of.blocks["windowed"]
     if of.groups["windowed"]:
@@ -439,7 +444,7 @@ def replica(
     the weights and one request."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
     seqs, batched = batch_limits(gpu)
-    need, keep = charge(model, tp, kv_dtype, context, batched, draft)
+    need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))

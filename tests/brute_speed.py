@@ -86,7 +86,8 @@ def parts(
                 cache_bytes += one * min(seen, window)
                 windowed_pairs += n * heads * width
         elif kind == "mla":
-            entry_bytes = g.get("fp8_entry_bytes", 0) if kv == 1 else 0
+            plain = gpu["architecture"] in ("Blackwell", "Blackwell Ultra")
+            entry_bytes = g.get("fp8_entry_bytes", 0) if kv == 1 and not plain else 0
             cache_bytes += n * (entry_bytes or g["latent_width"] * kv) * seen
             pairs += n * (g["absorbed_elements"] / 512 + heads * 64 if g.get("absorbed_elements") else heads * 320)
         elif kind == "indexer":

@@ -48,8 +48,6 @@ under no entry.
 
 ## Read, and not counted
 
-- vLLM's sparse attention over a latent cache keeps 576 bytes in FP8 by the backend of SM100, and 656 by that of Hopper
-  and SM120 (v1/attention/backends/mla): 656 are counted everywhere, which is 13 % more on B200 and GB200.
 - With pipeline stages more batches are in flight than two (stages + 1 on Model Runner V2, the stages on V1): windows
   of staged models are charged two.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
@@ -60,7 +58,9 @@ under no entry.
 - `cold_start_embeddings`, an embedding's worth that a cold start of Model Runner V2 takes at its peak, is a pattern of
   four start-up logs and was not read in code. A warm start, which finds its compiled model, has up to as much more for
   its pool than is predicted.
-- SGLang keeps states and windows in pools by ratio, and less for models with a latent cache (see its file).
+- SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is asked for
+  (`--hybrid-kv-manager 1`), and ratios that it sets for one model (0.1 for DeepSeek-V4 and Inkling) are not (see its
+  file).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """

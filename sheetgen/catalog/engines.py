@@ -22,6 +22,7 @@ Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
+PoolRatio = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 SERVED = ("none", "dense", "all")  # by a second runner, as formulas count them: 0, 1, 2
 Served = Literal["none", "dense", "all"]
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
@@ -113,6 +114,7 @@ _SOURCES = {  # of the fields that a version may change, where the engine says w
     "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
     **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
                     "accounting_source"),
+    **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
     **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
                      "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
 }  # fmt: skip
@@ -142,6 +144,9 @@ class VersionChange(Entry):
     block_size: Number | None = None
     in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
     sparse_attention_not_on: Many[Label] | None = None
+    plain_fp8_latent_on: Many[Label] | None = None
+    window_pool_ratio: PoolRatio | None = None
+    state_pool_ratio: PoolRatio | None = None
     source: Text
 
 
@@ -150,13 +155,16 @@ class Engine(Entry):
 
     `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for;
     `sparse_attention_not_on` those for which the engine has no kernel for attention to a part of the cache (an indexer
-    or compressed entries).
+    or compressed entries). `plain_fp8_latent_on` are those (whole names) whose kernel for it keeps FP8 latents as they
+    are, not in an entry of its own with scales.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
     of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
     whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
     admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
+    `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
+    the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
     `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
     without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
     Tensors of large_allocation_bytes and more take whole steps of allocation_step_bytes (both torch's own).
@@ -190,6 +198,10 @@ class Engine(Entry):
     non_torch_source: Text
     sparse_attention_not_on: Many[Label] = ()
     sparse_attention_source: Text | None = None
+    plain_fp8_latent_on: Many[Label] = ()
+    window_pool_ratio: PoolRatio = 0
+    state_pool_ratio: PoolRatio = 0
+    pool_ratio_source: Text = "the engine cuts no pools by ratio"
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
@@ -301,6 +313,10 @@ class Engine(Entry):
         """Whether the engine has kernels for sparse attention on GPUs of that architecture."""
         return not architecture.startswith(tuple(self.sparse_attention_not_on))
 
+    def keeps_plain_fp8_latents(self, architecture: str) -> bool:
+        """Whether sparse attention on GPUs of that architecture keeps FP8 latents without scales."""
+        return architecture in self.plain_fp8_latent_on
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -393,6 +409,10 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
     Constant("checkpoint_blocks", "accounting_source", "and while its prompt is read", "blocks", PLAIN,
              "Charged at admission, for a state that a prompt leaves in the prefix cache; given back once it is read.",
              "whole", 0, 8),
+    Constant("window_pool_ratio", "pool_ratio_source", "Tokens of windows, by those of the other layers", "",
+             TWO_DECIMALS, high=100),
+    Constant("state_pool_ratio", "pool_ratio_source", "Pool of states, by that of keys and values", "", TWO_DECIMALS,
+             high=100),
     Constant("group_stretch", "accounting_source", "Group stretch", "", FACTOR,
              "KV groups take the larger layer count where kinds differ by less than this factor.", high=1000),
     Constant("calibrated_tensor_parallel_size", "accounting_source", "Largest TP among measured runs", "GPUs", PLAIN,

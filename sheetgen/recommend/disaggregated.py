@@ -236,7 +236,7 @@ def requests_per_second(solved: Solution, row: int) -> float:
 
 def kv_transfer_bytes(solved: Solution, row: int) -> float:
     """What one prompt leaves in the cache, in bytes, not divided over GPUs: what has to reach the other pool."""
-    whole = solved.grid.along("chosen", {"load": [row], "layout": [0]})
+    whole = solved.grid.along("chosen", {"load": [row], "profile": [solved.undivided_profile(row)]})
     whole.put(("chosen",), {"charged_tokens": whole.read("input_tokens", ("chosen",))})
     found = whole.evaluate(STEADY, ("chosen",))
     whole.put(("chosen",), {

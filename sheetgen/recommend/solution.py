@@ -30,7 +30,7 @@ Named = Formula | tuple[str, Formula]  # under another name where a formula is r
 # Every table of a sheet: its axes, and its quantities in the order in which they come about.
 TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "models": (("model",), (*estimate.MODEL, *estimate.WORK)),
-    "shards": (("model", "layout"), estimate.SHARD),
+    "shards": (("model", "profile"), estimate.SHARD),
     "profiles": (("profile",), (
         ("kv_pool_error_bytes_low", parallelism.pool_error_bytes), memory.staged_non_torch_bytes_per_gpu,
         memory.memory_budget_bytes,
@@ -306,6 +306,12 @@ class Solution:
     def candidate(self, offer: int) -> Candidate:
         """The instance behind an offer."""
         return self.question.candidates[self.offers[offer].candidate]
+
+    def undivided_profile(self, row: int) -> int:
+        """The profile of one undivided GPU, of those chosen for a load; where nothing is chosen, of the first."""
+        offer = self.choices[row].offer
+        gpu = 0 if offer is None else self.profiles[self.offers[offer].profile].gpu
+        return gpu * len(self.question.layouts)
 
     def layout(self, offer: int) -> Layout:
         """The layout behind an offer."""

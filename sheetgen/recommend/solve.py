@@ -212,6 +212,7 @@ def gpu_columns(question: Question) -> Columns:
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
+        "plain_fp8_latent": [engine.keeps_plain_fp8_latents(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
         for name, value in question.overrides.gpus.get(gpu.id, {}).items():
@@ -256,9 +257,10 @@ def batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
 
 
 def _cell_kv(solved: Solution) -> None:
-    """Put in what stays in memory of each load's cache, before division over GPUs: whatever GPU is chosen."""
+    """Put in what stays in memory of each load's cache on the GPU chosen (the first where none is), before division
+    over several."""
     loads = range(len(solved.question.loads))
-    whole = solved.grid.along("chosen", {"load": loads, "layout": [0 for _ in loads]})
+    whole = solved.grid.along("chosen", {"load": loads, "profile": [solved.undivided_profile(row) for row in loads]})
     found = whole.evaluate(STEADY, ("chosen",))
     unsharded = ("kv_blocks_per_sequence_steady", "kv_block_bytes")
     found |= {f"unsharded_{name}": whole.read(name, ("chosen",)) for name in unsharded}

@@ -347,6 +347,7 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
         "checkpoint_bytes": model.checkpoint_bytes(weight_dtype), "linear_bytes": weight.linear_bytes,
         "other_bytes": weight.other_bytes, "activation_copy_bytes": weight.activation_copy_bytes,
         "kv_dtype_bytes": kv.kv_bytes, "kv_scale_bytes": kv.kv_scale_bytes,
+        "plain_fp8_latent": 0,  # until a GPU is named
     }  # fmt: skip
 
 
@@ -601,6 +602,7 @@ def _named_columns(names: Resolved) -> Columns:
         "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
         "is_older_gpu": int(engine.is_older(gpu.architecture)),
         "runs_sparse_attention": int(engine.runs_sparse_attention(gpu.architecture)),
+        "plain_fp8_latent": int(engine.keeps_plain_fp8_latents(gpu.architecture)),
         **{OWN + name: value for name, value in own.items()},
     }  # fmt: skip
 

@@ -459,7 +459,7 @@ def full_attention_bytes(model: Model, kv_dtype_bytes: float) -> float:
     head = full[0] if full else windowed[0]
     width = head.key_width + (head.value_width or head.key_width)
     layers = (model.n_layers - idle, model.n_heads, width)
-    return float(kv_cache.kv_bytes_per_token(*layers, 0, 0, 0, 0, 0, kv_dtype_bytes, 0))
+    return float(kv_cache.kv_bytes_per_token(*layers, 0, 0, 0, 0, 0, 0, kv_dtype_bytes, 0))
 
 
 def attention_words(model: Model) -> str:

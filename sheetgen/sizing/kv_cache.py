@@ -53,20 +53,24 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size:
 @formula("Growing KV per token and rank")
 def shard_kv_bytes_per_token(
     n_full_layers: Quantity, full_kv_heads_per_gpu: Quantity, full_kv_width: Quantity, n_mla_layers: Quantity,
-    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, other_elements_per_token: Quantity,
-    other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
+    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, plain_fp8_latent: Quantity,
+    other_elements_per_token: Quantity, other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity,
+    kv_scale_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
 
     Full attention: layers x heads x (key + value width) x bytes, and a scale for keys and one for values
-    where the precision stores them. MLA: one latent per token, copied on every rank. Other: compressed
+    where the precision stores them. MLA: one latent per token, copied on every rank; in FP8 an entry of
+    the kernel's own, with scales, where the GPU's kernel does not take the plain latent. Other: compressed
     entries at the KV precision, and index keys of fixed size.
 
-    Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA), reference models.md sections 3 and 4.
-    Check:  Llama 3.1 70B in bf16 at TP 1 is 327,680; DeepSeek-V3 is 70,272.
+    Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA), vLLM platforms/cuda.py (_get_backend_priorities).
+    Check:  Llama 3.1 70B in bf16 at TP 1 is 327,680; DeepSeek-V3 is 70,272; GLM-5.2 in FP8 is 53,940 on an H200 and
+            47,700 on a B200 (a log of 0.26: 47,701).
     """
     full = n_full_layers * full_kv_heads_per_gpu * (full_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
-    entry = where(both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
+    packed = both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1, plain_fp8_latent == 0)
+    entry = where(packed, mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
     return full + n_mla_layers * entry + other_elements_per_token * kv_dtype_bytes + other_bytes_per_token
 
 
@@ -237,21 +241,38 @@ def windowed_block_tokens(growing_layer_bytes: Quantity, windowed_layer_bytes: Q
     return block_size * largest(1, round_down(ratio(growing_layer_bytes, windowed_layer_bytes, 1)))
 
 
+def windows_in_own_pool(
+    window_pool_ratio: Quantity, hybrid_kv_manager: Quantity, shard_kv_bytes_per_token: Quantity
+) -> Any:
+    """Tokens of windowed layers that have room for each token of the others, where both have pools by ratio; else 0."""
+    return where(both(hybrid_kv_manager == 1, shard_kv_bytes_per_token > 0), window_pool_ratio, 0)
+
+
+def states_in_own_pool(state_pool_ratio: Quantity, n_state_layers: Quantity, shard_kv_bytes_per_token: Quantity) -> Any:
+    """Bytes that are kept for states for each byte of keys and values, where both have pools by ratio; else 0."""
+    return where(both(n_state_layers > 0, shard_kv_bytes_per_token > 0), state_pool_ratio, 0)
+
+
 @formula("KV block")
 def kv_block_bytes(
     group_layers: Quantity, growing_block_tokens: Quantity, growing_layer_bytes: Quantity,
     windowed_block_tokens: Quantity, windowed_layer_bytes: Quantity, shard_state_bytes_per_layer: Quantity,
     shares_pages: Quantity, hybrid_kv_manager: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
-    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity,
+    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, window_pool_ratio: Quantity,
+    state_pool_ratio: Quantity,
 ) -> Any:  # fmt: skip
     """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
 
-    Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token.
+    Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token; and where
+    the pools are cut by ratio, what is kept for windows and states beside them.
 
-    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 51,380,224.
+    Source: vLLM hybrid KV cache manager; SGLang 0.5.23, pool_configurator.py, kv_cache_configurator.py.
+    Check:  Qwen3.6-27B in bf16 at TP 1 is 51,380,224.
     """
-    kept = shard_kv_bytes_per_token + (1 - hybrid_kv_manager) * shard_windowed_bytes_per_token
-    own = where(kept > 0, block_size * kept, block_size * shard_windowed_bytes_per_token)
+    windows = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)
+    states = states_in_own_pool(state_pool_ratio, n_state_layers, shard_kv_bytes_per_token)
+    kept = shard_kv_bytes_per_token + (1 - hybrid_kv_manager + windows) * shard_windowed_bytes_per_token
+    own = where(kept > 0, block_size * kept * (1 + states), block_size * shard_windowed_bytes_per_token)
     own = where(own > 0, own, n_state_layers * shard_state_bytes_per_layer)
     growing = growing_block_tokens * growing_layer_bytes
     windowed = windowed_block_tokens * windowed_layer_bytes
@@ -334,7 +355,7 @@ def kv_blocks_per_sequence(
     n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, checkpoint_blocks: Quantity,
     shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
     shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity,
-    kv_block_bytes: Quantity,
+    kv_block_bytes: Quantity, window_pool_ratio: Quantity, state_pool_ratio: Quantity,
 ) -> Any:  # fmt: skip
     """Blocks that admission charges one sequence, over all KV groups.
 
@@ -342,9 +363,10 @@ def kv_blocks_per_sequence(
     a state takes one block, or two in releases that align states with the prefix cache and keep one, and one more in
     those that leave the prefix cache a state from within a prompt. Where an
     engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the
-    growing one.
+    growing one. Where these pools are cut by ratio, a sequence takes the share of the whole that it takes of the pool
+    which it fills first: of the tokens, windows in their ratio beside them, or of the states.
 
-    Source: reference engine_rules.md (admission rule), models.md section 4.
+    Source: reference engine_rules.md (admission rule), models.md section 4; SGLang 0.5.23, kv_cache_configurator.py.
     """
     spare = hybrid_kv_manager * (1 - window_is_chunked)
     shared = (
@@ -352,11 +374,14 @@ def kv_blocks_per_sequence(
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
         + n_state_groups * (state_blocks + checkpoint_blocks)
     )
-    own = (
-        round_up(admitted_tokens / block_size) * block_size * shard_kv_bytes_per_token
-        + round_up(windowed_tokens / block_size) * block_size * shard_windowed_bytes_per_token
-        + n_state_layers * shard_state_bytes_per_layer
-    )
+    by_ratio = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)
+    of_states = states_in_own_pool(state_pool_ratio, n_state_layers, shard_kv_bytes_per_token)
+    admitted = round_up(admitted_tokens / block_size)
+    windowed = where(by_ratio > 0, by_ratio * admitted, round_up(windowed_tokens / block_size))
+    cache = (admitted * shard_kv_bytes_per_token + windowed * shard_windowed_bytes_per_token) * block_size
+    state = n_state_layers * shard_state_bytes_per_layer
+    first_full = largest(cache * (1 + of_states), ratio(state_blocks * state * (1 + of_states), of_states))
+    own = where(of_states > 0, first_full, cache + state)
     return where(shares_pages == 1, shared, ratio(own, kv_block_bytes))
 
 

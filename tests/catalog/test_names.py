@@ -131,7 +131,7 @@ def test_checkpoint_sizes(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["mimo-v2.5-pro", "arcee-ai/Trinity-Large-Preview", "nvidia/DeepSeek-V4.1-Flash-NVFP4", "google/gemma-4-12b-it"],
+    ["mimo-v2.5-pro", "poolside/Laguna-M.1", "nvidia/DeepSeek-V4.1-Flash-NVFP4", "inclusionAI/Ling-2.6-1T"],
 )
 def test_a_model_known_by_its_size_alone_is_refused_with_the_reason(catalog: Catalog, name: str) -> None:
     with pytest.raises(UnknownNameError) as caught:

@@ -67,3 +67,36 @@ def test_the_command_sets_it() -> None:
     asked = ["size", "--model", "8b", "--gpu", "h100", "--kv-cache-memory-bytes", "6442450944"]
     assert "left for the KV pool, set outright" in CliRunner().invoke(main, asked).output
     assert "--kv-cache-memory-bytes 6442450944" in CliRunner().invoke(main, [*asked, "--flags", "vllm"]).output
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "bytes_per_token"),
+    [  # 78 layers of 656 or 576 bytes, 21 of index keys of 132; a log of 0.26 on GPUs of class B200 prints 47,701
+        ("h200", "0.19.0", 53_940), ("b200", "0.26.0", 47_700), ("b300", "0.26.0", 47_700), ("b200", "0.18.0", 53_940),
+        ("rtx-pro-6000", "0.26.0", 53_940),
+    ],
+)  # fmt: skip
+def test_entries_of_fp8_latents_are_the_backends(gpu: str, version: str, bytes_per_token: int) -> None:
+    asked = {"model": "glm-5.2", "gpu": gpu, "engine_version": version, "tensor_parallel_size": 4}
+    assert sheetgen.size(**asked, kv_cache_dtype="fp8")["kv_bytes_per_token"] == bytes_per_token
+    assert sheetgen.size(**asked, kv_cache_dtype="bf16")["kv_bytes_per_token"] == 78 * 1152 + 21 * 132
+
+
+def test_states_have_a_pool_by_ratio() -> None:
+    """SGLang: 0.9 bytes of states for each byte of keys and values; three states a request with the prefix cache."""
+    asked = {"model": "qwen3.6-27b", "gpu": "h100", "engine": "sglang", "weight_dtype": "fp8", "users": 8}
+    long, short = (sheetgen.size(**asked, context=n) for n in (16_384, 128))
+    pool, state = long["kv_pool_bytes_per_gpu"], long["state_bytes_per_sequence"]
+    assert long["kv_tokens"] == int(pool / 1.9 / 65_536) == 318_354  # before: all 604,872
+    assert int(long["max_concurrency"]) == 318_354 // 16_384  # keys and values are full first
+    assert int(short["max_concurrency"]) == int(pool * 0.9 / 1.9 / (3 * state))  # the states are
+    alone = sheetgen.size(**asked, context=128, enable_prefix_caching=0)
+    assert int(alone["max_concurrency"]) == int(pool * 0.9 / 1.9 / state)
+
+
+def test_windows_have_a_pool_by_ratio() -> None:
+    """SGLang, for models whose windows it keeps apart: 0.8 tokens of windowed layers for each of the others."""
+    asked = {"model": "gpt-oss-120b", "gpu": "h100", "engine": "sglang", "context": 16_384, "users": 8}
+    found = sheetgen.size(**asked, hybrid_kv_manager=1)
+    assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (36_864 * 1.8))
+    assert int(found["max_concurrency"]) == found["kv_tokens"] // 16_384

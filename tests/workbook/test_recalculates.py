@@ -117,6 +117,28 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
 
 
 @needs_libreoffice
+def test_entries_of_fp8_latents_by_gpu(tmp_path: Path) -> None:
+    """Sparse attention keeps 656 bytes a token and layer on Hopper, 576 on SM100: a live flag on GPUs."""
+    options = {"models": "glm-5.2,8b", "workloads": "long-doc", "tiers": "32", "as_of": books.AS_OF,
+               "instances": "aws/g6.12xlarge,aws/p6-b200.48xlarge", "headline": "long-doc:32",
+               "weight_dtype": "fp8", "kv_cache_dtype": "fp8"}  # fmt: skip
+    book, _ = books.build(tmp_path, "latents", options)
+    assert_recalculates(book, tmp_path)
+    solved = books.solve(ask(books.catalog(), options))
+    chosen = solved.choices[0].offer
+    assert chosen is not None and solved.candidate(chosen).gpu.id == "nvidia-b200-sxm6-180gb"
+    kv_bytes = float(solved.loads["kv_bytes"][0])
+    for flag in (0, 1):
+        typed = {"gpus": {"nvidia-b200-sxm6-180gb": {"plain_fp8_latent": flag}}}
+        wanted = books.solve(ask(books.catalog(), {**options, "typed": typed}))
+        assert wanted.choices[0].offer == chosen
+        assert float(wanted.loads["kv_bytes"][0]) / kv_bytes == pytest.approx(1 if flag else 53_940 / 47_700)
+        cell = books.Sheets(book).at("GPUs", "nvidia-b200-sxm6-180gb", "FP8 latents as they are (0 or 1)")
+        n_compared, lines = books.differences(values_after(book, {cell: flag}), books.Sheets(book), wanted)
+        assert n_compared and not lines
+
+
+@needs_libreoffice
 def test_libreoffice_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_path: Path) -> None:
     tampered, poisoned = tmp_path / "tampered.xlsx", tmp_path / "poisoned.xlsx"
     sheet, cell, _, _ = tamper(lean_book[0], tampered)

@@ -196,7 +196,7 @@ def no_cache(reason: str) -> Shape:
     return {"kind": "no_cache", "reason": reason}
 
 
-DSA_ENTRY_BYTES = 656  # 512 in FP8, 16 of scales, 64 rotated in 16 bits; source: vLLM v1, fp8_ds_mla
+DSA_ENTRY_BYTES = 656  # 512 in FP8, 16 of scales, 64 rotated in 16 bits; source: vLLM v1, fp8_ds_mla (SM90)
 INDEX_SCALE_BYTES = 4  # index keys are FP8 with one 4-byte scale; source: vLLM v1, the indexer's cache
 
 

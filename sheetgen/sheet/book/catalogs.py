@@ -17,7 +17,7 @@ from sheetgen.scenario.market import OwnedGpu
 from sheetgen.scenario.overrides import TABLES, class_columns
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, named, profile_columns, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
@@ -53,7 +53,8 @@ SHAPE = (
     ("window_is_chunked", "Chunked (0 or 1)", "1 for chunked attention (Llama 4), 0 for a sliding window."),
     ("n_mla_layers", "MLA layers", "Layers with multi-head latent attention."),
     ("mla_width", "Latent width", "Elements of a token that an MLA layer keeps on every rank."),
-    ("mla_fp8_entry_bytes", "FP8 latent entry", "Bytes of the engine's own FP8 entry; 0: it has none."),
+    ("mla_fp8_entry_bytes", "FP8 latent entry", "Bytes of the engine's own FP8 entry, where the GPU takes it; 0: none. "
+     "A workbook of models without any is built anew with the first one."),
     ("mla_absorbed_elements", "Absorbed projections", "MLA up-projections kept a second time: elements, all layers."),
     ("attention_elements", "Attention, elements", "Heads x key and value width, all layers that see every token."),
     ("windowed_attention_elements", "Attention, windows", "The same of the windowed layers."),
@@ -186,7 +187,7 @@ def derive_models(table: Table) -> None:
     table.looked_up("checkpoint_bytes", "Checkpoint in use", sizes, WHOLE, width=17,
                     note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
     for _, one in quantities_of("models", "draft_layers" in table.wiring.inputs):
-        table.computed(one, width=18)
+        table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
@@ -225,6 +226,10 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
                 [int(question.engine.runs_sparse_attention(g.architecture)) for g in gpus], PLAIN, width=16,
                 note="0: the engine has no kernel on this GPU for models with an indexer or compressed entries.",
                 validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
+    table.given("plain_fp8_latent", "FP8 latents as they are (0 or 1)",
+                [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus], PLAIN, width=16,
+                note="1: sparse attention keeps FP8 latents without scales here. 0: in the engine's own FP8 entry "
+                "(Models).")  # fmt: skip
     _add_speed_columns(solved, table)
     first: dict[int, int] = {}  # column with ranks of each GPU, from 0
     for at, (i, layout) in enumerate(profile_columns(question)):

@@ -34,7 +34,6 @@ from sheetgen.sheet.book.wiring import (
     LEFT,
     Head,
     RowLookup,
-    Table,
     Wiring,
     gpus_from,
     matrix,
@@ -87,7 +86,8 @@ ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_positio
 # Of GPUs, beside what a step takes.
 FACTS = (
     "gpu_memory_bytes", "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured",
-    "pool_error_bytes_elsewhere", "is_older_gpu", "runs_sparse_attention", "measured_kinds",
+    "pool_error_bytes_elsewhere", "is_older_gpu", "runs_sparse_attention", "plain_fp8_latent",
+    "measured_kinds",
 )  # fmt: skip
 # What differs by data-parallel ranks, and so does whatever reads it.
 OF_RANKS = ("data_parallel_size", "busy_ranks", "untouched_by_request", "untouched_by_stride")
@@ -169,6 +169,9 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     by_model: set[str] = set()
     short: set[str] = set(ALIKE)
     of_ranks = set(OF_RANKS if n_profiles > n_plain else ())
+    # What differs between GPUs by the entries of FP8 latents alone: not at all where no model of the sheet has any.
+    of_latent = {"plain_fp8_latent"}
+    has_entries = any(ref.value for ref in models["mla_fp8_entry_bytes"][:n_models])
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
@@ -190,18 +193,20 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         # What data-parallel ranks are nothing to stands in the plain columns; what depends on the tensor-parallel size
         # alone, in those of the first GPU. What-if, whose GPU is the last, has all columns.
         ranked = not of_ranks.isdisjoint(one.inputs)
-        alike = not ranked and not {*one.inputs} & ({*head.columns, *known} - short)
+        apart = {*one.inputs} & ({*head.columns, *known} - short)
+        alike = not ranked and not apart
+        of_latent |= {name} if not ranked and not alike and apart <= of_latent else set()
         n_own = n_contexts if of_context else n_models
         columns = [n_profiles if ranked else n_plain] * n_own + [len(profiles)] * (len(labels) - n_own)
-        if alike:
-            columns = [len(TENSOR_PARALLEL_SIZES)] * len(labels)
+        n_alike = len(labels) if alike else n_own if name in of_latent and not has_entries else 0
+        columns[:n_alike] = [len(TENSOR_PARALLEL_SIZES)] * n_alike
         given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
         blocks[name] = [
-            RepeatedRow(row, head.columns["tp_position"]) if alike
+            RepeatedRow(row, head.columns["tp_position"]) if r < n_alike
             else RepeatedRow(row, head.columns["plain_position"][:n_profiles]) if len(row) < n_profiles
             else row
-            for row in rows
+            for r, row in enumerate(rows)
         ]  # fmt: skip
         short |= {name} if alike else set()
         of_ranks |= {name} if ranked else set()
@@ -210,9 +215,6 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         if name == "pipeline_stages":
             blocks["pipeline_parallel_size"] = blocks[name]
         top += len(labels) + 2
-    # The first profile's column (TP 1) of the shard blocks, as a table with a row per model.
-    undivided = Table(wiring, gpus.sheet, n_models, "undivided")
-    undivided.columns = {name: [row[0] for row in blocks[name][:n_models]] for name in WHOLE_OF}
     for of, models_of, contexts_of in zip(
         every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
     ):

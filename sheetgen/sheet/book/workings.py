@@ -29,7 +29,7 @@ from sheetgen.sheet.book.catalogs import LABELS, class_stem
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
-from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
+from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup, place_of
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
@@ -504,11 +504,16 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
 def _add_kv(table: Table) -> None:
     """What stays in memory of the load's cache, before any division."""
     wiring, columns = table.wiring, table.columns
-    models, undivided = wiring.tables["models"], wiring.tables["undivided"]
+    models, places = wiring.tables["models"], wiring.tables["profiles"].range("gpu_row")
+    firsts = [(place_of(places, of.value) or 1, of) for of in columns["gpu_row"]]
+    table.looked_up("undivided_profile", "Profile of one undivided GPU", (
+        Lookup.of(value, "IFERROR(MATCH({0},{1},0),1)", of, places) for value, of in firsts
+    ), PLAIN, note="The first of the GPU chosen; where none is, of the first GPU.")  # fmt: skip
+    at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
     whole = [o.name for o in SHARD if o.name in WHOLE_OF]
     facts = {n for one in STEADY for n in one.inputs if n in models.columns} - {*whole, *columns}
     given: dict[str, Read] = {n: [lookup(models.range(n), row) for row in columns["model_row"]] for n in facts}
-    given |= {n: [lookup(undivided.range(n), row) for row in columns["model_row"]] for n in whole}
+    given |= {n: [wiring.of_block(n, *of) for of in at] for n in whole}
     for one in STEADY:
         table.computed(one, given)
     table.computed(kv_cache.kv_bytes_per_sequence_steady, {

@@ -24,6 +24,10 @@ KNOWN: dict[str, tuple[set[str], str]] = {
         ("falcon-7b", "falcon-40b", "falcon-180b"),
         ({"total", "lm_head", "active"}, "the entry counts the checkpoint's second copy; transformers and vLLM tie it"),
     ),
+    **dict.fromkeys(
+        ("gemma-4-12b", "exaone-4.5-33b"),
+        ({"total", "vision"}, "the config is the text part's; what reads images is counted by transformers"),
+    ),
     "tencent-hunyuan-large": ({"total", "body", "active"}, "the entry leaves the query and key norms out"),
     **dict.fromkeys(
         ("eagle3-deepseek-v3", "eagle3-llama-3.x-70b", "llama-3.1-8b-speculator.eagle3"),

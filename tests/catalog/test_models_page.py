@@ -1,0 +1,42 @@
+"""The page of models is of these catalogs; every model of this autumn is entered, or refused by its name."""
+
+from __future__ import annotations
+
+import pytest
+from models_page import MODELS_DOCS, models_document, proofs
+
+from sheetgen.catalog import Catalog
+from sheetgen.errors import CatalogError
+
+ENTERED = (
+    "Qwen3.8-Flash-Next", "GLM-5.3-Flash", "Mistral-Large-4-1T-A52B", "Hy4-preview", "Beam-1.0-501B-A23B", "Inkling",
+    "Muse-Spark-Open-816B-A42B", "command-a-plus-05-2026", "K-EXAONE-236B", "EXAONE-4.5-33B", "Solar-Open-100B",
+    "LongCat-Flash", "Mistral-Large-3-675B", "Ling-3.0-flash", "Step-3.7-Flash", "Trinity-Large-Thinking", "dots3-note",
+    "gemma-4-12B-it", "Laguna-XS.2-FP8", "Hermes-4-14B", "GLM-4.7-Flash", "Qwen3.6-35B", "Qwen3.8-27B", "Kimi-K3",
+)  # fmt: skip
+REFUSED = (
+    "DeepSeek-V4.1-Flash", "Inkling-2-Small", "Inkling-Small", "MiMo-V2.5-Pro", "MiMo-V2.5", "Mistral-Medium-3.5-128B",
+    "Ling-2.6-1T", "Laguna-M.1",
+)  # fmt: skip
+
+
+def test_the_page_is_of_these_catalogs(catalog: Catalog) -> None:
+    assert MODELS_DOCS.read_text(encoding="utf-8") == models_document(catalog), "old: python tests/models_page.py"
+
+
+def test_most_are_held_to_transformers(catalog: Catalog) -> None:
+    found = proofs(catalog.models())
+    assert sum(one == "to the unit" for one in found.values()) >= 230
+    assert {found[i] for i in ("trinity-large", "gemma-4-12b", "exaone-4.5-33b", "laguna-xs.2")} == {"to the unit"}
+    assert found["kimi-k3"] == "derived"
+
+
+@pytest.mark.parametrize("name", ENTERED)
+def test_models_of_this_autumn_are_entered(catalog: Catalog, name: str) -> None:
+    assert catalog.model(name).params.total > 1e9
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_known_is_refused_by_name(catalog: Catalog, name: str) -> None:
+    with pytest.raises(CatalogError, match="Published by size"):
+        catalog.model(name)
