@@ -71,7 +71,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
 @pytest.mark.parametrize(
     "engine,words",
     [
-        ("vllm", "gpu_memory_utilization 0.90"),
+        ("vllm", "gpu_memory_utilization 0.92"),
         ("sglang", "mem_fraction_static 0.83"),
         ("tensorrt-llm", "free_gpu_memory_fraction 0.90"),
         ("lmdeploy", "cache_max_entry_count 0.80"),
@@ -90,7 +90,7 @@ def test_the_share_has_the_engines_name(engine: str, words: str) -> None:
         (
             "vllm",
             "Activations from shapes (sampler: 12 B a logit beside the logits); outside torch 0.25 to 2.25 GiB, "
-            "CUDA graphs 1 GiB a GPU.",
+            "CUDA graphs 0.48 GiB a GPU.",
         ),
         ("tensorrt-llm", "Activations from shapes; outside torch 1.63 to 3.6 GiB, CUDA graphs 1 GiB a GPU."),
         (
