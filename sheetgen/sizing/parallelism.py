@@ -207,7 +207,7 @@ def pipeline_stages(
 def sequences(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
     layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
-    kv_cache_memory_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
@@ -219,26 +219,28 @@ def sequences(
     manager, simulated in tests/test_block_manager.py.
     """
     pool, layers = fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes
-    )
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
+        set_pool_is_limit,
+    )  # fmt: skip
     held = held_sequences(pool, charge_bytes * layers / n_layers, steady_bytes * layers / n_layers)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
 def fullest_stage(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity,
+    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> tuple[Quantity, Quantity]:  # fmt: skip
     """The pool of the stage with the most layers, in bytes, and how many layers these are."""
     layers = round_up(ratio(n_layers, pipeline_stages, 0))
-    staged = pool_as_set(layer_budget_bytes - paid_layer_bytes * layers / n_layers, kv_cache_memory_bytes)
+    left = layer_budget_bytes - paid_layer_bytes * layers / n_layers
+    staged = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
     return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), layers
 
 
 @formula("Pool's error, low end")
 def pool_error_bytes(
     pool_error_bytes_measured: Quantity, pool_error_bytes_elsewhere: Quantity, tensor_parallel_size: Quantity,
-    calibrated_tensor_parallel_size: Quantity, kv_cache_memory_bytes: Quantity,
+    calibrated_tensor_parallel_size: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> Any:  # fmt: skip
     """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
     that was measured, by all other logs beyond; none where it is set outright.
@@ -247,7 +249,7 @@ def pool_error_bytes(
     """
     measured = is_measured(tensor_parallel_size, calibrated_tensor_parallel_size)
     error = where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
-    return pool_error_as_set(error, kv_cache_memory_bytes)
+    return pool_error_as_set(error, kv_cache_memory_bytes, set_pool_is_limit)
 
 
 def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:

@@ -462,12 +462,13 @@ def kept_back_bytes(
 def all_fit(
     charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
-    kv_cache_memory_bytes: Any,
+    kv_cache_memory_bytes: Any, set_pool_is_limit: Any,
 ) -> Any:  # fmt: skip
     """1 where all requests fit one replica at this context, on its fullest stage."""
     pool, layers = parallelism.fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes
-    )
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
+        set_pool_is_limit,
+    )  # fmt: skip
     block = kv_block_bytes * layers / n_layers
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
     return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
