@@ -191,7 +191,9 @@ def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
         ):
             ends[f"{figure}_{end}"] = memory.at_band_end.of({"predicted_bytes": known[figure], "error_bytes": error})
         budget = known["kv_budget_bytes_per_gpu"]
-        error = memory.pool_error_as_set(known[f"kv_pool_error_bytes_{end}"], known["kv_cache_memory_bytes"])
+        error = memory.pool_error_as_set(
+            known[f"kv_pool_error_bytes_{end}"], known["kv_cache_memory_bytes"], known["set_pool_is_limit"]
+        )
         pool = memory.at_band_end.of({"predicted_bytes": budget, "error_bytes": error})
         trial = evaluate(
             (memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), {**known, "kv_pool_bytes_per_gpu": pool}

@@ -43,7 +43,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
 
 
 def _counts(model_column: str, count_column: str, file: str) -> dict[str, set[int]]:
-    """By the id that a name asks for, what a file of counts has for it; not what it counts without the model's class."""
+    """By the id that a name asks for, what a file of counts has for it; not what it counts without a class of it."""
     found: dict[str, set[int]] = {}
     for row in _rows(DATA / file):
         has_class = row.get("config_status") != "formula" and "no class in transformers" not in row.get("note", "")

@@ -159,7 +159,8 @@ class Engine(Entry):
     are, not in an entry of its own with scales.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
-    of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
+    of what is free after the bills, so each bill takes the same share of the budget. `set_pool_is_limit`: whether of a
+    pool that is set in bytes and the share's the lesser is taken (TensorRT-LLM), or what is set. `shares_pages`:
     whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
     admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
@@ -179,6 +180,7 @@ class Engine(Entry):
     gpu_memory_utilization: Share
     context_gib: Gib
     fraction_of_free: bool
+    set_pool_is_limit: bool = False
     budget_source: Text
     block_size: Number
     batch_defaults: Many[BatchDefault]
@@ -366,6 +368,9 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
     Constant("context_bytes", "budget_source", "Memory gone before the share is taken", "bytes", field="context_gib"),
     Constant("fraction_of_free", "budget_source", "The share is of what is free (0 or 1)", "", PLAIN,
              "0: of all memory, as vLLM counts. 1: of what is free after the bills, as TensorRT-LLM counts.", "flag"),
+    Constant("set_pool_is_limit", "budget_source", "A pool set in bytes is a limit (0 or 1)", "", PLAIN,
+             "1: the lesser of it and the share's is taken (TensorRT-LLM). 0: it is taken, whatever is left (vLLM).",
+             "flag"),
     Constant("activations_in_budget", "budget_source", "Activations count in the budget (0 or 1)", "", PLAIN,
              "0 where the engine leaves them to the memory outside its share (SGLang).", "flag"),
     Constant("sampler_bytes_per_logit", "activation_source", "Sampler, beside the 16-bit logits", "bytes/logit",

@@ -364,6 +364,8 @@ def _trtllm_options(plan: Plan) -> dict[str, Any]:
         "dtype": plan.cache_word,
         "enable_block_reuse": plan.caches_prefixes,
     }
+    if plan.value("kv_cache_memory_bytes"):
+        cache["max_gpu_total_bytes"] = plan.value("kv_cache_memory_bytes")
     if plan.has_own_block_size:
         cache["tokens_per_block"] = plan.value("block_size")
     # Without chunks a prompt longer than max_num_tokens is refused.

@@ -175,9 +175,10 @@ class Settings:
         engine="gpu_memory_utilization")
     kv_cache_memory_bytes: float = entry(0.0, Kind("whole", 0, 1e13, decimal=True),
         Option("engine", "BYTES", "KV pool of each GPU, set outright as vLLM's --kv-cache-memory-bytes does, whatever "
-               "the share leaves. Default 0: not set."),
+               "the share leaves; for TensorRT-LLM a limit (max_gpu_total_bytes). Default 0: not set."),
         Row(CHOICES, "KV pool of a GPU, set outright", "bytes", WHOLE,
-            "0: what the share leaves. Else the engine takes so much, and does not start where less is left.",
+            "0: what the share leaves. Else the engine takes so much, and does not start where less is left, or takes "
+            "what is left (a limit, below).",
             below="gpu_memory_utilization"),
         added=True)
     block_size: int = entry(None, COUNT,

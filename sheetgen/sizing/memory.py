@@ -187,28 +187,29 @@ def activation_bytes_per_gpu(
 @formula("Memory the engine may use")
 def memory_budget_bytes(
     gpu_memory_bytes: Quantity, context_bytes: Quantity, gpu_memory_utilization: Quantity,
-    kv_cache_memory_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> Any:  # fmt: skip
     """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one,
     less what was gone before where the engine counts from the free memory (SGLang). All of it where the pool is set
-    outright, whatever the share.
+    outright, whatever the share, and not as a limit.
 
     Source: vLLM; H100 SXM shows 79.19 GiB. Check: 0.90 of that is 71.27 GiB.
     """
-    share = where(kv_cache_memory_bytes > 0, 1, gpu_memory_utilization)
+    share = where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 1, gpu_memory_utilization)
     return round_down((gpu_memory_bytes - context_bytes) * share)
 
 
-def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity) -> Any:
-    """The pool that the engine takes of what is left: all, or as much as is set outright. Negative where less is left
-    than that: the engine runs out of memory as it starts."""
+def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
+    """The pool that the engine takes of what is left: all, or as much as is set outright. Where less is left than that,
+    what is left if the engine takes what is set as a limit; else negative: it runs out of memory as it starts."""
     short = left_bytes - kv_cache_memory_bytes
-    return where(kv_cache_memory_bytes == 0, left_bytes, where(short < 0, short, kv_cache_memory_bytes))
+    where_short = where(set_pool_is_limit == 1, left_bytes, short)
+    return where(kv_cache_memory_bytes == 0, left_bytes, where(short < 0, where_short, kv_cache_memory_bytes))
 
 
-def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity) -> Any:
-    """By how much the pool may be off its prediction: by nothing where it is set outright."""
-    return where(kv_cache_memory_bytes > 0, 0, error_bytes)
+def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
+    """By how much the pool may be off its prediction: by nothing where it is set outright, and not as a limit."""
+    return where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 0, error_bytes)
 
 
 def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> Any:
@@ -285,7 +286,7 @@ def stage_overhead_bytes(
 @formula("Left for KV before clipping", within=[paid_share])
 def kv_budget_bytes_per_gpu(
     memory_budget_bytes: Quantity, loaded_weights_bytes_per_gpu: Quantity, overhead_bytes_per_gpu: Quantity,
-    paid_share: Quantity, kv_cache_memory_bytes: Quantity,
+    paid_share: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> Any:  # fmt: skip
     """What weights, activations and overhead leave on one GPU, or what of it the pool is set to, in bytes; negative
     where they do not fit.
@@ -293,7 +294,7 @@ def kv_budget_bytes_per_gpu(
     Source: vLLM's accounting, checked on 90 start-up logs (median difference 0.000 GiB).
     """
     left = memory_budget_bytes - (loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu) * paid_share
-    return pool_as_set(left, kv_cache_memory_bytes)
+    return pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
 
 
 @formula("KV pool per GPU")

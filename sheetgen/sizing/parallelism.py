@@ -199,7 +199,7 @@ def layers_that_fit(
 def pipeline_stages(
     runs: Quantity, within_limit: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity,
     layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, kv_cache_memory_bytes: Quantity, **known: Quantity,
+    paid_layer_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
 ) -> Any:  # fmt: skip
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
@@ -210,7 +210,9 @@ def pipeline_stages(
     """
     even = largest(2, round_up(ratio(n_layers, layers_that_fit)))
     even = where(layers_that_fit >= 1, even, 0)
-    in_order = stages_in_order(layer_budget_bytes, paid_layer_bytes, charge_bytes, kv_cache_memory_bytes, known)
+    in_order = stages_in_order(
+        layer_budget_bytes, paid_layer_bytes, charge_bytes, kv_cache_memory_bytes, set_pool_is_limit, known
+    )
     needed = where(known[WEIGHTS_SHARES[0]] > 0, in_order, even)
     staged = where(needed <= max_pipeline_parallel_size, needed, 0)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
@@ -218,13 +220,14 @@ def pipeline_stages(
 
 def stages_in_order(
     layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity, kv_cache_memory_bytes: Quantity,
-    known: Mapping[str, Quantity],
+    set_pool_is_limit: Quantity, known: Mapping[str, Quantity],
 ) -> Any:  # fmt: skip
     """The fewest of the numbers of stages whose shares are known at which the heaviest stage holds its part of the
     weights and of one sequence's cache; 0 where none does."""
     found: Any = 0
     for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
-        pool = pool_as_set(layer_budget_bytes - paid_layer_bytes * known[weights], kv_cache_memory_bytes)
+        left = layer_budget_bytes - paid_layer_bytes * known[weights]
+        pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
         found = where(pool >= charge_bytes * known[cache], known[stages], found)
     return found
 
@@ -233,7 +236,7 @@ def stages_in_order(
 def sequences(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
     layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
-    kv_cache_memory_bytes: Quantity, **known: Quantity,
+    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
@@ -246,7 +249,7 @@ def sequences(
     """
     pool, share = fullest_stage(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
-        known,
+        set_pool_is_limit, known,
     )  # fmt: skip
     held = held_sequences(pool, charge_bytes * share, steady_bytes * share)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
@@ -254,19 +257,20 @@ def sequences(
 
 def fullest_stage(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity, known: Mapping[str, Quantity],
+    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
+    known: Mapping[str, Quantity],
 ) -> tuple[Quantity, Quantity]:  # fmt: skip
     """The pool of the fullest stage, in bytes, and its share of the layers that keep a cache."""
     known = {**known, "n_layers": n_layers, "pipeline_parallel_size": pipeline_stages}
     paid = paid_layer_bytes * stage_weights_fraction.of(known)
-    staged = pool_as_set(layer_budget_bytes - paid, kv_cache_memory_bytes)
+    staged = pool_as_set(layer_budget_bytes - paid, kv_cache_memory_bytes, set_pool_is_limit)
     return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), stage_fraction.of(known)
 
 
 @formula("Pool's error, low end")
 def pool_error_bytes(
     pool_error_bytes_measured: Quantity, pool_error_bytes_elsewhere: Quantity, tensor_parallel_size: Quantity,
-    calibrated_tensor_parallel_size: Quantity, kv_cache_memory_bytes: Quantity,
+    calibrated_tensor_parallel_size: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> Any:  # fmt: skip
     """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
     that was measured, by all other logs beyond; none where it is set outright.
@@ -275,7 +279,7 @@ def pool_error_bytes(
     """
     measured = is_measured(tensor_parallel_size, calibrated_tensor_parallel_size)
     error = where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
-    return pool_error_as_set(error, kv_cache_memory_bytes)
+    return pool_error_as_set(error, kv_cache_memory_bytes, set_pool_is_limit)
 
 
 def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:

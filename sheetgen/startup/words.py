@@ -34,6 +34,7 @@ _ARGUMENTS = {
         "tensor_parallel_size": "tp_size tensor_parallel_size",
         "pipeline_parallel_size": "pp_size pipeline_parallel_size", "expert_parallel_size": "ep_size",
         "gpu_memory_utilization": "kv_cache_free_gpu_memory_fraction free_gpu_memory_fraction",
+        "kv_cache_memory_bytes": "max_gpu_total_bytes",
         "max_model_len": "max_seq_len", "max_num_seqs": "max_batch_size", "max_num_batched_tokens": "max_num_tokens",
         "block_size": "tokens_per_block",
     },

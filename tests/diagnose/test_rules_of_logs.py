@@ -129,6 +129,8 @@ CASES = {
     "an eviction": (
         "Warning  Evicted  kubelet  The node was low on resource: memory. Container vllm was using 61Gi\n",
         "host_ram_oom"),
+    "a list of containers": (
+        "INFO vllm\n3f2a  vllm/vllm-openai:v0.33.0  Exited (137) 2 minutes ago  vllm-1\n", "host_ram_oom"),
     "kubelet": ("    Reason:       OOMKilled\n    Exit Code:    137\n", "host_ram_oom"),
     "advice of a good start": (
         "INFO [model_runner.py:1028] CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of "

@@ -100,3 +100,14 @@ def test_windows_have_a_pool_by_ratio() -> None:
     found = sheetgen.size(**asked, hybrid_kv_manager=1)
     assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (36_864 * 1.8))
     assert int(found["max_concurrency"]) == found["kv_tokens"] // 16_384
+
+
+def test_tensorrt_llm_takes_it_as_a_limit() -> None:
+    """KvCacheConfig.max_gpu_total_bytes: the lesser of it and of the fraction; vLLM does not start with too much."""
+    asked = {"model": "8b", "gpu": "h100", "context": 16_384, "users": 8}
+    for engine in ("tensorrt-llm", "vllm"):
+        free = sheetgen.size(**asked, engine=engine)["kv_pool_bytes_per_gpu"]
+        less, more = (sheetgen.size(**asked, engine=engine, kv_cache_memory_bytes=n) for n in (20 * GIB, 100 * GIB))
+        assert less["kv_pool_bytes_per_gpu"] == 20 * GIB < free
+        assert more["kv_pool_bytes_per_gpu"] == (free if engine == "tensorrt-llm" else 0)
+        assert more["fits"] == (engine == "tensorrt-llm")

@@ -463,12 +463,12 @@ def kept_back_bytes(
 def all_fit(
     charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
-    kv_cache_memory_bytes: Any, **known: Any,
+    kv_cache_memory_bytes: Any, set_pool_is_limit: Any, **known: Any,
 ) -> Any:  # fmt: skip
     """1 where all requests fit one replica at this context, on its fullest stage."""
     pool, share = parallelism.fullest_stage(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
-        known,
+        set_pool_is_limit, known,
     )  # fmt: skip
     block = kv_block_bytes * share
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
