@@ -43,6 +43,9 @@ WANTED = {"tpot_seconds": 12, "ttft_seconds": 25, "output_tokens_per_second": 12
 INNER_FOLDS, INNER_EVALUATIONS = 5, 10
 
 
+UNSTATED = "0.19.0"  # of vLLM runs that state no release: the newest that others state, whatever the default is now
+
+
 @dataclass(frozen=True)
 class Constant:
     """Where a constant starts, how far a cell may lie from the others (in logarithms), and its physical limit.
@@ -115,6 +118,8 @@ def serving_runs(catalog: Catalog, paths: Sequence[Path] = (CSV, LATER)) -> Runs
 
 def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
     """Rows in the columns of `size --batch`, all of which must be answered."""
+    stated = rows["engine_version"] if "engine_version" in rows else pandas.Series(None, rows.index, dtype=object)
+    rows = rows.assign(engine_version=stated.where(stated.notna() | (rows["engine"] != "vllm"), UNSTATED))
     given = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
     points = complete(given, len(rows), catalog)
     refused = [e for e in points.errors if e]
