@@ -49,7 +49,7 @@ under no entry.
 
 - vLLM's sparse attention over a latent cache keeps 576 bytes in FP8 by the backend of SM100, and 656 by that of Hopper
   and SM120 (v1/attention/backends/mla): 656 are counted everywhere, which is 13 % more on B200 and GB200.
-- With pipeline stages more batches are in flight than two (stages + 1 on Model Runner V2, the stages on V1): windows
+- With pipeline stages more batches are under way than two (stages + 1 on Model Runner V2, the stages on V1): windows
   of staged models are charged two.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
   `*_per_token_head` ones are no dtype here; HiSparse (KV on the host) is not sized.

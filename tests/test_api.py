@@ -147,8 +147,9 @@ def test_published_walk_of_a_70b() -> None:
 @pytest.mark.parametrize(
     ("inputs", "fits", "words"),
     [
-        ({"users": 27}, True, "fits: room for 27 requests of 16,384 tokens; request 28 does not fit."),
-        ({"users": 28}, False, "GiB short on 4x H100 SXM; room for 27 requests of 16,384 tokens, 28 asked for."),
+        ({"users": 27}, True, "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit."),
+        ({"users": 28}, False, "GiB short on 4x H100 SXM; memory for 27 requests of 16,384 tokens at once, "
+         "28 requested."),
         (
             {"tensor_parallel_size": 1},
             False,

@@ -39,7 +39,7 @@ PULL_SCHEMA = 1
 @brand_option
 @common
 def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
-    """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests in flight.
+    """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests at once.
 
     \b
     Examples:

@@ -122,13 +122,20 @@ def block_text(found: Comparison, bridge: Sequence[Bridge]) -> str:
             lines.append((kind, f"and {len(changes) - SHOWN_IN_BLOCK:,} more"))
     answers = len(found.sections["results"]), len(found.pairing.loads())
     if found.a.is_calculated and found.b.is_calculated:
-        lines.append(("All loads", f"{answers[0]:,} of {answers[1]:,} have another answer"))
+        lines.append(("All loads", _changed(*answers)))
     blocks += [
         _money_table(bridge), "\n".join(remarks),
         "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines),
         "\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared),
     ]  # fmt: skip
     return "\n\n".join(filter(None, blocks))
+
+
+def _changed(count: int, of: int) -> str:
+    """How many answers changed: all 36 answers changed, 3 of 36 answers changed."""
+    if count in (0, of):
+        return f"{'all' if count else 'none of the'} {of:,} answers changed"
+    return f"{count:,} of {of:,} answers changed"
 
 
 def _money_table(bridge: Sequence[Bridge]) -> str:

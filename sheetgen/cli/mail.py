@@ -37,7 +37,7 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 @click.option(
     "--security",
     type=click.Choice(("starttls", "tls", "none")),
-    help="How the connection is encrypted. Default tls on port 465, else starttls; never less than asked for.",
+    help="How the connection is encrypted. Default tls on port 465, else starttls; never less than requested.",
 )
 @click.option("--credentials", metavar="FILE", help="The login in a file: machine HOST login USER password PASSWORD.")
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, help="Tries while it fails for a time. Default 4.")

@@ -28,7 +28,7 @@ from sheetgen.workbook.facts import LoadKey, SheetFacts, same
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
 NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
-# Those that a cell of their name says; prices have their own side, and requests in flight are given as they are.
+# Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
 ASKED_BY_CELLS = tuple(
     one for one in OF_SETTINGS
     if one.row and one.option and one.option.group in ("precision", "engine", "headroom", "billing", "factors")

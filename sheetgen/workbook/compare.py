@@ -18,7 +18,7 @@ from sheetgen.workbook.facts import Answer, LoadKey, Pairing, Price, Setting, Sh
 
 SECTIONS = {
     "recommendation": "Recommendation at the headline", "load": "Load", "inputs": "Inputs", "prices": "Prices",
-    "models": "Models", "gpus": "GPUs", "precisions": "Precisions", "results": "Results of every load",
+    "models": "Models", "gpus": "GPUs", "precisions": "Precisions", "results": "Results of all loads",
     "what_if": "What-if and its cases",
 }  # fmt: skip
 TABLES = {"models": "facts of models", "gpus": "facts of GPUs", "precisions": "precisions"}
@@ -128,13 +128,13 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
         yield from _changed(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
         yield from _changed(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
     for ta, tb in pairing.tiers:
-        yield from _changed(f"tier_{tb}", f"in flight, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
+        yield from _changed(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
     for at, (side, word) in enumerate(((a, "removed"), (b, "added"))):
         paired = {tiers[at] for tiers in pairing.tiers}
         for i, requests in enumerate(side.tiers, 1):
             if i not in paired:
                 words = f"{shown_value(requests)} {word}"
-                yield _of_one(f"tier_{i}", f"in flight, tier {i}", words, requests, side is b)
+                yield _of_one(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
         before, after = facts.load_words(a, *a.headline), facts.load_words(b, *b.headline)
         yield Change("headline", "headline", f"{before}{ARROW}{after}", before, after)
