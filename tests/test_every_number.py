@@ -27,7 +27,7 @@ from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
-FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
+FORMATS = ("xlsx", "pdf", "html", "md-full", "csv", "json")
 ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
 BUDGETED = SMALL | {
     "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "replica",
@@ -327,7 +327,7 @@ def test_every_number_of_the_html(built: Built) -> None:
 
 
 def test_every_number_of_the_markdown(built: Built) -> None:
-    sections = sections_of_markdown(built.files["md"].decode())
+    sections = sections_of_markdown(built.files["md-full"].decode())
     sections["sources"], _, sections["end"] = sections["sources"].rpartition("\n\n")
     assert set(PARTS) <= set(sections)
     assert amiss_in_print(built.page, sections) == []

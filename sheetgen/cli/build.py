@@ -67,7 +67,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
     files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive, launched=launched)
-    targets = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
+    targets = {place_of_format(place, name): data for name, data in files.items()}
     write_files(targets)
     if missing:
         say(missing, err=True)
@@ -125,7 +125,7 @@ def pull(
     drawn, missing = draw(pulled.solved, kinds, required="pdf" in requested, brand=drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
-    targets = {Path(f"{place}.{ending}"): content for ending, content in files.items()}
+    targets = {place_of_format(place, name): content for name, content in files.items()}
     for target in targets:  # the workbook itself is spared
         if target.resolve() == Path(edited).resolve():
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
@@ -209,6 +209,11 @@ def place_of(folder: str | None, name: str | None) -> Path:
     if folder is not None and not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     return Path("output" if folder is None else folder) / name
+
+
+def place_of_format(place: Path, name: str) -> Path:
+    """The file of a format: sheet.pdf, sheet.full.md."""
+    return Path(f"{place}.{FORMATS[name].ending or name if name in FORMATS else name}")
 
 
 def formats_named(text: str | None) -> tuple[str, ...]:

@@ -136,7 +136,8 @@ class Card(MoneyFacts):
     @property
     def serves(self) -> Text:
         """How many requests it serves within the targets: "44"."""
-        return self.held.parts[0] if isinstance(self.held, Cell) and self.held.parts else self.held
+        held = self.held
+        return held.parts[0] if isinstance(held, Cell) and held.parts else str(held).removeprefix("serves ")
 
     @property
     def speed(self) -> Text:
@@ -416,6 +417,26 @@ class Page:
         )
 
     @property
+    def request(self) -> Cell:
+        """What is to be approved, in a sentence: of models that are alternatives, that one is to be chosen."""
+        if len(self.asks) > 1:
+            every = f"Please choose one of the {len(self.asks)} models for"
+            return words(f"{every} {{}}. They are alternatives: do not add their costs.", self.question)
+        (one,) = self.asks
+        if not one.per_year:
+            return words("There is nothing to approve yet for {}, {}: {}.", one.subject, self.question, one.monthly)
+        band = words(" ({} at the speed band)", one.band) if one.band else NONE
+        return words("Please approve {} a month, {}{}, for {}: {}.", one.monthly, one.per_year, band, one.subject,
+                     self.question)  # fmt: skip
+
+    @property
+    def uncertain(self) -> tuple[Text, ...]:
+        """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
+        cards = self.cards if self.ask is None else (self.cards[self.ask],)
+        bands = tuple(words("{}: {}.", card.model, card.band) for card in cards if card.band)
+        return (*bands, *(words("{}.", one) for one in self.confidence), *self.risks)
+
+    @property
     def shown_classes(self) -> tuple[int, ...]:
         """Positions of the purchase classes on the first page: the one in use, on demand and the commitments."""
         return tuple(i for i, one in enumerate(self.price_classes) if one == self.purchase or one != "spot")
@@ -497,6 +518,25 @@ class Page:
         return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")
 
 
+_TERMS = {"1 yr": "1-year term", "3 yr": "3-year term"}
+
+
+def glance(page: Page) -> Table:
+    """The answers in one table: for a mail and for a planning document."""
+    named = [(i, _TERMS[name]) for i, name in enumerate(page.price_classes) if name in _TERMS and name != page.purchase]
+    terms = named[-1:]  # the longest one
+
+    def row(one: Card | Total, *of: Text) -> tuple[Text, ...]:
+        committed = (one.classes[i] or NONE if i < len(one.classes) else NONE for i, _ in terms)
+        return (*of, one.monthly, *committed, one.fp8_monthly)
+
+    rows = [(*row(c, c.model, words("{} ({})", c.rent, c.hardware)), c.serves) for c in page.cards]
+    if page.total is not None:
+        rows.append((*row(page.total, "Together", NONE), NONE))
+    heads = (f"$ a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")
+    return table("", ("Model", "What to rent", *map(_number, heads)), rows)
+
+
 def _sentence(page: Page, card: Card) -> Cell:
     """What an answer buys, in words, and the cheaper way to pay for it."""
     parts = [words("{} ({}) {} requests at once within the targets: {}, {}.", card.rent, card.hardware,
@@ -510,11 +550,10 @@ def _sentence(page: Page, card: Card) -> Cell:
 
 def _cheaper(page: Page, one: Card | Total) -> Cell:
     """The commitments and FP8, where they have a price."""
-    names = {"1 yr": "on a 1-year term", "3 yr": "on a 3-year term"}
     found = [
-        words("{} {}", usd, names[name])
+        words("{} on a {}", usd, _TERMS[name])
         for name, usd in zip(page.price_classes, one.classes, strict=True)
-        if usd and name in names and name != page.purchase
+        if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
         found.append(words("{} with FP8 weights and KV cache", one.fp8_monthly))

@@ -92,7 +92,7 @@ def test_runner_up_costs_more_and_stages_are_said() -> None:
     (staged,) = page("405b", gpus="h100", **MEMORY).cards
     assert "TP 8, PP 2, 1 replica" in staged.hardware, "no H100 machine holds 756 GiB"
     for c in (*drawn.cards, *memory.cards):
-        assert re.search(r": \$[\d,]+ \(\+\d+%\)$", c.runner_up)
+        assert re.search(r", \$[\d,]+ \(\+\d+%\)$", c.runner_up)
 
 
 @pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
