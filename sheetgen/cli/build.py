@@ -162,7 +162,8 @@ def diff(
     --json has a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
     inputs, prices, models, gpus, precisions, results (of loads), what_if, every entry with name, label, before, after,
     words and, where it applies, change_fraction, change_usd, instance, purchase, row, column, tier; bridge (by model:
-    load, before_usd, after_usd, steps of cause and usd, causes, how, why); not_compared; notes.
+    load, before_usd, after_usd, steps of cause and usd, causes, how, why); quality (what a narrower precision costs in
+    it); not_compared; notes.
 
     How a bridge came about (how): "solved again" (each cause by itself: prices, then load, then facts and settings),
     "one cause", "unchanged", or "not separated", with the causes named and no figures made up.
@@ -183,13 +184,14 @@ def diff(
 
     a, b = read_sheets(before, after)
     found = compare(a, b)
-    bridge = () if found.is_equal else bridges(found, Catalog(*catalogs))
+    catalog = Catalog(*catalogs)
+    bridge, quality = () if found.is_equal else bridges(found, catalog), diff_text.quality_words(found, catalog)
     if as_json:
-        print_json(diff_text.document(found, bridge))
+        print_json(diff_text.document(found, bridge, quality))
     elif block:
-        say(diff_text.block_text(found, bridge), verbatim=True)
+        say(diff_text.block_text(found, bridge, quality), verbatim=True)
     else:
-        say(diff_text.text(found, bridge, show_all, quiet))
+        say(diff_text.text(found, bridge, show_all, quiet, quality))
     if exit_code and not found.is_equal:
         raise SystemExit(1)
 

@@ -22,7 +22,7 @@ from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Question, ask
 from sheetgen.units import DTYPES
 from sheetgen.workbook import facts
-from sheetgen.workbook.compare import Comparison, headline_loads, usd
+from sheetgen.workbook.compare import Comparison, changed_load, headline_loads, usd
 from sheetgen.workbook.facts import LoadKey, SheetFacts, same
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
@@ -89,9 +89,7 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
             again = again or _solved_again(a, b, la[1:], lb[1:], catalog)
             steps, why = _steps(again, lb[0], before, after)
             how = "solved again" if steps else how
-        load = facts.load_words(b, *lb[1:])
-        if not same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
-            load = f"{facts.load_words(a, *la[1:])} -> {facts.tier_words(b.tiers[lb[2] - 1])}"
+        load = changed_load(a, b, la, lb)
         made.append(Bridge(lb[0], facts.model_name(lb[0], a, b), load, before, after, how, why, steps, causes))
     return tuple(made)
 

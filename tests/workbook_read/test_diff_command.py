@@ -203,6 +203,9 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
     ]  # fmt: skip
     assert names(found)["load"] == ["context_long_doc", "tier_2"]
     assert [c["label"] for c in found["recommendation"]] == ["Llama 3.1 70B, Chat at 32 -> 64"]
+    longer = [c["label"] for c in found["results"] if "Long document" in c["label"]]
+    assert longer and all("Long document 128k -> 64k at " in label for label in longer)
+    assert [one.partition(":")[0] for one in found["quality"]] == ["FP8 KV cache"]
     assert all(b["how"] == "solved again" for b in found["bridge"])
 
 
@@ -390,6 +393,7 @@ def test_a_message_tells_what_counts_first(book: Path, edited: Edited) -> None:
         f"{HERE}: $55.04 → $1.50 an hour (-97 %)", "at once, tier 2: 32 → 64 (+100 %)",
         "KV cache precision: auto → fp8", "Contingency: 0 % → 15 %", "Currency of the totals: USD → EUR",
         "Exchange rate: 1 → 0.92 (-8 %)",
+        "FP8 KV cache: 8 bits lose little. Calibrate its scales, and test on your prompts.",
     )  # fmt: skip
     assert found.more == 0 and len(found.money) == 2
     assert all(f" → 1x {HERE}; prices " in one.why or one.why.startswith("prices ") for one in found.money)
@@ -404,8 +408,8 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
     found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
     n = SHOWN_IN_MAIL
-    assert len(offers) > n + 2 and len(found.lines) == n + 1 and found.more == len(offers) - n
-    assert found.lines[-1] == "KV cache precision: auto → fp8"
+    assert len(offers) > n + 2 and len(found.lines) == n + 2 and found.more == len(offers) - n
+    assert found.lines[-2] == "KV cache precision: auto → fp8" and found.lines[-1].startswith("FP8 KV cache: 8 bits")
     assert any(line.startswith(f"{HERE}: ") for line in found.lines), "the one that is rented now is among the first"
 
 
@@ -422,6 +426,8 @@ def test_the_block_is_short_markdown_with_a_bridge(sheetgen: Any, book: Path, ed
     assert html.count("<tr>") == 3 and html.count("<table>") == 1
     cells = [re.sub("<[^>]*>", "", c) for c in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", html)]
     assert cells[:6] == ["Model, load", "Before", "Prices", "Load", "Facts and settings", "After"]
+    assert all(c[0] in "+−" or c == "$0" for c in cells[8:11]), "what a cause did has a sign"
+    assert "Quality FP8 KV cache: 8 bits lose little. Calibrate" in re.sub("<[^>]*>", "", html)
     money = [float(c.replace("−", "-").replace("$", "").replace(",", "")) for c in cells[7:12]]
     assert abs(sum(money[:4]) - money[4]) <= 2  # each is rounded to a dollar
     for words in ("at once, tier 2: 32 → 64 (+100 %)", "KV cache precision: auto → fp8"):

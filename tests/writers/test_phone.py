@@ -1,4 +1,4 @@
-"""The page and the mail on a phone: a headless Chromium draws them 320 and 390 px wide, and nothing is cut at an edge."""
+"""Page and mail on a phone: a headless Chromium draws them 320 and 390 px wide, and nothing is cut at an edge."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def measured(documents: dict[str, str], folder: Path) -> list[tuple[str, int, st
     drawn = folder / "phone.html"
     drawn.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{"".join(frames)}{script}', encoding="utf-8")
     assert BROWSER is not None, "no Chromium is installed, and it is required here"
-    quiet = "gpu quic background-networking component-update sync extensions default-apps".split()
+    quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions", "default-apps")
     command = [
         BROWSER, "--headless", *(f"--disable-{what}" for what in quiet), "--no-first-run",
         *(["--no-sandbox"] if os.geteuid() == 0 else []),  # which root must not have
