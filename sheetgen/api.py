@@ -121,7 +121,7 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
 
 
 def _at_rates(values: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Every quantity of deployments; and, where some have a rate alone, how many requests all have in flight.
+    """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
     holds.
@@ -160,10 +160,10 @@ def _as_result(name: str, column: Any) -> Any:
 
 
 def size(*, catalogs: Catalogs = (), anchor: Any = None, **inputs: Any) -> dict[str, Any]:
-    """One deployment, bill by bill: every input with the defaults used, and every result of INTERFACE.
+    """One deployment, part by part: every input with the defaults used, and every result of INTERFACE.
 
-    `context` is the short spelling of context_tokens. The load is `users` (the active share of them is in flight),
-    `concurrent_requests`, or a rate, from which the requests in flight follow. What does not fit is a verdict, not an
+    `context` is the short spelling of context_tokens. The load is `users` (the active share of them at once),
+    `concurrent_requests`, or a rate, from which the requests at once follow. What does not fit is a verdict, not an
     error. `anchor` is a measured point of the same configuration, a mapping of `anchor.KEYS`
     or a file of one, that sets speed_factor and ttft_factor. Raises ScenarioError or CatalogError with every problem
     found.
@@ -281,7 +281,7 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 
     The reverse question: with budget_usd (US dollars a month) or have (one's own machines, `h100:16`, `l40s:8x4`; what
     is between them is taken to be as fast as where they are rented) and no load it returns what these serve at most
-    within the targets, as `recommend --json` does: served_at_target (requests in flight), requests_per_second,
+    within the targets, as `recommend --json` does: served_at_target (requests at once), requests_per_second,
     answers and answers_per_second (layouts for each), and next_step. With survive it is what is left after one loss.
 
     Raises ScenarioError or CatalogError with every problem found.

@@ -44,7 +44,7 @@ WHITE = "#FFFFFF"
 PAGE = {"heading": "#17212B", "accent": "#24476F", "tint": "#F3F6F9"}  # the PDF's own, where a brand names none
 ON_TINT = ("#3B4753", "#8F1D16")  # the lightest words that stand on the tint, in one_page.css
 RESERVED = {  # hues of the grounds that carry meaning, in degrees
-    "the yellow of inputs and the amber of what is tight": 50,
+    "the yellow of inputs and the amber of little headroom": 50,
     "the green of what fits": 141,
     "the red of what does not fit": 3,
 }

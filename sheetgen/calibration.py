@@ -1,6 +1,6 @@
 """One measured point of a deployment, beside its prediction: by how much all its predicted times are set right.
 
-The point is a run of the same model, GPU, engine, precisions and parallel sizes: how many requests were in flight, how
+The point is a run of the same model, GPU, engine, precisions and parallel sizes: how many requests ran at once, how
 long they were, and the milliseconds per output token (and to the first one) that a benchmark reported. What ships is
 off by some 12 % (median); with one point of its configuration by 9 %: docs/speed.md.
 """
@@ -30,7 +30,7 @@ EXAMPLE = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=2
 
 @dataclass(frozen=True)
 class Anchor:
-    """A measured point: requests in flight on the replica, tokens of each, mean seconds. TTFT where it was measured."""
+    """A measured point: requests at once on the replica, tokens of each, mean seconds. TTFT where it was measured."""
 
     concurrent_requests: int
     input_tokens: int

@@ -62,7 +62,7 @@ def n_instances(
 
 @formula("Hours paid for in a month")
 def paid_hours_per_month(hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity) -> Any:
-    """Hours that a month's bill counts: those run, or all of the month under a commitment (a reserved price).
+    """Hours that a month's cost counts: those run, or all of the month under a commitment (a reserved price).
 
     Source: reserved instances and committed-use discounts are billed whether they run or not.
     Check: 200 hours run under a reservation are billed as 730.
@@ -130,7 +130,7 @@ def three_year_usd(monthly_usd: Quantity, months_in_three_years: Quantity) -> An
 def commitment_waste_usd(
     hourly_usd: Quantity, hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity
 ) -> Any:
-    """The part of a month's bill that pays for hours not run, in US dollars: 0 without a commitment.
+    """The part of a month's cost that pays for hours not run, in US dollars: 0 without a commitment.
 
     Source: hours of the month not run x the committed rate.
     """
@@ -142,7 +142,7 @@ def commitment_waste_usd(
 def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Any:
     """A month's cost over the people served, in US dollars.
 
-    Source: users = requests in flight / the share of users active at the peak.
+    Source: users = requests at once / the share of users active at the peak.
     """
     return number_where(both(is_number(monthly_usd), users > 0), ratio(monthly_usd, users))
 
@@ -182,9 +182,9 @@ def _per_million(usd: Quantity, millions: Quantity, *known: Quantity) -> Any:
 def usd_per_million_input_tokens(
     monthly_usd: Quantity, prefill_fraction: Quantity, million_input_tokens_per_month: Quantity
 ) -> Any:
-    """The part of the bill that pays for reading prompts, over the prompts' tokens of a month, in US dollars.
+    """The part of the month's cost that pays for reading prompts, over the prompts' tokens of a month, in US dollars.
 
-    Source: the bill is split by GPU time: the share of it that prefill takes.
+    Source: the cost is split by GPU time: the share of it that prefill takes.
     """
     known = is_number(monthly_usd), is_number(prefill_fraction)
     return _per_million(monthly_usd * prefill_fraction, million_input_tokens_per_month, *known)
@@ -194,9 +194,9 @@ def usd_per_million_input_tokens(
 def usd_per_million_output_tokens(
     monthly_usd: Quantity, prefill_fraction: Quantity, million_output_tokens_per_month: Quantity
 ) -> Any:
-    """The rest of the bill, over the answers' tokens of a month, in US dollars.
+    """The rest of the month's cost, over the answers' tokens of a month, in US dollars.
 
-    Source: the bill is split by GPU time: what prefill does not take, writing the answers takes.
+    Source: the cost is split by GPU time: what prefill does not take, writing the answers takes.
     """
     known = is_number(monthly_usd), is_number(prefill_fraction)
     return _per_million(monthly_usd * (1 - prefill_fraction), million_output_tokens_per_month, *known)
@@ -206,9 +206,9 @@ def usd_per_million_output_tokens(
 def usd_per_million_tokens(
     monthly_usd: Quantity, million_input_tokens_per_month: Quantity, million_output_tokens_per_month: Quantity
 ) -> Any:
-    """The whole bill over all tokens of a month, prompts and answers together, in US dollars.
+    """The month's cost over all tokens of a month, prompts and answers together, in US dollars.
 
-    Source: definition. Check: prompts and answers at their own rates add up to the bill.
+    Source: definition. Check: prompts and answers at their own rates add up to the cost.
     """
     millions = million_input_tokens_per_month + million_output_tokens_per_month
     per_month = monthly_usd, million_input_tokens_per_month, million_output_tokens_per_month
@@ -239,7 +239,7 @@ def hosted_monthly_usd(
 
 @formula("Hosted, cents per month", WHOLE)
 def hosted_monthly_cents(hosted_monthly_usd: Quantity, cents_in_a_dollar: Quantity) -> Any:
-    """The host's bill in whole cents, by which hosts are ranked: two that take the same tie, whatever program sums up
+    """The host's cost in whole cents, by which hosts are ranked: two that take the same tie, whatever program sums up
     their tokens and rounds the last digit.
 
     Source: hosted_monthly_usd.
@@ -252,7 +252,7 @@ def hosted_break_even_utilization(monthly_usd: Quantity, hosted_monthly_usd: Qua
     """The share of the hours run in which the hardware must do its load for its rent to be below what a host takes for
     the same tokens; over 100 %: the host is cheaper at any use.
 
-    Source: rent is the same at any utilization, a host's bill grows with it: rent x utilization / the host's bill at
+    Source: rent is the same at any utilization, a host's cost grows with it: rent x utilization / the host's cost at
     that utilization. Check: asked at the break-even, both cost the same.
     """
     known = both(is_number(monthly_usd), is_number(hosted_monthly_usd))
@@ -331,7 +331,7 @@ def owned_capex_usd(n_gpus: Quantity, installed_usd_per_gpu: Quantity) -> Any:
     return number_where(both(is_number(n_gpus), is_number(installed_usd_per_gpu)), n_gpus * installed_usd_per_gpu)
 
 
-@formula("Purchase paid in a year", PERCENT)
+@formula("Yearly depreciation", PERCENT)
 def purchase_share_per_year(
     owned_years: Quantity, residual_fraction: Quantity, cost_of_capital_fraction: Quantity
 ) -> Any:

@@ -129,10 +129,10 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def requests_at_rate(values: Mapping[str, Any]) -> Any:
-    """The fewest requests in flight that are answered as fast as they arrive; where none are, as many as memory holds
+    """The fewest requests at once that are answered as fast as they arrive; where none are, as many as memory holds
     at their full length, or one.
 
-    values: as `point` reads them, with requests_per_second, whatever their requests in flight.
+    values: as `point` reads them, with requests_per_second, whatever their requests at once.
     """
     import numpy
 

@@ -63,7 +63,7 @@ _PARTS = {1: "", 2: "half of ", 4: "a quarter of "}
 # What neither a formula nor a file gives: how it follows, and from what.
 DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
     "requests_per_rank": (
-        "the requests in flight, shared out over the data-parallel ranks",
+        "the requests at once, shared out over the data-parallel ranks",
         ("concurrent_requests", "data_parallel_size"),
     ),
     "non_torch_bytes_per_tp": ("the engine's figure at this tensor-parallel size", ("tensor_parallel_size",)),
@@ -81,7 +81,7 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
          "nvlink_gpus"),
     ),
     "queue": (
-        "who waits: requests in flight beyond those that run, or arrivals beyond those that are finished",
+        "who waits: requests at once beyond those that run, or arrivals beyond those that are finished",
         ("concurrent_requests", "running_requests", "requests_per_second", "max_requests_per_second"),
     ),
 }  # fmt: skip
@@ -196,7 +196,7 @@ class Origins:
             if measured is not None:
                 ms = f"{1000 * measured:,.6g} ms measured over {1000 * predicted[0]:,.6g} ms predicted"
                 words = self.anchored.anchor.words
-                return Origin("given", f"anchor: {figure.upper()} of {ms}, {words} in flight")
+                return Origin("given", f"anchor: {figure.upper()} of {ms}, {words} at once")
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
         if name == "concurrent_requests":
@@ -318,7 +318,7 @@ TEXTS = ("speed_scope", "queue")
 _PACE_NAMES = frozenset(f.name for f in estimate.OF_RUNNING)
 # What has no end where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
-ENDLESS = " (Of the requests in flight: with those that arrive their queue grows without bound, see `grows`.)"
+ENDLESS = " (Of the requests at once: with those that arrive their queue grows without bound, see `grows`.)"
 CIRCUMSTANCES = {
     "point": "",
     "whole": "read for one undivided GPU (tensor_parallel_size 1)",

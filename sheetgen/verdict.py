@@ -113,8 +113,8 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
 }  # fmt: skip
 _ROUNDED: dict[Any, tuple[int, int]] = {_whole: (1, 0), _gib: (GIB, 1)}  # in which unit, to how many decimals
 _FITS, _NOT = "fits: ", "does not fit: "
-_CAPPED = _FITS + "room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
-_ROOMY = _FITS + "room for {room} of {context} tokens; request {next} does not fit."
+_CAPPED = _FITS + "{room} of {context} tokens at once, which is max_num_seqs; memory for {held}."
+_ROOMY = _FITS + "memory for {room} of {context} tokens at once; request {next} does not fit."
 _REFUSED = _NOT + "max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
 _REFUSED += "Raise max_num_seqs or add a replica."
 _LACKS = _NOT + "{short} short on {n_gpus}x {gpu}; "
@@ -122,7 +122,7 @@ _HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine 
 _CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."
 _STUCK = _LACKS + "the engine does not start, because one request of max_model_len ({longest} tokens) is more than the "
 _STUCK += "pool. Lower max_model_len."
-_NARROW = _LACKS + "room for {room} of {context} tokens, {asked} asked for."
+_NARROW = _LACKS + "memory for {room} of {context} tokens at once, {asked} requested."
 _ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
 _WAITS = "{waiting} of {requests} wait for their turn"
 # What the verdicts' sentences read of `estimate.point`.

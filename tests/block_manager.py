@@ -59,7 +59,7 @@ class Request:
 
 
 class Engine:
-    """steps in flight: 1, or 2 with asynchronous scheduling. gate: whether the whole prompt must fit to be admitted."""
+    """steps under way: 1, or 2 with asynchronous scheduling. gate: whether the whole prompt must fit to be admitted."""
 
     def __init__(
         self, groups: list[Group], n_blocks: int, batched_tokens: int, max_model_len: int, in_flight: int = 1,

@@ -382,14 +382,14 @@ def room(wait: float) -> float:
 
 
 def turn(load: Load, one: Replica, each: int, factor: float = 1) -> float:
-    """Seconds of a request where a replica has `each` in flight; factor: what a token's time is multiplied by."""
+    """Seconds of a request where a replica has `each` at once; factor: what a token's time is multiplied by."""
     batch = each / (one.dp * one.pp)
     answer_tokens = workload(load.context, load.asked)[1]
     return ttft(one.times, batch) + (answer_tokens - 1) * factor * tpot(one.times, batch)
 
 
 def places(load: Load, one: Replica, each: int, factor: float = 1) -> int:
-    """Requests in flight to plan for: as stated; of a rate those of full replicas, and room for chance."""
+    """Requests at once to plan for: as stated; of a rate those of full replicas, and allowance for chance."""
     if not load.rate:
         return load.requests
     offered = load.rate * turn(load, one, each, factor)
@@ -482,7 +482,7 @@ class Plan:
     replicas: int
     instances: int
     native: bool  # the GPU computes in the weights' precision
-    places: int  # requests in flight to plan for
+    places: int  # requests at once to plan for
     needed: int = 0  # replicas without a loss
 
     @property
@@ -503,7 +503,7 @@ class Plan:
 
     @property
     def served(self) -> float:
-        """In flight, of a rate per second: the one whose places, with room for chance, are all that there are."""
+        """At once, of a rate per second: the one whose places, with allowance for chance, are all that there are."""
         n = self.left(self.instances) * self.requests
         if not self.load.rate:
             return n

@@ -48,7 +48,7 @@ under no entry.
 
 ## Read, and not counted
 
-- With pipeline stages more batches are in flight than two (stages + 1 on Model Runner V2, the stages on V1): windows
+- With pipeline stages more batches are under way than two (stages + 1 on Model Runner V2, the stages on V1): windows
   of staged models are charged two.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
   `*_per_token_head` ones are no dtype here; HiSparse (KV on the host) is not sized.

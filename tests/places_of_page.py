@@ -21,7 +21,7 @@ FROM = {
     "rent": ("Instances",), "short": ("Instances",),
     "users": ("Users",), "held": ("Room in words",), "headroom": ("Room in words",),
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
-    "kv_bytes": ("KV for all requests",), "tier": ("In flight",), "requests": ("In flight",),
+    "kv_bytes": ("KV for all requests",), "tier": ("At once",), "requests": ("At once",),
     "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),
     "token_time": ("tpot ms", "tpot low ms", "tpot high ms"), "word": ("Model's limit in words",),
     "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
@@ -118,7 +118,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _breaks_of(built, row) + (_rented(built, row) if field == "capacity" else Place())
     if part == "breaks":
         row = built.headline(numbers[0])
-        head = {"context_tokens": "Context", "requests": "In flight", "longest_short": "Longest context"}.get(field)
+        head = {"context_tokens": "Context", "requests": "At once", "longest_short": "Longest context"}.get(field)
         return _breaks_of(built, row) + book.cells("Workings", row, *([head] if head else ()))
     if part == "levers":
         lever = built.page.levers[numbers[0]]
@@ -151,7 +151,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return narrow.get(field, of_it)
     if part in ("question", "precision_line"):
         row = built.headline(0)
-        return book.cells("Workings", row, "In flight", "Context in words") + Place(_targets(book))
+        return book.cells("Workings", row, "At once", "Context in words") + Place(_targets(book))
     return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
 
 

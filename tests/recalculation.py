@@ -49,7 +49,7 @@ ALLOWED_FUNCTIONS = {
         "ROUNDUP",
         "CEILING",
     ),
-    *("LN", "NORMSDIST", "NORMDIST"),  # the room for chance of a rate
+    *("LN", "NORMSDIST", "NORMDIST"),  # the allowance for chance of a rate
 }
 
 XLSX = "xlsx"

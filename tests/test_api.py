@@ -147,8 +147,9 @@ def test_published_walk_of_a_70b() -> None:
 @pytest.mark.parametrize(
     ("inputs", "fits", "words"),
     [
-        ({"users": 27}, True, "fits: room for 27 requests of 16,384 tokens; request 28 does not fit."),
-        ({"users": 28}, False, "GiB short on 4x H100 SXM; room for 27 requests of 16,384 tokens, 28 asked for."),
+        ({"users": 27}, True, "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit."),
+        ({"users": 28}, False, "GiB short on 4x H100 SXM; memory for 27 requests of 16,384 tokens at once, "
+         "28 requested."),
         (
             {"tensor_parallel_size": 1},
             False,
@@ -161,7 +162,7 @@ def test_published_walk_of_a_70b() -> None:
             "NVIDIA A10 keeps no KV cache in int8. It keeps bf16,",
         ),
         ({"gpu": "b300", "context": 64, "users": 1025}, False, "max_num_seqs admits 1,024 of 1,025 requests"),
-        ({"gpu": "b300", "context": 64, "users": 1024}, True, "which is max_num_seqs; memory would hold"),
+        ({"gpu": "b300", "context": 64, "users": 1024}, True, "which is max_num_seqs; memory for 41,435."),
         ({"gpu": "gaudi3", "users": 1}, True, "The memory of Gaudi 3 is assumed ("),
         ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
     ],

@@ -25,7 +25,7 @@ CONTEXTS = {
     "mimo-v2-flash": 16384, "llama-4-scout-17b-16e": 65536, "deepseek-v3": 16384, "llama-3.1-8b": 8192,
     "qwen3.6-27b": 21 * 784 + 2, "nvidia-nemotron-3-nano-30b-a3b-bf16": None, "ai21-jamba-1.5-mini": None,
 }  # fmt: skip
-RELEASES = ("0.19.0", "0.33.0")  # states in one block, one step in flight; states at ends of blocks, two steps
+RELEASES = ("0.19.0", "0.33.0")  # states in one block, one step under way; states at ends of blocks, two steps
 ANSWER = 2  # tokens of the newest request
 
 
@@ -39,7 +39,7 @@ def known(model: str, context: int, version: str) -> dict[str, float]:
 
 
 def shape(model: str, version: str) -> tuple[int, list[Group], int, int]:
-    """Its context, its KV groups, the tokens of a step and the steps in flight."""
+    """Its context, its KV groups, the tokens of a step and the steps under way."""
     of = layout(model, 1, "bf16")
     context = CONTEXTS[model] or 16384 // of.blocks["growing"] * of.blocks["growing"] + 2
     one = known(model, context, version)
@@ -102,8 +102,8 @@ def test_the_count_is_served_together_and_one_more_is_not(model: str, version: s
     context, groups, batched, in_flight = shape(model, version)
     one = known(model, context, version)
     charge, steady = int(one["kv_blocks_per_sequence"]), int(one["kv_blocks_per_sequence_steady"])
-    # The charge is that of the start-up log. Where a window and the steps in flight reach the context it has a block
-    # more than the gate asks for while serving. With two steps in flight the prompt that is read keeps a third state,
+    # The charge is that of the start-up log. Where a window and the steps under way reach the context it has a block
+    # more than the gate asks for while serving. With two steps under way the prompt that is read keeps a third state,
     # which it has not; and a chunk of attention one block more in a single step, as it ends, so not at the gate.
     gate = sum(g.count * g.gate(context - ANSWER, in_flight * batched, context) for g in groups)
     count_of = {g.kind: g.count for g in groups}

@@ -27,7 +27,7 @@ from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
-FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
+FORMATS = ("xlsx", "pdf", "html", "md-full", "csv", "json")
 ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
 BUDGETED = SMALL | {
     "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "replica",
@@ -51,10 +51,10 @@ NOT_IN_CELLS = {
     "fingerprints.log_lines": "words of an engine's log, quoted",
     "sources": "texts about figures, with commits and days",
 }
-# Of the loads that are not answered above all: the Money sheet shows those only.
+# Of the loads that are not the case: the Money sheet shows those only.
 NOT_OF_OTHER_LOADS = {"purchase_classes", "providers", "owned", "budget", "without_targets"}
 COLUMNS = {
-    "tier": "In flight", "context_tokens": "Context", "concurrent_requests": "In flight",
+    "tier": "At once", "context_tokens": "Context", "concurrent_requests": "At once",
     "kv_bytes": "KV for all requests", "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP",
     "data_parallel_size": "DP", "served_at_target": "Requests served within the targets",
     "memory_holds": "Requests that memory holds", "sequences_per_replica": "Sequences per replica",
@@ -68,8 +68,8 @@ COLUMNS = {
     "output_tokens_per_second_high": "output tokens per second, high", "usd_per_user_per_month": "$ per user and month",
     "usd_per_million_input_tokens": "$ per million prompt tokens",
     "usd_per_million_output_tokens": "$ per million answer tokens", "usd_per_million_tokens": "$ per million tokens",
-    "runner_up_monthly_usd": "Runner-up, $ per month", "instance": "Instance", "gpu": "GPU",
-    "runner_up_instance": "Runner-up",
+    "runner_up_monthly_usd": "Next cheapest, $ per month", "instance": "Instance", "gpu": "GPU",
+    "runner_up_instance": "Next cheapest",
 }  # fmt: skip
 ENDS = ("monthly_usd_low", "monthly_usd_high")  # at the band of TPOT: of the same instances, which the workbook prices
 # Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
@@ -90,7 +90,8 @@ PARTS = {
     "assumptions": ("assumptions",), "sources": ("sources",),
 }  # fmt: skip
 HEADINGS = {
-    "What to rent": "answer", "Every load": "loads", "Models": "models", "Where the memory goes": "memory",
+    "What to rent": "answer", "Cost by workload and load": "loads", "Models": "models",
+    "Where the memory goes": "memory",
     "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers", "How to pay for it": "pay",
     "Hosted instead": "hosted",
     "Instances on this page": "instances", "Assumptions": "assumptions", "Sources": "sources",
@@ -326,7 +327,7 @@ def test_every_number_of_the_html(built: Built) -> None:
 
 
 def test_every_number_of_the_markdown(built: Built) -> None:
-    sections = sections_of_markdown(built.files["md"].decode())
+    sections = sections_of_markdown(built.files["md-full"].decode())
     sections["sources"], _, sections["end"] = sections["sources"].rpartition("\n\n")
     assert set(PARTS) <= set(sections)
     assert amiss_in_print(built.page, sections) == []

@@ -1,4 +1,4 @@
-"""Loads as people have them: people, requests in flight, or a rate; and what follows from a rate."""
+"""Loads as people have them: people, requests at once, or a rate; and what follows from a rate."""
 
 from __future__ import annotations
 

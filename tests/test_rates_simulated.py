@@ -147,7 +147,7 @@ def test_what_is_promised_of_a_rate_is_what_requests_see(one: Replica, n_replica
     seen = [simulate(one, n_replicas, rate, n_requests, seed) for seed in SEEDS]
     assert mean(s.waited for s in seen) <= exact + 0.01
     assert exact == pytest.approx(0.05, abs=0.005) if n_places > 100 else 0.1 < exact < 0.2
-    # Little's law, and the operating point: as many in flight as are said, or fewer, never much fewer.
+    # Little's law, and the operating point: as many at once as are said, or fewer, never much fewer.
     in_flight, turn = mean(s.in_flight for s in seen), mean(s.turn for s in seen)
     assert in_flight == pytest.approx(rate * turn, rel=0.06)
     full, each = float(one.places), rate / n_replicas

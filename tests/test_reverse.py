@@ -95,7 +95,7 @@ def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
 
 
 def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
-    """8B on eight H100: in flight two replicas of four lead, a second four of two; each rate as `recommend` has it."""
+    """8B on eight H100: at once two replicas of four lead, a second four of two; each rate as `recommend` has it."""
     catalog, question = Catalog(), {"model": "8b", "context": "4k"}
     found = with_machines(question_of(question, catalog), "h100:8", catalog)
     (most,), (fastest,) = found.in_flight, found.per_second
@@ -117,7 +117,7 @@ def left_of(rate: str, machines: list[tuple[int, dict[str, float]]], lost: list[
     for (replicas, at), gone in zip(machines, lost, strict=True):
         places = (replicas - gone) * at["paced_requests"]
         root = (math.sqrt(wait_z**2 + 4 * places) - wait_z) / 2
-        total += places if rate == "in flight" else root**2 / at["full_turn_seconds"]
+        total += places if rate == "at once" else root**2 / at["full_turn_seconds"]
     return total
 
 
@@ -134,7 +134,7 @@ def test_of_all_machines_one_loss_is_survived_and_that_the_worst(survive: str, h
         name = "h100" if "h100" in gpu.id else "h200"
         alone = _alone(context, f"{name}:{n}x{size}", catalog)
         layouts.append([(n, size // tp, at) for tp, at in alone.items()])
-    for rate, best in (("in flight", found.served_at_target), ("a second", found.requests_per_second)):
+    for rate, best in (("at once", found.served_at_target), ("a second", found.requests_per_second)):
         most = 0.0
         for picks in itertools.product(*layouts):
             replicas = [(n * each, at) for n, each, at in picks]
@@ -215,7 +215,7 @@ def test_what_cannot_be_read(text: str) -> None:
 def test_the_command() -> None:
     words = ["recommend", "--model", "70b", "--context", "16k"]
     said = CliRunner().invoke(main, [*words, "--budget-usd", "50k"])
-    assert said.exit_code == 0 and "$50,000 a month: serves" in said.stdout and "one more in flight" in said.stdout
+    assert said.exit_code == 0 and "$50,000 a month: serves" in said.stdout and "one more at once" in said.stdout
     record = json.loads(CliRunner().invoke(main, [*words, "--have", "h100:16,l40s:8x4", "--json"]).stdout)
     assert record["served_at_target"] == sum(one["served_at_target"] for one in record["answers"]) > 0
     assert "8 machines of 4x L40S: nothing" in CliRunner().invoke(main, [*words, "--have", "l40s:8x4"]).stdout

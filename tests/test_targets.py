@@ -92,9 +92,9 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.sized_by == "tpot" and speed.n_replicas > 1 and speed.tpot_seconds <= 0.050 < memory.tpot_seconds
     assert speed.requests_per_replica == -(-32 // speed.n_replicas)
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
-    assert sized_by(slow, 0) == "sized by memory; it meets 200 ms a token"
-    assert sized_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 × p6-b200.48xlarge, $83,171"
-    assert sizing_rule(slow.question) == "sized by memory and by speed (200 ms a token)"
+    assert sized_by(slow, 0) == "size set by memory; it meets 200 ms a token"
+    assert sized_by(fast, 0) == "size set by the target (50 ms a token); without it: 1 × p6-b200.48xlarge, $83,171"
+    assert sizing_rule(slow.question) == "size set by memory and by targets of speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "tpot")):
         (cell,) = document(solved)["cells"]
         assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
@@ -139,7 +139,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     """As the brute force without targets, and as a target that nothing misses."""
     off, slack = one(load, tpot_ms="off"), one(load, tpot_ms="3600000")
     assert off.question.workloads[0].tpot_target_ms is None
-    assert sizing_rule(off.question) == "sized by memory, not speed"
+    assert sizing_rule(off.question) == "size set by memory, not by speed"
     choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
@@ -162,7 +162,7 @@ def test_a_switch_of_the_sheet_is_off_too() -> None:
     switched, off = solve(dataclasses.replace(question, settings=settings)), sheet("8b,70b,405b", tpot_ms="off")
     assert [chosen(switched, row) for row in range(36)] == [chosen(off, row) for row in range(36)]
     assert {c.sized_by for c in switched.choices} == {"memory"}
-    assert sizing_rule(switched.question) == "sized by memory, not speed"
+    assert sizing_rule(switched.question) == "size set by memory, not by speed"
 
 
 # What a lower target does -------------------------------------------------------------------------------
@@ -216,10 +216,12 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     assert chosen(loose) == chosen(off), "it is met as it is"
     choice = tight.choices[0]
     assert choice.sized_by == "ttft" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
-    assert sized_by(tight, 0) == "sized by speed (first token in 1,500 ms); memory alone: 1 × p5.48xlarge, $40,179"
+    without = "1 × p5.48xlarge, $40,179"
+    assert sized_by(tight, 0) == f"size set by the target (first token in 1,500 ms); without it: {without}"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
-    assert sizing_rule(both.question) == "sized by memory and by speed (50 ms a token, first token in 1,500 ms)"
+    targets = "50 ms a token, first token in 1,500 ms"
+    assert sizing_rule(both.question) == f"size set by memory and by targets of speed ({targets})"
 
 
 def test_targets_are_each_workloads_own() -> None:
@@ -279,21 +281,21 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     assert re.fullmatch(r"8x L4: [\d.]+ GiB short", reasons["aws/g6.48xlarge"]), "stages need another network"
     assert re.fullmatch(r"4x L4: [\d.]+ GiB short", reasons["aws/g6.12xlarge"])
     slow = {instance: reason.words for instance, reason in why_not(one({"model": "70b", "context": "4k"}), 0)}
-    assert re.fullmatch(r"too slow: [\d.]+ ms a token for a lone request, 50 asked for", slow["aws/g6.48xlarge"])
+    assert re.fullmatch(r"too slow: [\d.]+ ms a token for a lone request, target 50", slow["aws/g6.48xlarge"])
     assert reasons["gcp/a4-highgpu-8g"].startswith("$")
 
 
 @pytest.mark.parametrize(
     "asked,words",
     [
-        ({"tpot_ms": "10"}, r"too slow: ([\d,.]+) ms a token for a lone request, (10) asked for"),
+        ({"tpot_ms": "10"}, r"too slow: ([\d,.]+) ms a token for a lone request, target (10)"),
         (
             {"tpot_ms": "off", "ttft_ms": "500"},
-            r"too slow: first token after ([\d,.]+) ms for a lone request, (500) asked for",
+            r"too slow: first token after ([\d,.]+) ms for a lone request, target (500)",
         ),
         (
             {"tpot_ms": "40", "ttft_ms": "500"},
-            r"too slow: (?:first token after )?([\d,.]+) ms (?:a token )?for a lone request, (40|500) asked for",
+            r"too slow: (?:first token after )?([\d,.]+) ms (?:a token )?for a lone request, target (40|500)",
         ),
     ],
     ids=["token", "first token", "both"],

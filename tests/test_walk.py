@@ -1,4 +1,4 @@
-"""A 70B at FP8 with 64 in flight at 3,000, 6,000 and 12,000 tokens: KV halves and doubles, the GPUs move."""
+"""A 70B at FP8 with 64 at once at 3,000, 6,000 and 12,000 tokens: KV halves and doubles, the GPUs move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk of one number: a 70B at FP8 with 64 requests in flight, at three contexts, as a picture for docs/.
+"""The walk of one number: a 70B at FP8 with 64 requests at once, at three contexts, as a picture for docs/.
 
 python tests/walk.py     writes docs/walk.svg and docs/walk.md
 """
@@ -64,7 +64,7 @@ def picture(walk: list[Step]) -> str:
     scale = (WIDTH - LEFT - 24) / most
     height = TOP + ROW * len(walk) + 8
     drawn = [
-        _text(20, 30, "Llama 3.1 70B, weights and KV cache in FP8, 64 requests in flight", 17, bold=True),
+        _text(20, 30, "Llama 3.1 70B, weights and KV cache in FP8, 64 requests at once", 17, bold=True),
         _rect(20, 46, 10, 10, WEIGHTS),
         _text(36, 55, f"weights {named_size(walk[0].weights_bytes, 'gib')}", 12, QUIET),
         _rect(170, 46, 10, 10, KV),
@@ -113,8 +113,8 @@ def article(walk: list[Step]) -> str:
     return f"""# A number's walk
 
 A Llama 3.1 70B with weights and KV cache in FP8 keeps 163,840 bytes for each token: 2 x 80 layers x 8 KV heads x
-128 x 1 byte. 64 requests in flight at 6,000 tokens keep 64 x 6,000 x 163,840 bytes. Halve the context and the KV
-cache halves; double it and it doubles, and the recommended GPUs move. The sheet is sized by memory alone here
+128 x 1 byte. 64 requests at once at 6,000 tokens keep 64 x 6,000 x 163,840 bytes. Halve the context and the KV
+cache halves; double it and it doubles, and the recommended GPUs move. The size is set by memory here
 (`--tpot-ms off --ttft-ms off`), without targets of speed.
 
 ![KV cache and recommended GPUs at three contexts](walk.svg)

@@ -159,7 +159,7 @@ class Engine(Entry):
     are, not in an entry of its own with scales.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
-    of what is free after the bills, so each bill takes the same share of the budget. `set_pool_is_limit`: whether of a
+    of what is free after the other parts, so each of them takes the same share of the budget. `set_pool_is_limit`: whether of a
     pool that is set in bytes and the share's the lesser is taken (TensorRT-LLM), or what is set. `shares_pages`:
     whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
@@ -367,7 +367,7 @@ class Constant:
 CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
     Constant("context_bytes", "budget_source", "Memory gone before the share is taken", "bytes", field="context_gib"),
     Constant("fraction_of_free", "budget_source", "The share is of what is free (0 or 1)", "", PLAIN,
-             "0: of all memory, as vLLM counts. 1: of what is free after the bills, as TensorRT-LLM counts.", "flag"),
+             "0: of all memory, as vLLM counts. 1: of what the other parts leave free, as in TensorRT-LLM.", "flag"),
     Constant("set_pool_is_limit", "budget_source", "A pool set in bytes is a limit (0 or 1)", "", PLAIN,
              "1: the lesser of it and the share's is taken (TensorRT-LLM). 0: it is taken, whatever is left (vLLM).",
              "flag"),
@@ -404,8 +404,8 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
              TWO_DECIMALS),
     Constant("cold_start_embeddings", "second_runner_source", "Held by its cold start", "embeddings", TWO_DECIMALS,
              high=10),
-    Constant("in_flight_batches", "accounting_source", "Batches in flight (windows)", "", PLAIN,
-             "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.", "whole", 1, 8),
+    Constant("in_flight_batches", "accounting_source", "Batches under way (windows)", "", PLAIN,
+             "Steps whose tokens a window is charged; 2 with asynchronous scheduling.", "whole", 1, 8),
     Constant("shares_pages", "accounting_source", "One pool of equal pages (0 or 1)", "", PLAIN,
              "1: windows and states take pages of the same pool (vLLM). 0: each kind of layer has a pool of its own.",
              "flag"),

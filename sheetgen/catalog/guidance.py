@@ -156,7 +156,7 @@ class CaseWords(Entry):
 
 
 class Fingerprint(Entry):
-    """Where a deployment dies, how its log looks, which memory bill overran, and the fixes in their order.
+    """Where a deployment dies, how its log looks, which part of memory ran out, and the fixes in their order.
 
     Without looks_like the log is known only by an engine's own message.
     """

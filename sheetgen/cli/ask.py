@@ -42,7 +42,7 @@ def size(
     catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
     **inputs: Any,
 ) -> None:  # fmt: skip
-    """One deployment, bill by bill: weights, activations, overhead, KV cache, whether the load fits; and its speed.
+    """One deployment, part by part: weights, activations, overhead, KV cache, whether the load fits; and its speed.
 
     What does not fit is an answer, not an error. In a batch, columns have the long names with underscores
     (context_tokens), unknown columns stay, and a row that cannot be sized has its reason in `error`.
@@ -182,7 +182,7 @@ def recommend(
 @click.option("--gpus", "--n-gpus", "n_gpus", metavar="NUMBER", help="How many of them the claim is about.")
 @click.option("--tokens-per-second", metavar="NUMBER", help="Output tokens per second of all GPUs together.")
 @click.option("--per-gpu", is_flag=True, default=None, help="The rate is of each GPU, not of all.")
-@click.option("--concurrency", metavar="NUMBER", help="Requests in flight: concurrency, batch size, users.")
+@click.option("--concurrency", metavar="NUMBER", help="Requests at once: concurrency, batch size, users.")
 @text_options(
     ("input_tokens", "TOKENS", "Tokens of the claim's prompts. Default: not stated, the usual lengths are tried."),
     ("output_tokens", "TOKENS", "Tokens of its answers. Default: not stated."),
@@ -191,7 +191,7 @@ def recommend(
     *OF_ENGINE,
     ("tensor_parallel_size", "NUMBER", "Default: not stated, 1, 2, 4 and 8 are tried."),
     ("context_tokens", "TOKENS", "Your context: 16k, or 16384."),
-    ("users", "NUMBER", "Your requests in flight. Default: the claim's concurrency."),
+    ("users", "NUMBER", "Your requests at once. Default: the claim's concurrency."),
 )
 @common
 def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> None:
@@ -294,7 +294,7 @@ def explain(
 def diagnose(
     log: str, html_file: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
 ) -> None:
-    """Name the memory bill that overran in a serving LOG, how we know, and the flags to move (`-` reads stdin).
+    """Name the part of memory that ran out in a serving LOG, how we know, and the flags to move (`-` reads stdin).
 
     Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the
     prefixes of Docker and Kubernetes. Where model and GPU are known, the sizing engine replays the configuration.

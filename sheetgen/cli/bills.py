@@ -1,4 +1,4 @@
-"""A sized deployment as a person reads it: bill by bill, in GiB with the bytes beside, then its speed."""
+"""A sized deployment as a person reads it: part by part, in GiB with the bytes beside, then its speed."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
 
 
 def _speed(answer: Mapping[str, Any], n_gpus: int, follows: bool) -> Iterator[tuple[str, str, str, str]]:
-    """follows: whether the requests in flight follow from a rate; then so do the tokens a second, whatever the speed,
+    """follows: whether the requests at once follow from a rate; then so do the tokens a second, whatever the speed,
     unless the queue grows."""
     tpot, rates, ttft = (
         [answer[f"{name}{end}"] for end in ("", "_low", "_high")]

@@ -39,7 +39,7 @@ PULL_SCHEMA = 1
 @brand_option
 @common
 def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
-    """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests in flight.
+    """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests at once.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
     files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive, launched=launched)
-    targets = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
+    targets = {place_of_format(place, name): data for name, data in files.items()}
     write_files(targets)
     if missing:
         say(missing, err=True)
@@ -125,7 +125,7 @@ def pull(
     drawn, missing = draw(pulled.solved, kinds, required="pdf" in requested, brand=drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
-    targets = {Path(f"{place}.{ending}"): content for ending, content in files.items()}
+    targets = {place_of_format(place, name): content for name, content in files.items()}
     for target in targets:  # the workbook itself is spared
         if target.resolve() == Path(edited).resolve():
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
@@ -162,7 +162,8 @@ def diff(
     --json has a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
     inputs, prices, models, gpus, precisions, results (of loads), what_if, every entry with name, label, before, after,
     words and, where it applies, change_fraction, change_usd, instance, purchase, row, column, tier; bridge (by model:
-    load, before_usd, after_usd, steps of cause and usd, causes, how, why); not_compared; notes.
+    load, before_usd, after_usd, steps of cause and usd, causes, how, why); quality (what a narrower precision costs in
+    it); not_compared; notes.
 
     How a bridge came about (how): "solved again" (each cause by itself: prices, then load, then facts and settings),
     "one cause", "unchanged", or "not separated", with the causes named and no figures made up.
@@ -183,13 +184,14 @@ def diff(
 
     a, b = read_sheets(before, after)
     found = compare(a, b)
-    bridge = () if found.is_equal else bridges(found, Catalog(*catalogs))
+    catalog = Catalog(*catalogs)
+    bridge, quality = () if found.is_equal else bridges(found, catalog), diff_text.quality_words(found, catalog)
     if as_json:
-        print_json(diff_text.document(found, bridge))
+        print_json(diff_text.document(found, bridge, quality))
     elif block:
-        say(diff_text.block_text(found, bridge), verbatim=True)
+        say(diff_text.block_text(found, bridge, quality), verbatim=True)
     else:
-        say(diff_text.text(found, bridge, show_all, quiet))
+        say(diff_text.text(found, bridge, show_all, quiet, quality))
     if exit_code and not found.is_equal:
         raise SystemExit(1)
 
@@ -209,6 +211,11 @@ def place_of(folder: str | None, name: str | None) -> Path:
     if folder is not None and not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     return Path("output" if folder is None else folder) / name
+
+
+def place_of_format(place: Path, name: str) -> Path:
+    """The file of a format: sheet.pdf, sheet.full.md."""
+    return Path(f"{place}.{FORMATS[name].ending or name if name in FORMATS else name}")
 
 
 def formats_named(text: str | None) -> tuple[str, ...]:

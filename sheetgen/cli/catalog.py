@@ -59,7 +59,7 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
     changed = [one for one in changes if one.what == "changed" and one.old_usd]
     if far := [one for one in changed if not 1 / LARGE <= one.new_usd / (one.old_usd or 1) <= LARGE]:
         names = _some([f"{one.instance} {one.purchase} {_percent(one.share)}" for one in far])
-        yield f"More than {LARGE:g} times dearer or cheaper, so look at the unit and the column: {names}."
+        yield f"More than {LARGE:g} times more expensive or cheaper, so look at the unit and the column: {names}."
     if found.dropped:
         yield f"{count(len(found.dropped), 'price')} of the old region dropped from moved rows: {_some(found.dropped)}."
     if found.n_other_regions:

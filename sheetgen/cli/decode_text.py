@@ -94,7 +94,7 @@ def _at_context(at: Record) -> str:
     rows = [("  predicted", *_reading(one), _ms(one["ttft_seconds"])) for one in fastest]
     if scaled := at["scaled_by_claim"]:
         rows.append((f"  x {scaled['factor']:.2f}, by the claim", *_reading(scaled), _ms(scaled["ttft_seconds"])))
-    head = f"AT YOUR CONTEXT  {at['context_tokens']:,} tokens, {at['users']:,} in flight"
+    head = f"AT YOUR CONTEXT  {at['context_tokens']:,} tokens, {at['users']:,} at once"
     shown = [table([("  ", *_READING, "TTFT"), *rows], right=(3, 4, 5, 6, 8), optional=(4,))] if rows else []
     return "\n".join([head, at["words"], *shown])
 

@@ -25,7 +25,7 @@ SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
 
 
-def document(found: Comparison, bridge: Sequence[Bridge]) -> dict[str, Any]:
+def document(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> dict[str, Any]:
     def side(one: SheetFacts) -> dict[str, Any]:
         return {
             "file": one.path, "kind": one.kind, "as_of": one.as_of.isoformat() if one.as_of else None,
@@ -35,12 +35,28 @@ def document(found: Comparison, bridge: Sequence[Bridge]) -> dict[str, Any]:
     return {
         "schema_version": DIFF_SCHEMA, "a": side(found.a), "b": side(found.b), "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": [asdict(one) for one in bridge], "not_compared": list(found.not_compared),
+        "bridge": [asdict(one) for one in bridge], "quality": list(quality), "not_compared": list(found.not_compared),
         "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
     }  # fmt: skip
 
 
-def text(found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False) -> str:
+def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
+    """What a narrower precision, where a setting or a model has one now, costs in the quality of answers."""
+    from sheetgen.catalog.stacks import LeverFile
+
+    changed = (*found.sections["inputs"], *found.sections["models"])
+    to = {(c.name.rpartition(".")[2], dtype) for c in changed for dtype in ("fp8", "fp4") if dtype in str(c.after)}
+    weights, kv = ("weight_dtype", "fp8") in to, ("kv_cache_dtype", "fp8") in to
+    ids = {
+        "fp8-both": weights and kv, "fp8-weights": weights and not kv, "fp8-kv-cache": kv and not weights,
+        "fp4-weights": ("weight_dtype", "fp4") in to,
+    }  # fmt: skip
+    return tuple(f"{one.words}: {one.cost}. {one.more}." for one in catalog.file(LeverFile).levers if ids.get(one.id))
+
+
+def text(
+    found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False, quality: Sequence[str] = ()
+) -> str:
     """Both files, then each section that has changes; one line each."""
     lines = []
     for name, side in (("A", found.a), ("B", found.b)):
@@ -54,6 +70,7 @@ def text(found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: boo
             if name == "recommendation":
                 lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(one, found.b)}" for one in bridge)]
             lines.append("")
+    lines += ["QUALITY", *(f"  {one}" for one in quality), ""] if quality else []
     if not quiet:
         lines += [f"not compared: {reason}." for reason in found.not_compared]
         lines += [f"note: {side.path}: {note}" for side in (found.a, found.b) for note in side.notes]
@@ -97,7 +114,7 @@ def _arrows(text: str) -> str:
     return text.replace(ARROW, " → ")
 
 
-def block_text(found: Comparison, bridge: Sequence[Bridge]) -> str:
+def block_text(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
     """The block: a bridge of dollars per model, what is rented, and what changed, in a few lines each."""
     a, b = found.a, found.b
     blocks = [
@@ -120,15 +137,23 @@ def block_text(found: Comparison, bridge: Sequence[Bridge]) -> str:
         lines += [(kind, str(change)) for change in changes[:SHOWN_IN_BLOCK]]
         if len(changes) > SHOWN_IN_BLOCK:
             lines.append((kind, f"and {len(changes) - SHOWN_IN_BLOCK:,} more"))
+    lines += [("Quality", one) for one in quality]
     answers = len(found.sections["results"]), len(found.pairing.loads())
     if found.a.is_calculated and found.b.is_calculated:
-        lines.append(("All loads", f"{answers[0]:,} of {answers[1]:,} have another answer"))
+        lines.append(("All loads", _changed(*answers)))
     blocks += [
         _money_table(bridge), "\n".join(remarks),
         "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines),
         "\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared),
     ]  # fmt: skip
     return "\n\n".join(filter(None, blocks))
+
+
+def _changed(count: int, of: int) -> str:
+    """How many answers changed: all 36 answers changed, 3 of 36 answers changed."""
+    if count in (0, of):
+        return f"{'all' if count else 'none of the'} {of:,} answers changed"
+    return f"{count:,} of {of:,} answers changed"
 
 
 def _money_table(bridge: Sequence[Bridge]) -> str:
@@ -146,7 +171,7 @@ def _money_table(bridge: Sequence[Bridge]) -> str:
 
 def _signed(amount: float) -> str:
     """A change of dollars with a true minus, which Markdown takes for no list."""
-    return signed_usd(amount).lstrip("+").replace("-", "−") if amount else "$0"
+    return signed_usd(amount).replace("-", "−") if amount else "$0"
 
 
 def _by_kind(found: Comparison) -> dict[str, list[Change]]:
@@ -187,5 +212,6 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
         telling = [c for c in changes if "what" in c.more or not (c.before is None is c.after)]
         lines += map(str, telling[:SHOWN_IN_MAIL])
         more += max(len(telling) - SHOWN_IN_MAIL, 0)
+    lines += quality_words(found, catalog)
     since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
     return Changes(since, tuple(money), tuple(map(_arrows, lines)), more)

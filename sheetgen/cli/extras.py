@@ -70,7 +70,7 @@ def extras(
 def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
     """The flags of all engines asked for, with the terminal's width kept by all but the commands."""
     yield ""
-    yield folded("LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for")
+    yield folded("LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests stated")
     for one in written.values():
         yield from ("", *map(folded, _comments(one)))
         if one.written is not None:
@@ -145,7 +145,7 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
     after = f" after the loss of a {lost(solved.question)}" if solved.question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
     if not solved.question.loads[0].requests_per_second:
-        yield "  Both pools have room for chance, one pool has none: state the load as a rate to compare alike."
+        yield "  Both pools have allowance for chance, one pool has none: state the load as a rate to compare alike."
 
 
 def run_reverse(
@@ -175,10 +175,10 @@ def _reverse(found: Reverse) -> Iterator[str]:
     asked = found.asked.get("have") or f"${found.asked['budget_usd']:,.0f} a month"
     extra = 0.0 if found.machines else found.question.settings.contingency_fraction
     asked += f" of rent, {PERCENT.text(extra)} contingency on top" if extra else ""
-    rate = f"{rate_text(found.requests_per_second)} requests/s with room for chance"
+    rate = f"{rate_text(found.requests_per_second)} requests/s with allowance for chance"
     if found.question.settings.survive:
         after = f", after the loss of one {lost(found.question)} in all"
-    serves = f"{found.served_at_target:,} in flight within the targets, or {rate}{after}"
+    serves = f"{found.served_at_target:,} at once within the targets, or {rate}{after}"
     yield f"{asked}: serves {serves if found.served_at_target else 'nothing'}"
     every = zip(found.machines or [None], found.in_flight, found.per_second, strict=True)
     for own, most, fastest in every:
@@ -193,12 +193,12 @@ def _reverse(found: Reverse) -> Iterator[str]:
             rented = "" if own else f"{fastest.n_instances:,}x {fastest.candidate.instance}, "
             yield f"  for the most requests/s: {rented}{'; '.join(in_words(fastest))}"
         if own and most:
-            yield f"  one machine more: {most.of_one_more:,} in flight{' in all' * (len(found.machines) > 1)}"
+            yield f"  one machine more: {most.of_one_more:,} at once{' in all' * (len(found.machines) > 1)}"
     if rent := found.next_rent:
         rented = budgeted_words(rent[1].n_instances, rent[0], rent[1].usd, found.question)
-        yield f"one more in flight: {rented} {'beside them' if found.machines else 'in all'}"
+        yield f"one more at once: {rented} {'beside them' if found.machines else 'in all'}"
     elif found.step:
-        yield f"one more in flight: {found.step.choices[0].verdict}"
+        yield f"one more at once: {found.step.choices[0].verdict}"
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

@@ -29,7 +29,7 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 @click.option("--cc", multiple=True, metavar="ADDRESSES", help="Who gets a copy.")
 @click.option("--from", "sender", metavar="ADDRESS", help="Who writes. A draft may leave it to the mail program.")
 @click.option(
-    "--subject", metavar="TEXT", help="May name {answer} {models} {rent} {monthly} {question} {as_of} {name}."
+    "--subject", metavar="TEXT", help="May name {answer} {load} {models} {rent} {monthly} {question} {as_of} {name}."
 )
 @click.option("--since", metavar="OLD.xlsx", help="Say what changed since that sheet (a workbook, or its JSON).")
 @click.option("--pdf", metavar="FILE.pdf", help="Attach this PDF. Default: one drawn of the same numbers.")
@@ -37,7 +37,7 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 @click.option(
     "--security",
     type=click.Choice(("starttls", "tls", "none")),
-    help="How the connection is encrypted. Default tls on port 465, else starttls; never less than asked for.",
+    help="How the connection is encrypted. Default tls on port 465, else starttls; never less than requested.",
 )
 @click.option("--credentials", metavar="FILE", help="The login in a file: machine HOST login USER password PASSWORD.")
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, help="Tries while it fails for a time. Default 4.")

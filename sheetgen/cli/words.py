@@ -86,7 +86,7 @@ def _question(solved: Solution) -> str:
 
 
 def load_of(question: Question, load: Load) -> str:
-    """A load as it was stated, and the requests in flight that this means."""
+    """A load as it was stated, and the requests at once that this means."""
     return load_words({
         **vars(question.settings), **vars(load),
         "requests_per_day": question.rate.requests_per_day if question.rate else 0,
@@ -126,7 +126,7 @@ def _load(solved: Solution) -> Iterator[str]:
         yield "who finds no place free: by exact Erlang-C"
     else:
         yield (
-            "so many are in flight at every moment, each answer followed by the next request: a shorter answer brings "
+            "so many run at every moment, each answer followed by the next request: a shorter answer brings "
             "the next prompt sooner, which can raise the price; of a rate (--requests-per-second) it lowers it"
         )
 
@@ -279,7 +279,7 @@ def _best_commitment(solved: Solution) -> tuple[str, Rental] | None:
 
 
 def _instead(solved: Solution) -> Iterator[str]:
-    """The runner-up."""
+    """The next cheapest with another GPU or from another provider."""
     choice = solved.choices[0]
     if choice.runner_up is None or choice.runner_up_monthly_usd is None:
         yield "no other GPU or provider that took part holds it"
@@ -339,7 +339,7 @@ def _details(
 
 
 def _memory(solved: Solution) -> Iterator[str]:
-    """The bills of memory, what bounds the speed, and what other rules would take."""
+    """The parts of memory, what bounds the speed, and what other rules would take."""
     choice = solved.choices[0]
     weights, kv = solved.models["weights_bytes"][solved.question.loads[0].model], solved.loads["kv_bytes"][0]
     yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all"

@@ -64,7 +64,7 @@ _CONCURRENCY = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A rate of all GPUs at a number of requests in flight, and what was said beside it; None where nothing was.
+    """A rate of all GPUs at a number of requests at once, and what was said beside it; None where nothing was.
 
     inputs: what is named alike in `size`, as typed. read: what the text said and no option replaced.
     """

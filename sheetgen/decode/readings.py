@@ -73,7 +73,7 @@ def layouts(n_gpus: int, is_moe: bool, tensor_parallel_size: int | None = None) 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run `n_requests` in flight on all GPUs of a claim. Without lengths of prompt and answer the context
+    """One way to run `n_requests` at once on all GPUs of a claim. Without lengths of prompt and answer the context
     is divided as `size` does."""
 
     layout: Layout

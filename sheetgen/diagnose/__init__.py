@@ -1,4 +1,4 @@
-"""A serving log -> which memory bill overran, how we know, and which flag to move in which direction by how much.
+"""A serving log -> which part of memory ran out, how we know, and which flag to move in which direction by how much.
 
 reading   any log in bounded memory -> facts; short logs whose lines were broken in two, put together again
 facts     line after line: which texts are matched, by a signature's word first; phases, failures with their frames,

@@ -29,7 +29,7 @@ _BILLS = (
     ("weights", "weights_bytes_per_gpu"), ("activations", "activation_bytes_per_gpu"),
     ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"), ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
 )  # fmt: skip
-# By label: the bill that overran, that it fits, and what the engine did: what is left is measured, a peak is needed.
+# By label: the part that ran out, that it fits, and what the engine did: what is left is measured, a peak is needed.
 _OVERRAN = {
     WEIGHTS: ("weights", "the weights fit", "measured less"), POOL: ("KV pool", "the KV pool fits", "measured less"),
     WORKSPACE: ("CUDA graphs", "the CUDA graphs fit", "needed more"),
@@ -240,7 +240,7 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, R
 
 
 def _contradiction(verdict: Verdict, rows: Mapping[str, Row]) -> str | None:
-    """One sentence where the bill that overran in the log fits in the prediction; None where both agree."""
+    """One sentence where the part that ran out in the log fits in the prediction; None where both agree."""
     name, fits, did = _OVERRAN.get(verdict.bill.label, ("", "", ""))
     if name not in rows or verdict.failure is None or verdict.bill.case in ("refused", "state"):
         return None

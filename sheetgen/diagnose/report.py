@@ -34,7 +34,7 @@ _PAIRS = (
     ("max_model_len", "kv_tokens_available", "one request needs {} tokens, the pool holds {}", "tokens"),
     ("requested_tokens", "limit_tokens", "prompt and answer have {} tokens, {} are allowed", "tokens"),
     ("prompt_tokens", "limit_tokens", "the prompt has {} tokens, {} are allowed", "tokens"),
-    ("tried_bytes", "free_bytes", "one allocation asked for {}, {} were free on the GPU", "bytes"),
+    ("tried_bytes", "free_bytes", "one allocation requested {}, {} were free on the GPU", "bytes"),
 )
 
 
@@ -255,7 +255,7 @@ def headline(found: Diagnosis) -> str:
     bill = found.verdict.bill
     sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
     if bill.label == UNDETERMINED:
-        return "Undetermined: the log does not say which memory bill overran, if any did."
+        return "Undetermined: the log does not say which part of memory ran out, if any did."
     is_cut = bill.label == HEALTHY and bill.confidence < 0.5
     if (queue := found.verdict.queue) is not None:
         used = "" if queue.usage is None else f" ({100 * queue.usage:.0f} % of the KV cache in use)"

@@ -30,7 +30,7 @@ def left_outside_bytes_per_gpu(
     gpu_memory_bytes: Any, context_bytes: Any, loaded_weights_bytes_per_gpu: Any,
     overhead_bytes_per_gpu: Any, kv_pool_bytes_per_gpu: Any,
 ) -> Any:  # fmt: skip
-    """Memory of one GPU that neither the bills in the engine's budget nor its KV pool take, in bytes.
+    """Memory of one GPU that neither the parts in the engine's budget nor its KV pool take, in bytes.
 
     Source: the KV pool's accounting (sizing/memory.py), read from the other side.
     """
@@ -287,7 +287,7 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
         cut = {"context_tokens": longest, "max_model_len": longest, "output_tokens": output, "input_tokens": None}
         yield "max_model_len", {**given, **cut}, f"of {longest:,} tokens"
     if point["max_model_len"] > point["context_tokens"]:
-        yield "max_model_len", {**given, "max_model_len": point["context_tokens"]}, "at the context that was asked for"
+        yield "max_model_len", {**given, "max_model_len": point["context_tokens"]}, "at the context that was stated"
     if names.weight_dtype in UNQUANTIZED and "fp8" in launcher.weight_dtypes and known_checkpoint(names.model, "fp8"):
         yield "weight_dtype", {**given, "weight_dtype": "fp8"}, "at full length"
     size = point["tensor_parallel_size"]

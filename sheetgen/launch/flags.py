@@ -54,7 +54,7 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
         able.sort(key=lambda engine: (engine != rule.first, not checked[engine].fits, behind[engine]))
         point, (first, *others) = checked[able[0]].requested.answer, able
         name = {engine: checked[engine].requested.names.engine.name for engine in able}
-        all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} asked for"
+        all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} requested"
         pool = f"its pool holds {held[first]:,} requests of {point['context_tokens']:,} tokens{all_of}"
         others.sort(key=lambda engine: -held[engine])
         beside = ", ".join(f"{held[engine]:,} {name[engine]}" for engine in others)

@@ -356,7 +356,7 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     elif holds:
         verdict = f"holds: {needed / GIB:,.2f} GiB of each GPU, and {left}; {fit}"
     else:
-        verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are asked for, and {left}; {fit}"
+        verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are requested, and {left}; {fit}"
     return KvBudget(
         settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool
     )

@@ -55,14 +55,14 @@ class Parked:
     @property
     def words(self) -> list[str]:
         if self.link is None or self.seconds is None:
-            back = f"back in flight: not known, as the {self.gpu}'s link to its host is not known here"
+            back = f"back at work: not known, as the {self.gpu}'s link to its host is not known here"
         else:
             rate = f"{self.link.name}, {self.link.bytes_per_second / GB:,.4g} GB/s one way"
-            back = f"back in flight after at least {1000 * self.seconds:,.3g} ms, over {rate}"
+            back = f"back at work after at least {1000 * self.seconds:,.3g} ms, over {rate}"
         each = f"{self.bytes_per_gpu * self.n_gpus / GIB:,.2f} GiB each"
         return [
             f"{self.users:,} parked user{'' if self.users == 1 else 's'} of {self.context_tokens:,} tokens, {each}",
-            back, "no room for requests in flight: those keep their cache in the GPUs' memory, as counted above",
+            back, "it serves no requests at once: those keep their cache in the GPUs' memory, as counted above",
         ]  # fmt: skip
 
     def record(self) -> dict[str, Any]:

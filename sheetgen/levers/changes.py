@@ -195,18 +195,18 @@ class Plans:
         self._prefix_cache(row)
         shorter = int(round_down(self._workload(row).context_tokens * self.assumption("lever_context_fraction")))
         if shorter < LEAST_CONTEXT:
-            self.plan("half-context", row, why_not="no shorter context has room for a prompt and an answer")
+            self.plan("half-context", row, why_not="no shorter context holds a prompt and an answer")
         else:
             self._at_context("half-context", row, shorter)
         share = 1 - self.assumption("lever_fewer_users_fraction")
         steps = int(round_down(self._most_requests(row) * share))
         if steps < 1:
-            self.plan("fewer-users", row, why_not="one request in flight is the least")
+            self.plan("fewer-users", row, why_not="one request at once is the least")
         else:
             self._at_requests("fewer-users", row, steps)
 
     def _most_requests(self, row: int) -> int:
-        """The requests of a load in the steps that are tried: each in flight; of a rate, hundredths of it."""
+        """The requests of a load in the steps that are tried: each at once; of a rate, hundredths of it."""
         load = self.question.loads[row]
         return STEPS_OF_RATE if load.requests_per_second else int(load.concurrent_requests)
 
@@ -241,12 +241,12 @@ class Plans:
                   changed=f"context {workload.context_tokens:,} to {context_tokens:,} tokens")  # fmt: skip
 
     def _at_requests(self, lever: str, row: int, steps: int) -> None:
-        """The lever of a load with fewer requests in flight, or per second."""
+        """The lever of a load with fewer requests at once, or per second."""
         change, rate = self._fewer(row, steps), self.question.loads[row].requests_per_second
         share = PERCENT.text(1 - steps / self._most_requests(row))
         after, before = (rate_text(one) if rate else f"{one:,.0f}" for one in (
             change.requests or 0, rate or self._most_requests(row)))  # fmt: skip
-        unit, what = ("requests/s", "requests per second") if rate else ("in flight", "requests in flight")
+        unit, what = ("requests/s", "requests per second") if rate else ("at once", "requests at once")
         self.plan(lever, row, change, words=f"{after} {unit}, not {before}",
                   changed=f"{what} {before} to {after} ({share} fewer)")  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A lever: one change, what is rented without and with it, its cost beside money; and which a reader sees first.
 
-Changed loads are worked out together: each model, workload and settings once, whatever the requests in flight.
+Changed loads are worked out together: each model, workload and settings once, whatever the requests at once.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, L
 class Change:
     """A load of the sheet with something changed; what is not given stays.
 
-    requests: in flight, or per second where the load is a rate. memory_above: only candidates whose GPU shows more
+    requests: at once, or per second where the load is a rate. memory_above: only candidates whose GPU shows more
     bytes than this.
     """
 
@@ -200,7 +200,7 @@ class Change:
 class Loads:
     """The loads of a sheet, and every changed one that was requested: the tables it was worked out in, and its row.
 
-    Other requests in flight and bigger GPUs change nothing but the last columns of these tables: see `_cheapest`.
+    Other requests at once and bigger GPUs change nothing but the last columns of these tables: see `_cheapest`.
     """
 
     def __init__(self, solved: Solution) -> None:

@@ -13,7 +13,7 @@ import hashlib
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.errors import MessageError
@@ -26,10 +26,10 @@ from pathlib import Path
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import did_you_mean, escaped, shown
 from sheetgen.mail import MailError
-from sheetgen.sheet.page import Card, Page
+from sheetgen.sheet.page import Ask, Page, glance
 from sheetgen.writers.html import strict_environment
 
-SUBJECT = "Sizing sheet: {answer}; {question}, as of {as_of}"
+SUBJECT = "{load}: {answer}"
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; models are left out for it, but for the first
 MOST_CHARACTERS = 200  # of a subject
@@ -89,11 +89,13 @@ class Letter:
 
     def fields(self, named: int) -> Mapping[str, str]:
         """What a subject may name, of so many models."""
-        cards = self.page.cards
+        page, cards = self.page, self.page.cards
         many = len(cards) - named
         more = f" and {many} more" if many > 0 else ""
+        asked = page.asks if len(page.asks) == 1 else page.asks[:named]
         return {
-            "answer": "; ".join(_answer(c) for c in cards[:named]) + more,
+            "answer": _answer(asked) + (more if len(page.asks) > 1 else ""),
+            "load": f"{page.case.workload} at {page.headline_requests}" if page.headline_requests else page.question,
             "models": ", ".join(c.model for c in cards[:named]) + more,
             "rent": "; ".join(str(c.rent) for c in cards[:named]) + more,
             "monthly": "; ".join(str(c.monthly) for c in cards[:named]) + more, "question": self.page.question,
@@ -101,8 +103,16 @@ class Letter:
         }  # fmt: skip
 
 
-def _answer(card: Card) -> str:
-    return f"{card.model} on {card.rent}, {card.monthly} a month" if card.fits else f"{card.model}: {card.rent}"
+def _answer(asked: Sequence[Ask]) -> str:
+    """Llama 3.1 8B $5,095, 70B $40,179 a month; 405B: nothing fits. What all names begin with is said once."""
+    names = [one.subject.split(" ") for one in asked]
+    shared = 0
+    while len(names) > 1 and all(len(name) > shared + 1 for name in names) and len({n[shared] for n in names}) == 1:
+        shared += 1
+    short = [" ".join(name[shared if i else 0 :]) for i, name in enumerate(names)]
+    priced = [f"{name} {one.monthly}" for name, one in zip(short, asked, strict=True) if one.per_year]
+    dead = [f"{name}: {one.monthly}" for name, one in zip(short, asked, strict=True) if not one.per_year]
+    return "; ".join([f"{', '.join(priced)} a month"] * bool(priced) + dead)
 
 
 def clean(text: str) -> str:
@@ -116,7 +126,13 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     is_html = lambda name: name is not None and ".html" in name  # noqa: E731
     environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
     colors = page_colors(brand.colors if brand else None)
-    shown = {"page": letter.page, "name": letter.name, "changes": letter.changes, "brand": brand, "colors": colors}
+    page, answers = letter.page, glance(letter.page)
+    until = f", by {page.valid_until}" if page.valid_until else ""
+    what = "your approval" if len(page.asks) == 1 else "the model that you choose"
+    next_step = f"Reply with {what}{until}, or with what should change."
+    wide = max(len(column.head) for column in answers.columns) + 1
+    shown = {"page": page, "name": letter.name, "changes": letter.changes, "brand": brand, "colors": colors,
+             "answers": answers, "next_step": next_step, "wide": wide}  # fmt: skip
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html
 

@@ -87,8 +87,8 @@ def pools_record(found: Apart | None) -> dict[str, Any]:
 def disaggregated(solved: Solution, row: int) -> Apart | None:
     """The cheapest pair of pools that serves a load's requests a second within its targets; None where there is none.
 
-    Of requests in flight: those a second that the answer for one pool finishes; where it has none, those of requests
-    that each take exactly their targets. Both pools have room for chance, as a rate has.
+    Of requests at once: those a second that the answer for one pool finishes; where it has none, those of requests
+    that each take exactly their targets. Both pools have allowance for chance, as a rate has.
     """
     if solved.question.workloads[solved.question.loads[row].workload].output_tokens < 2:
         raise ScenarioError("disaggregated: an answer of one token is its prompt alone. Give 2 output_tokens or more.")
@@ -223,7 +223,7 @@ def _z(solved: Solution) -> float:
 
 
 def requests_per_second(solved: Solution, row: int) -> float:
-    """Requests a second of a load, the extra headroom too: as stated, or of those in flight by Little's law."""
+    """Requests a second of a load, the extra headroom too: as stated, or of those at once by Little's law."""
     choice, grid = solved.choices[row], solved.grid
     if rate := solved.question.loads[row].requests_per_second:
         return rate * (1 + solved.question.settings.extra_headroom_fraction)

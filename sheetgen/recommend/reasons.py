@@ -123,9 +123,9 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
     lone = "for a lone request"
     if tpot[nearest] > tpot_limit:
         target, ms = workload.tpot_target_ms or 0, 1e3 * float(tpot[nearest])
-        return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, {target:,.10g} asked for", ms)
+        return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
     target, ms = workload.ttft_target_ms or 0, 1e3 * float(ttft[nearest])
-    return Reason("late", f"too slow: first token after {_over(ms, target)} ms {lone}, {target:,.10g} asked for", ms)
+    return Reason("late", f"too slow: first token after {_over(ms, target)} ms {lone}, target {target:,.10g}", ms)
 
 
 def _over(ms: float, target_ms: float) -> str:

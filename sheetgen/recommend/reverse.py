@@ -43,12 +43,12 @@ class Most:
     n_instances: int
     n_replicas: int
     monthly_usd: float | None  # None of one's own machines
-    served_at_target: int  # requests in flight
-    requests_per_second: float  # with room for chance
+    served_at_target: int  # requests at once
+    requests_per_second: float  # with allowance for chance
     memory_holds: int
     ttft_seconds: float
     tpot_seconds: float
-    of_one_more: int  # requests in flight of all kinds with one machine more of this, or as many as a replica spans
+    of_one_more: int  # requests at once of all kinds with one machine more of this, or as many as a replica spans
     pipeline_parallel_size: int = 1
 
     def record(self) -> dict[str, Any]:
@@ -66,10 +66,10 @@ class Most:
 
 @dataclass(frozen=True)
 class Reverse:
-    """The most requests in flight, and the most a second: not always in the same layouts, nor of the same hardware.
+    """The most requests at once, and the most a second: not always in the same layouts, nor of the same hardware.
 
     Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind. `step` is the
-    answer to one request in flight more (of one's own machines: to one, beside them).
+    answer to one more request at once (of one's own machines: to one, beside them).
     """
 
     question: Question
@@ -268,7 +268,7 @@ class _Machines:
         return found
 
     def answers(self) -> tuple[tuple[Most | None, ...], tuple[Most | None, ...]]:
-        """By kind the most in flight, and the most a second."""
+        """By kind the most at once, and the most a second."""
         return self._answer(IN_FLIGHT), self._answer(PER_SECOND)
 
     def _answer(self, one: Formula) -> tuple[Most | None, ...]:
@@ -315,7 +315,7 @@ def in_words(most: Most) -> Iterator[str]:
     yield (
         f"{most.n_replicas:,} replica{'' if most.n_replicas == 1 else 's'} of {gpus} "
         f"(TP {most.layout.tensor_parallel_size}{ranks}), {1000 * most.tpot_seconds:.0f} ms a token, first token "
-        f"{most.ttft_seconds:.1f} s; memory alone holds {most.memory_holds:,}"
+        f"{most.ttft_seconds:.1f} s; memory for {most.memory_holds:,} at once"
     )
     if most.pipeline_parallel_size > 1 and most.candidate.provider == OWN:
         yield (

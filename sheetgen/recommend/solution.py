@@ -21,7 +21,7 @@ from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, weights
 from sheetgen.units import Layout
 
-# pace: a model and a workload, as speed does not depend on the requests in flight. layout: TP x DP.
+# pace: a model and a workload, as speed does not depend on the requests at once. layout: TP x DP.
 # profile: a GPU at a layout. offer: a candidate instance at a layout. chosen: what was chosen for some loads.
 Axis = Literal["model", "gpu", "layout", "profile", "pace", "load", "offer", "chosen"]
 Axes = tuple[Axis, ...]
@@ -56,7 +56,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "sequences": (("load", "profile"), (
         parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
     )),
-    # Of a rate: how long a request takes on a full replica, and the places that it takes with room for chance.
+    # Of a rate: how long a request takes on a full replica, and the places that it takes with allowance for chance.
     "rates": (("load", "profile"), (
         rates.full_batch_requests, rates.full_turn_seconds, rates.offered_requests, rates.places,
         ("load_requests", rates.load_with_rates),
@@ -225,7 +225,7 @@ class Choice:
     bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
     prefill_fraction: float = 0.0
     bound_by: str = ""
-    served_at_target: float = 0  # requests in flight, whole; of a rate requests per second
+    served_at_target: float = 0  # requests at once, whole; of a rate requests per second
     in_flight: float = 0.0  # at peak; of a rate what follows
     n_places: int = 0  # of a rate: those of the replicas that serve
     wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C

@@ -60,7 +60,7 @@ def solve(question: Question) -> Solution:
 
 
 def _with_requests(solved: Solution) -> Solution:
-    """The solution with the requests in flight that follow where a load is a rate, and the people of each load."""
+    """The solution with the requests at once that follow where a load is a rate, and the people of each load."""
     loads = tuple(
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
@@ -444,8 +444,8 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
 
 
 def _at_rate(at: Grid, stated: Columns, load: Any, in_flight_stated: Any) -> tuple[Columns, Any, Any]:
-    """What users get, the load and the requests in flight, where some loads are rates: at the speed at which as many
-    requests are in flight on a replica as arrive in the time of one, found from a full replica downward."""
+    """What users get, the load and the requests at once, where some loads are rates: at the speed at which as many
+    requests run at once on a replica as arrive in the time of one, found from a full replica downward."""
     known = at.along("chosen", {})
     known.evaluate((rates.replica_requests_per_second,), ("chosen",))
 

@@ -1,4 +1,4 @@
-"""What a load is stated as: people, requests in flight, or a rate; and how it is said."""
+"""What a load is stated as: people, requests at once, or a rate; and how it is said."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def users_of(options: Mapping[str, Any]) -> int | None:
 
 
 def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tuple[int | None]:
-    """Requests in flight at the peak: as stated, or users x the share of them that is active, rounded up; none where
+    """Requests at once at the peak: as stated, or users x the share of them that is active, rounded up; none where
     they follow from a rate."""
     if rate_of(options):
         return (None,)
@@ -86,13 +86,13 @@ def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tu
 
 
 def load_words(known: Mapping[str, Any]) -> str:
-    """A load as it was stated, and the requests in flight that this means: `200 users, all active at once`.
+    """A load as it was stated, and the requests at once that this means: `200 users, all active at once`.
 
     known: users, active_fraction, concurrent_requests (None where nothing serves it), requests_per_second,
     requests_per_day, peak_hour_share, burst_factor; None or 0 where not stated.
     """
     in_flight, rate = known["concurrent_requests"], known["requests_per_second"]
-    means = f"{rate_text(in_flight)} in flight" if in_flight else ""
+    means = f"{rate_text(in_flight)} at once" if in_flight else ""
     if rate and known.get("concurrent_follows", True):
         said = f"{rate_text(rate)} requests/s at peak"
         if day := known["requests_per_day"]:

@@ -113,7 +113,7 @@ def _report(errors: Any, row: int, problem: str) -> None:
 
 
 def check_bounds(numbers: Columns, errors: Any) -> None:
-    """Report in `errors` which numbers, as given, are out of bounds. Beside a rate the requests in flight may be a
+    """Report in `errors` which numbers, as given, are out of bounds. Beside a rate the requests at once may be a
     fraction: so `size` writes those that follow from it, and reads them back."""
     rates_given = [numbers[name] > 0 for name in ("requests_per_second", "requests_per_day") if name in numbers]
     has_rate = numpy.any(rates_given, axis=0)
@@ -128,7 +128,7 @@ def check_bounds(numbers: Columns, errors: Any) -> None:
 
 
 def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> None:
-    """Fill the blanks whose default follows from the names or from the other numbers; requests in flight that follow
+    """Fill the blanks whose default follows from the names or from the other numbers; requests at once that follow
     from a rate are left blank."""
     blank = numpy.isnan
     for name in [name.removeprefix(OWN) for name in columns if name.startswith(OWN)]:
@@ -142,7 +142,7 @@ def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> N
     output = numpy.where(blank(answer), numpy.where(blank(prompt), split, context - prompt), answer)
     numbers["output_tokens"] = output
     numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
-    # Where the load was stated as a rate, requests in flight follow from the speed, which is not known yet.
+    # Where the load was stated as a rate, requests at once follow from the speed, which is not known yet.
     stated = numbers["requests_per_second"]
     by_day = rates.peak_requests_per_second.of(numbers | {"seconds_in_an_hour": SECONDS_PER_HOUR})
     numbers["requests_per_second"] = numpy.where((stated > 0) & (stated != by_day), numpy.nan, by_day)

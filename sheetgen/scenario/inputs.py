@@ -203,10 +203,10 @@ class Settings:
             "count what is paid.", about="Of every rental price, your own too. Owning keeps its.", repeated=True),
         added=True)
     active_fraction: float = entry(1.0, SHARE_ABOVE_0,
-        Option("active", "SHARE", "Share of the users with a request in flight at the peak. Default 1. For --users: "
-               "tiers and --concurrent-requests are in flight."),
+        Option("active", "SHARE", "Share of the users who are active at the peak. Default 1. For --users: "
+               "tiers and --concurrent-requests count requests at once."),
         Row(CHOICES, "Active fraction of users", "", PERCENT,
-            "Users = requests in flight / this. At 100 % every user counts as in flight.", repeated=True))
+            "Users = requests at once / this. At 100 % every user counts as active.", repeated=True))
     peak_hour_share: float = entry(0.12, SHARE_ABOVE_0,
         Option("rate", "SHARE", "Share of a day's requests in its peak hour. Default 0.12."), added=True)
     burst_factor: float = entry(1.3, Kind(low=1, high=100),
@@ -216,7 +216,7 @@ class Settings:
                "Default 0.05."), added=True)
     extra_headroom_fraction: float = entry(0.0, SHARE,
         Option("headroom", "SHARE", "Room to leave above the load. Default 0."),
-        Row(CHOICES, "Extra headroom", "", PERCENT, "Added to every load before replicas are counted. Off by default.",
+        Row(CHOICES, "Extra headroom", "", PERCENT, "Added to each load before replicas are counted. Off by default.",
             repeated=True))
     survive: int = entry(0, Kind("whole", 0, 3),
         Option("headroom", "LOSS", "none, replica, machine or zone: the load is still served within its targets after "
@@ -312,9 +312,9 @@ INPUTS: tuple[Input, ...] = (
           "Up to three of `sheetgen list workloads`. Default chat,rag,long-doc.")),
     _text("contexts", Option("sheet", "LIST",
           "Other contexts for them, such as rag=32k,chat=8k (prompt and answer together).", pairs="rag=32k,chat=8k")),
-    _text("tiers", Option("sheet", "NUMBERS", "One to four numbers of requests in flight. Default 1,32,128,1024.")),
+    _text("tiers", Option("sheet", "NUMBERS", "One to four numbers of requests at once. Default 1,32,128,1024.")),
     _text("headline", Option("sheet", "LOAD", "The load of the large answer per model, such as rag:32. Default: RAG, "
-          "or the first workload, at the rate where one is given, else at 32 in flight where that is a tier, else at "
+          "or the first workload, at the rate where one is given, else at 32 at once where that is a tier, else at "
           "the middle one (the lower of two).")),
     # What the page says of the decision.
     _text("ask", Option("sheet", "MODEL", "The model that is to be approved: its month and year stand large at the "
@@ -360,9 +360,9 @@ INPUTS: tuple[Input, ...] = (
     Input("context_tokens", TOKENS, 4096,
           Option("load", "TOKENS", "Tokens of a request: 16k, or 16384. Default 4096.")),
     Input("users", PEOPLE, None, Option("people", "NUMBER",
-          "People to serve, any number, such as 200 or 200k: in flight are users x --active-fraction. Default 1.")),
+          "People to serve, such as 200 or 200k; requests at once are users x --active-fraction. Default 1.")),
     Input("concurrent_requests", replace(COUNT, decimal=True), None, Option("people", "NUMBER",
-          "Requests in flight, in place of users.")),
+          "Requests at once, in place of users.")),
     Input("input_tokens", Kind("tokens", 0, TOKENS.high), None, Option("split", "TOKENS",
           "Tokens of the prompt. Default: the context less 1,024, or half of a small one.")),
     Input("output_tokens", Kind("tokens", 0, TOKENS.high), None, Option("split", "TOKENS",
@@ -378,7 +378,7 @@ INPUTS: tuple[Input, ...] = (
     Input("enable_prefix_caching", FLAG, 1, Option("caches", "0|1",
           "0 where prefixes are not kept: recurrent layers then take one block less.")),
     Input("requests_per_second", Kind(low=0, high=1_000_000, decimal=True), 0.0, Option("rate", "RATE",
-          "Requests that arrive in a second at peak, in place of users: how many are in flight follows.")),
+          "Requests that arrive in a second at peak, in place of users: how many there are at once follows.")),
     Input("requests_per_day", Kind(low=0, high=1_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER",
           "The same by the day, such as 200k: at peak x --peak-hour-share / 3600 x --burst-factor.")),
     _text("anchor", Option("pace", "POINT",
@@ -419,7 +419,7 @@ INPUTS: tuple[Input, ...] = (
     _term("usd_per_kwh", "AMOUNT", "Electricity. Default 0.08.", "Electricity", "$ per kWh", FACTOR),
     _term("pue", "FACTOR", "Power of the site over the power of its machines. Default 1.54.", "PUE", "", FACTOR),
     _term("colo_usd_per_kw_month", "AMOUNT", "Rent of the site by the kW and month, without power. Default 194.95.",
-          "Site, without power", "$/kW-month", TWO_DECIMALS),
+          "Colocation rent", "$/kW-month", TWO_DECIMALS),
     # Cells of other sheets: where they point, and what people note.
     *(Input(name, kind, shown=True) for name, kind in (
         # Only where they are no workload or no tier of the sheet.

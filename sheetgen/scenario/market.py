@@ -330,7 +330,7 @@ def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
         best.setdefault(one.shape, one)
     chosen = [one for one in kept if best[one.shape] is one]
     if len(chosen) < len(kept):
-        left_out["dearer than another with the same GPUs from the same provider"] += len(kept) - len(chosen)
+        left_out["more expensive than an equivalent of the same provider"] += len(kept) - len(chosen)
     return chosen
 
 

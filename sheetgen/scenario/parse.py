@@ -61,7 +61,7 @@ def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
 
 
 def tiers(text: str) -> tuple[int, ...]:
-    """`1,32,128,1024` as numbers of requests in flight: one to four, each once."""
+    """`1,32,128,1024` as numbers of requests at once: one to four, each once."""
     numbers = tuple(Kind("whole", 1, 1_000_000, decimal=True).parse(part, "tier") for part in words(str(text)))
     if not 1 <= len(numbers) <= 4:
         raise ScenarioError(f"tiers are {shown(text)!r}. Give one to four numbers, such as 1,32,128,1024.")

@@ -105,7 +105,7 @@ def sized(workload: Workload, context: int, answer: int) -> Workload:
 
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
     """Positions of the headline's workload and tier: RAG, else the first one, at the rate where one was asked for, else
-    at 32 in flight, or the middle of what there is (the lower of two)."""
+    at 32 at once, or the middle of what there is (the lower of two)."""
     ids = [w.id for w in workloads]
     usual = next((tiers.index(one) for one in (None, 32) if one in tiers), (len(tiers) - 1) // 2)
     if not text:
@@ -208,7 +208,7 @@ class SheetModel:
 
 @dataclass(frozen=True)
 class Load:
-    """One load: a model, a workload and the requests in flight, which follow where it is a rate.
+    """One load: a model, a workload and the requests at once, which follow where it is a rate.
 
     users: people, where the load was stated as people.
     """
@@ -220,12 +220,12 @@ class Load:
     input_tokens: int
     concurrent_requests: float
     over_limit: bool
-    requests_per_second: float = 0.0  # at peak; 0 where the requests in flight were stated
+    requests_per_second: float = 0.0  # at peak; 0 where the requests at once were stated
     users: int | None = None
 
     @property
     def requests(self) -> int:
-        """Whole requests in flight."""
+        """Whole requests at once."""
         return math.ceil(self.concurrent_requests)
 
 
@@ -235,7 +235,7 @@ class Question:
 
     models: tuple[SheetModel, ...]
     workloads: tuple[Workload, ...]
-    tiers: tuple[int | None, ...]  # requests in flight; None is the rate
+    tiers: tuple[int | None, ...]  # requests at once; None is the rate
     engine: Engine
     gpus: tuple[Gpu, ...]
     candidates: tuple[Candidate, ...]
@@ -267,8 +267,8 @@ class Question:
         return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
     def counts_people(self, load: Load) -> bool:
-        """Whether a load stands for people: where it was stated as people, or people are requests in flight over the
-        share of them that is active. A rate does not, and a load of the user's own in flight only with that share."""
+        """Whether a load stands for people: where it was stated as people, or people are requests at once over the
+        share of them that is active. A rate does not, and a load of the user's own at once only with that share."""
         of_a_sheet = "context_tokens" not in self.options
         return bool(load.users) or (not load.requests_per_second and (of_a_sheet or self.settings.active_fraction != 1))
 

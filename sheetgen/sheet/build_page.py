@@ -112,7 +112,7 @@ def _version() -> str:
 def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.tiers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
-    load = wording.rate_words(question) if tier is None else words("{} in flight", plural(tier, "request"))
+    load = wording.rate_words(question) if tier is None else words("{} at once", plural(tier, "request"))
     return f"{workload.name} ({context} tokens), {load}"
 
 
@@ -125,8 +125,8 @@ def _precision(question: Question) -> str:
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
         f"KV cache {kv}", f"{engine.name} {engine.default_version}",
         *([wording.draft_words(question.draft)] if question.draft else []), wording.sizing_rule(question),
-        *([f"a rate: room for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
-        "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
+        *([f"a rate: allowance for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
+        "every user counted as active" if active == 1 else f"{share(active)} of the users active",
     ))  # fmt: skip
 
 
@@ -135,8 +135,8 @@ def _card(
 ) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
-    bills = (solved.loads[bill][row] for bill in ("weights_bytes", "kv_bytes"))
-    memory = words("{} weights + {} KV cache", *(named_size(bill, question.settings.units) for bill in bills))
+    parts = (solved.loads[part][row] for part in ("weights_bytes", "kv_bytes"))
+    memory = words("{} weights + {} KV cache", *(named_size(part, question.settings.units) for part in parts))
     cheaper = joined("; ", [wording.not_asked_words(one) for one in sorted(others, key=lambda one: one.monthly_usd)])
     fit = Fit.of(solved, row)
     if fit is None:
@@ -177,9 +177,9 @@ def _runner_up(solved: Solution, row: int) -> Text:
     if second is None or usd is None:
         return "no other GPU or provider holds it"
     one = solved.candidate(second)
-    gpus = rented_gpus(round(float(solved.costs["n_instances"][row, second])), one)
-    dearer = "the same" if usd == choice.monthly_usd else wording.change(choice.monthly_usd, usd)
-    return words("then {} on {}: {} ({})", gpus, wording.provider_name(one.provider), money(usd), dearer)
+    rented = rent(round(float(solved.costs["n_instances"][row, second])), one)
+    differs = "the same" if usd == choice.monthly_usd else wording.change(choice.monthly_usd, usd)
+    return words("next cheapest: {} on {}, {} ({})", rented, wording.provider_name(one.provider), money(usd), differs)
 
 
 def _why_nothing(solved: Solution, row: int) -> Text:
@@ -227,7 +227,8 @@ def _cell(solved: Solution, row: int, near_target_fraction: float, short: Mappin
     usd, by_speed = wording.short_money(choice.monthly_usd), choice.sized_by in ("tpot", "ttft")
     in_short = words("{} × {}", whole(choice.n_instances), short[fit.candidate.instance])
     reserved = needs_reservation(solved, row)
-    return page.MatrixCell(status, status, kv, hardware, rented, usd, by_speed, reserved, in_short)
+    word = "little headroom" if status == "tight" else "fits"
+    return page.MatrixCell(status, word, kv, hardware, rented, usd, by_speed, reserved, in_short)
 
 
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
@@ -307,7 +308,7 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
     return MoneyFacts(
         model=name, per_year=words("{} a year", money(units["annual_usd"])),
         per_user=words("{} per user", dollars(units["usd_per_user_per_month"])) if question.counts_people(load)
-        else words("{} per request in flight", dollars(fit.choice.monthly_usd / load.concurrent_requests)),
+        else words("{} per request at once", dollars(fit.choice.monthly_usd / load.concurrent_requests)),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=owned,
         break_even=break_even, budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
     )  # fmt: skip

@@ -30,7 +30,7 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     if not found.n_hosts:
         return HostedFacts("nobody hosts it", NONE, words("nobody in our list of {} hosts this model", read_on))
     if not solved.question.workloads[solved.question.loads[row].workload].output_tokens:
-        why = "not compared: without answer tokens a host's bill is not worked out"
+        why = "not compared: without answer tokens a host's cost is not worked out"
         return HostedFacts("no answer to host", NONE, Cell(why))
     if not found.cheapest:
         tokens = whole(solved.question.loads[row].input_tokens)

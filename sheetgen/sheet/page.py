@@ -82,7 +82,7 @@ class MoneyFacts:
 
     model: str  # "Llama 3.1 70B"
     per_year: Text = NONE  # "$480,872 a year"
-    per_user: Text = NONE  # "$159 per user"; "$159 per request in flight" where the load is not people
+    per_user: Text = NONE  # "$159 per user"; "$159 per request at once" where the load is not people
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
@@ -103,12 +103,12 @@ class Card(MoneyFacts):
     hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
     memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
     users: Text  # "32": the people that the load stands for
-    headroom: Text = NONE  # "serves 44 within the targets; memory alone holds 54"
+    headroom: Text = NONE  # "serves 44 within the targets; memory for 54 at once"
     token_time: Text = NONE  # "48 ms a token (38–57)"
     throughput: Text = NONE  # "640 tokens/s (550–810)"
     first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
-    sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
-    runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
+    sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
+    runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
     span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
@@ -136,7 +136,8 @@ class Card(MoneyFacts):
     @property
     def serves(self) -> Text:
         """How many requests it serves within the targets: "44"."""
-        return self.held.parts[0] if isinstance(self.held, Cell) and self.held.parts else self.held
+        held = self.held
+        return held.parts[0] if isinstance(held, Cell) and held.parts else str(held).removeprefix("serves ")
 
     @property
     def speed(self) -> Text:
@@ -158,7 +159,7 @@ class MatrixCell:
     """One load on the matrix."""
 
     status: str  # fits | tight | none | over: the word and the colour
-    word: str  # what the status says in words: "fits", "tight", "nothing fits", "over 32k"
+    word: str  # what the status says in words: "fits", "little headroom", "nothing fits", "over 32k"
     kv: Text = NONE  # "160.0"  (unit in the head)
     hardware: Text = NONE  # "8× H100 SXM"
     rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
@@ -180,7 +181,7 @@ class MatrixRow:
     tier: Text  # "32"
     headline: bool
     cells: tuple[MatrixCell, ...]
-    requests: int = 0  # in flight; 0 for a rate, of which they follow
+    requests: int = 0  # at once; 0 for a rate, of which they follow
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BreakPoint:
-    """The most requests in flight that the recommended hardware of a model holds at one context."""
+    """The most requests at once that the recommended hardware of a model holds at one context."""
 
     context_tokens: int
     requests: int
@@ -263,7 +264,7 @@ class Breaks:
 
 @dataclass(frozen=True)
 class FingerprintRow:
-    """Where a deployment dies, which bill overran, what to change and in which direction."""
+    """Where a deployment dies, which part ran out, what to change and in which direction."""
 
     where: str
     bill: str
@@ -358,7 +359,7 @@ class CostPoint(NamedTuple):
 
 
 class CostLine(NamedTuple):
-    """What one model costs a month by its requests in flight."""
+    """What one model costs a month by its requests at once."""
 
     model: str
     points: tuple[CostPoint, ...]
@@ -369,7 +370,7 @@ class Page:
     """The page."""
 
     title: str
-    question: str  # "RAG (16k tokens), 32 requests in flight"
+    question: str  # "RAG (16k tokens), 32 requests at once"
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
     as_of: str
     price_banner: str
@@ -416,18 +417,38 @@ class Page:
         )
 
     @property
+    def request(self) -> Cell:
+        """What is to be approved, in a sentence: of models that are alternatives, that one is to be chosen."""
+        if len(self.asks) > 1:
+            every = f"Please choose one of the {len(self.asks)} models for"
+            return words(f"{every} {{}}. They are alternatives: do not add their costs.", self.question)
+        (one,) = self.asks
+        if not one.per_year:
+            return words("There is nothing to approve yet for {}, {}: {}.", one.subject, self.question, one.monthly)
+        band = words(" ({} at the speed band)", one.band) if one.band else NONE
+        return words("Please approve {} a month, {}{}, for {}: {}.", one.monthly, one.per_year, band, one.subject,
+                     self.question)  # fmt: skip
+
+    @property
+    def uncertain(self) -> tuple[Text, ...]:
+        """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
+        cards = self.cards if self.ask is None else (self.cards[self.ask],)
+        bands = tuple(words("{}: {}.", card.model, card.band) for card in cards if card.band)
+        return (*bands, *(words("{}.", one) for one in self.confidence), *self.risks)
+
+    @property
     def shown_classes(self) -> tuple[int, ...]:
         """Positions of the purchase classes on the first page: the one in use, on demand and the commitments."""
         return tuple(i for i, one in enumerate(self.price_classes) if one == self.purchase or one != "spot")
 
     @property
     def case(self) -> MatrixBlock:
-        """The workload that is answered above all."""
+        """The workload of the case."""
         return next((b for b in self.matrix if any(row.headline for row in b.rows)), self.matrix[0])
 
     @property
     def cost_lines(self) -> tuple[CostLine, ...]:
-        """The month of each model by the requests in flight, of the workload that is answered above all."""
+        """The month of each model by the requests at once, of the case's workload."""
         rows = sorted((row for row in self.case.rows if row.requests), key=lambda row: row.requests)
 
         def point(row: MatrixRow, m: int) -> CostPoint:
@@ -493,8 +514,27 @@ class Page:
 
     @property
     def headline_requests(self) -> Text:
-        """The requests in flight of the load that is answered above all; "" where it is none of the loads."""
+        """The requests at once of the case; "" where it is none of the loads."""
         return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")
+
+
+_TERMS = {"1 yr": "1-year term", "3 yr": "3-year term"}
+
+
+def glance(page: Page) -> Table:
+    """The answers in one table: for a mail and for a planning document."""
+    named = [(i, _TERMS[name]) for i, name in enumerate(page.price_classes) if name in _TERMS and name != page.purchase]
+    terms = named[-1:]  # the longest one
+
+    def row(one: Card | Total, *of: Text) -> tuple[Text, ...]:
+        committed = (one.classes[i] or NONE if i < len(one.classes) else NONE for i, _ in terms)
+        return (*of, one.monthly, *committed, one.fp8_monthly)
+
+    rows = [(*row(c, c.model, words("{} ({})", c.rent, c.hardware)), c.serves) for c in page.cards]
+    if page.total is not None:
+        rows.append((*row(page.total, "Together", NONE), NONE))
+    heads = (f"$ a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")
+    return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 
 def _sentence(page: Page, card: Card) -> Cell:
@@ -510,11 +550,10 @@ def _sentence(page: Page, card: Card) -> Cell:
 
 def _cheaper(page: Page, one: Card | Total) -> Cell:
     """The commitments and FP8, where they have a price."""
-    names = {"1 yr": "on a 1-year term", "3 yr": "on a 3-year term"}
     found = [
-        words("{} {}", usd, names[name])
+        words("{} on a {}", usd, _TERMS[name])
         for name, usd in zip(page.price_classes, one.classes, strict=True)
-        if usd and name in names and name != page.purchase
+        if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
         found.append(words("{} with FP8 weights and KV cache", one.fp8_monthly))
@@ -536,18 +575,18 @@ def tables_of(page: Page) -> Iterator[Table]:
     yield table(
         "What to rent",
         ("Model", "Rent", _number("$ a month"), _number("Users"), "Where", "Hardware", "Memory", "Headroom",
-         "Runner-up"),
+         "Otherwise"),
         ((c.model, c.rent, c.monthly, c.users, c.provider, c.hardware, c.memory, c.headroom, c.runner_up)
          for c in page.cards),
     )  # fmt: skip
     yield table(
         "",
-        ("Model", "Range", "At FP8", "Time per token", "First token", "What asked for it", "Took no part, and cheaper",
-         "Unit cost"),
+        ("Model", "Range", "At FP8", "Time per token", "First token", "What drives the size",
+         "Took no part, and cheaper", "Unit cost"),
         ((c.model, c.band, joined(", ", [one for one in (c.fp8_rent, c.fp8_monthly) if one]), c.speed, c.first_token,
           c.sized_by, c.not_asked, _costs(c)) for c in page.cards),
     )  # fmt: skip
-    yield table("Every load: what to rent, $ a month, and its KV cache", (), ())
+    yield table("Cost by workload and load: what to rent, $ a month, KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)
     yield table(
         "Models",
@@ -557,17 +596,17 @@ def tables_of(page: Page) -> Iterator[Table]:
           m.full_attention_per_token, m.ratio, f"{m.attention}; {m.note}" if m.note else m.attention)
          for m in page.models),
     )  # fmt: skip
-    bills = map(_number, (f"Weights, {unit}", f"KV cache, {unit}", f"Overhead, {unit}"))
+    parts = map(_number, (f"Weights, {unit}", f"KV cache, {unit}", f"Overhead, {unit}"))
     bars = (_bar(bar) for of_model in page.bars for bar in of_model)
-    yield table("Where the memory goes", ("Model", "Load", *bills, "The engine may use"), bars)
+    yield table("Where the memory goes", ("Model", "Load", *parts, "The engine may use"), bars)
     yield table(
         "Where it breaks",
         ("Model", "One request too many", "The longest context"),
         ((b.model, b.next_request, b.longest_fit) for b in page.breaks),
     )
     yield table(
-        "Out of memory: where it dies tells which bill overran",
-        ("Where it dies", "Bill", "Looks like", "Change, and which way", "On this sheet"),
+        "Out of memory: which part ran out",
+        ("Where it dies", "Part", "Looks like", "Change, and which way", "On this sheet"),
         ((f.where, f.bill, f.looks_like, f.change, f.here) for f in page.fingerprints),
     )
     yield table(
@@ -618,7 +657,7 @@ def _loads(block: MatrixBlock, page: Page) -> Table:
         for row in block.rows
     )
     title = f"{block.workload} {block.context} ({block.split})"
-    return table(title, (_number("In flight"), *(m.name for m in page.models)), rows, level=3)
+    return table(title, (_number("At once"), *(m.name for m in page.models)), rows, level=3)
 
 
 def _load(cell: MatrixCell, unit: str) -> Text:
@@ -626,7 +665,7 @@ def _load(cell: MatrixCell, unit: str) -> Text:
     if cell.dead:
         said = words("{} {}", mark, cell.word)
         return joined(" · ", [said, kv]) if cell.status == "none" else said
-    tight = ["tight"] if cell.status == "tight" else []
+    tight = [cell.word] if cell.status == "tight" else []
     return joined(" · ", [words("{} {}", mark, cell.rent), cell.monthly, *tight, kv])
 
 

@@ -51,9 +51,9 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
     return where(context <= max_context_tokens, smallest(scaled, max_context_tokens), scaled)
 
 
-@formula("Requests in flight of the case")
+@formula("Requests at once of the case")
 def case_requests(users: Any, case_factor: Any, active_fraction: Any) -> Any:
-    """Requests in flight of a case: the users of it who are active.
+    """Requests at once of a case: the users of it who are active.
 
     Source: users x the case's factor x active fraction.
     """

@@ -232,27 +232,27 @@ def first_token(solved: Solution, row: int) -> Cell:
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
-    """What asked for the hardware: `sized by memory; it meets 50 ms a token`, or
-    `sized by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
+    """What drives the size: `size set by memory; it meets 50 ms a token`, or
+    `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_survival is not None:
         alone = picked(solved, choice.without_survival)
-        return words(f"sized to survive the loss of a {lost(question)}; without it: {{}}", alone)
+        return words(f"size set by the loss of a {lost(question)} to survive; without it: {{}}", alone)
     if choice.without_targets is not None:
-        return words("sized by speed ({}); memory alone: {}", target, picked(solved, choice.without_targets))
+        return words("size set by the target ({}); without it: {}", target, picked(solved, choice.without_targets))
     if choice.sized_by != "memory":
-        return words("sized by speed ({}); memory alone costs as much", target)
+        return words("size set by the target ({}); without it the cost is the same", target)
     met = bool(target) and question.settings.speed_targets
-    return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
+    return words("size set by memory; it meets {}", target) if met else Cell("size set by memory")
 
 
 def sized_shortly(solved: Solution, row: int) -> Cell:
-    """The same without the targets: sized by speed; memory alone: 1 × g7e.24xlarge, $12,098."""
+    """The same without the figures: size set by the target; without it: 1 × g7e.24xlarge, $12,098."""
     choice = solved.choices[row]
     if choice.without_targets is not None:
-        return words("sized by speed; memory alone: {}", picked(solved, choice.without_targets))
-    return Cell("sized by memory" if choice.sized_by == "memory" else "sized by speed")
+        return words("size set by the target; without it: {}", picked(solved, choice.without_targets))
+    return Cell("size set by memory" if choice.sized_by == "memory" else "size set by the target")
 
 
 def picked(solved: Solution, one: Pick) -> Cell:
@@ -313,7 +313,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def served(solved: Solution, row: int) -> Cell:
-    """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
+    """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
     choice, question = solved.choices[row], solved.question
     aimed = question.settings.speed_targets and target_words(question, row)
     of = served_count(choice), whole(choice.memory_holds)
@@ -323,7 +323,7 @@ def served(solved: Solution, row: int) -> Cell:
     within = " within the targets" if aimed else ""
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     before = " before it" if after else ""
-    return words(f"serves {{}}{within}{after}; memory alone holds {{}}{before}", *of)
+    return words(f"serves {{}}{within}{after}; memory for {{}} at once{before}", *of)
 
 
 def lost(question: Question) -> str:
@@ -333,14 +333,14 @@ def lost(question: Question) -> str:
 
 def rate_words(question: Question) -> Cell:
     """The rate of a sheet: 4.5 requests/s."""
-    assert question.rate is not None, "only a rate has no requests in flight of its own"
+    assert question.rate is not None, "only a rate has no requests at once of its own"
     rate = question.rate.at_peak(question.settings)
     places = rate_places(rate)
     return words("{} requests/s", Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE))
 
 
 def served_count(choice: Choice) -> Cell:
-    """The requests in flight that what is rented serves; of a rate, those per second, rounded down."""
+    """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
     if choice.wait_fraction is None:
         return whole(choice.served_at_target)
     return words("{} requests/s", Cell(math.floor(100 * choice.served_at_target) / 100, TWO_DECIMALS))
@@ -363,11 +363,11 @@ def draft_words(model: Model | None) -> str:
 
 
 def sizing_rule(question: Question) -> str:
-    """What the sheet is sized by, for the line under its title."""
+    """What sets the sizes of the sheet, for the line under its title."""
     said = _targets(question.workloads)
     if not question.settings.speed_targets or not said:
-        return "sized by memory, not speed"
-    return f"sized by memory and by speed ({said})"
+        return "size set by memory, not by speed"
+    return f"size set by memory and by targets of speed ({said})"
 
 
 def _targets(workloads: Sequence[Workload]) -> str:

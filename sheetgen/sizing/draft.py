@@ -1,7 +1,7 @@
 """A draft model for speculative decoding: weights and a KV cache of its own, beside those of the model that it drafts
 for.
 
-The formulas of both bills read its share as more of what they read anyway (OF_A_RANK, OF_A_MODEL), so that none of them
+The formulas of both parts read its share as more of what they read anyway (OF_A_RANK, OF_A_MODEL), so that none of them
 is written twice, and none names a draft where there is none.
 """
 

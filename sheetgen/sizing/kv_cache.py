@@ -1,10 +1,10 @@
-"""The second bill: what a token and a sequence keep in the KV cache, and what the engine charges a request for it.
+"""The second part: what a token and a sequence keep in the KV cache, and what the engine charges a request for it.
 
 Every model fits one set of columns: layers whose cache grows with the context (full attention, MLA, other),
 layers that keep a window of it, and layers that keep a fixed state. Each kind has its own sharding rule.
 Quantities named `shard_` are what one tensor-parallel rank keeps of all layers. Admission then charges a request whole
-blocks, windows with the tokens in flight, and states. That is a gate at one moment: while it is served a request keeps
-the windows alone, for blocks that slid out of them are freed before each step.
+blocks, windows with the tokens of steps under way, and states. That is a gate at one moment: while it is served a
+request keeps the windows alone, for blocks that slid out of them are freed before each step.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def windowed_tokens(
     admitted_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
     in_flight_batches: Quantity, hybrid_kv_manager: Quantity,
 ) -> Any:  # fmt: skip
-    """Tokens that admission charges a windowed layer: the window and the tokens of a batch in flight.
+    """Tokens that admission charges a windowed layer: the window and the tokens of a batch under way.
 
     A window saves nothing while max_num_batched_tokens reaches the context, and nothing at all where the
     hybrid KV manager is off.
@@ -334,7 +334,7 @@ def steady_windowed_tokens(
     hybrid_kv_manager: Quantity, windowed_block_tokens: Quantity, shares_pages: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens of a windowed layer that a request keeps while it decodes: the window that a step reads and one token for
-    each further step in flight, never more than the context.
+    each further step under way, never more than the context.
 
     Where blocks are counted (a pool of equal pages), without the spare block of a sliding window: n tokens touch at
     most ceil((n - 1) / block) + 1 blocks, wherever the window begins, and never more than the context's own.
@@ -466,7 +466,7 @@ def kv_bytes_per_sequence_steady_per_gpu(
 def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Quantity, unsharded_kv_block_bytes: Quantity) -> Any:
     """The engine's admission charge for one sequence, in bytes, before any division over GPUs.
 
-    It holds whole blocks, windows with the tokens in flight, padding layers and state blocks.
+    It holds whole blocks, windows with the tokens of steps under way, padding layers and state blocks.
 
     Source: reference engine_rules.md (admission rule). Check: Llama 3.1 8B in bf16, 4,096 tokens: 512 MiB.
     """

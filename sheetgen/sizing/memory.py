@@ -1,4 +1,4 @@
-"""Activations, the third bill, and overhead, the fourth; the KV pool that is left, and what fits in it.
+"""Activations, the third part, and overhead, the fourth; the KV pool that is left, and what fits in it.
 
 Activations are the peak of the engine's profile run, which is charged on every GPU before the KV pool. The engine feeds
 its largest batch once. Two moments can be the peak: the widest feed-forward layer while the batch goes through, and the
@@ -225,10 +225,10 @@ def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> A
     return numpy.select(below, figures[:-1], figures[-1])
 
 
-@formula("Share of a bill in the budget", FACTOR)
+@formula("Share of a part in the budget", FACTOR)
 def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> Any:
-    """The part of a bill that the budget pays: all of it, or where the budget is a share of what is free after the
-    bill (TensorRT-LLM) that share.
+    """How much of a part the budget pays: all of it, or where the budget is a share of what is free after the
+    part (TensorRT-LLM) that share.
 
     Source: catalogs/engines (fraction_of_free).
     """
@@ -308,7 +308,7 @@ def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity) -> Any:
 
 @formula("At one end of the band")
 def at_band_end(predicted_bytes: Quantity, error_bytes: Quantity) -> Any:
-    """A bill or a pool of one GPU, in bytes, where its prediction errs as such predictions did at one end of
+    """A part or the pool of one GPU, in bytes, where its prediction errs as such predictions did at one end of
     their 80 % band.
 
     Source: cross-validated runs (docs/fidelity.md); catalogs/engines, bands.
@@ -367,7 +367,7 @@ def sequences_in_pool(
 
 @formula("Sequences per replica")
 def sequences_per_replica(sequences_in_pool: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity) -> Any:
-    """Requests that one replica holds in flight: what the pool holds, at most max_num_seqs, per rank.
+    """Requests that one replica holds at once: what the pool holds, at most max_num_seqs, per rank.
 
     Source: INTERFACE: DP x min(sequences_in_pool, max_num_seqs).
     """
@@ -392,7 +392,7 @@ def running_capacity(
 
 @formula("KV for all requests")
 def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quantity) -> Any:
-    """The KV bill of all requests in flight, in bytes, as it stays in memory, before any replication.
+    """The KV cache of all requests at once, in bytes, as it stays in memory, before any replication.
 
     Source: requests x steady charge. Check: Llama 3.1 70B in bf16, 32 x 4,000 tokens: 41.9 GB.
     """
@@ -401,7 +401,7 @@ def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quanti
 
 @formula("KV for all requests, as admitted")
 def kv_admission_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Any:
-    """What the engine asks for when it admits them, all requests in flight together, in bytes, before any replication.
+    """What the engine asks for when it admits them, all requests at once together, in bytes, before any replication.
 
     Source: requests x admission charge. They are not admitted at once, so it is never needed at once.
     """

@@ -113,7 +113,7 @@ def paced_requests(
 
 @formula("Requests of one replica")
 def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Any:
-    """Requests in flight on the fullest replica where no more of them serve than the load needs: after the loss that
+    """Requests at once on the fullest replica where no more of them serve than the load needs: after the loss that
     is to be survived, if any.
 
     Source: ceil(load / serving replicas).
@@ -299,16 +299,16 @@ def sure_sequences(kv_pool_error_bytes_low: Quantity, **known: Quantity) -> Any:
 
 @formula("Users")
 def users(concurrent_requests: Quantity, active_fraction: Quantity) -> Any:
-    """People that these requests in flight stand for: requests / the share of users active at the peak.
+    """People that these requests at once stand for: requests / the share of users active at the peak.
 
-    Source: definition; with the default of 1 every user counts as in flight.
+    Source: definition; with the default of 1 every user counts as active.
     """
     return ratio(concurrent_requests, active_fraction)
 
 
 @formula("Load")
 def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quantity) -> Any:
-    """Requests in flight to plan for: those at peak, and the extra headroom asked for.
+    """Requests at once to plan for: those at peak, and the extra headroom requested.
 
     Source: definition; the default headroom is 0.
     """
@@ -462,7 +462,7 @@ def served_at_target(
     n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,
     zones: Quantity, extra_headroom_fraction: Quantity,
 ) -> Any:  # fmt: skip
-    """The most requests in flight that all replicas which the rented instances hold serve within all targets, after the
+    """The most requests at once that all replicas which the rented instances hold serve within all targets, after the
     loss that is to be survived, with the extra headroom left.
 
     A quotient a bit below a whole number, as of 33 places and a headroom of a tenth, is that number: one more is
@@ -479,7 +479,7 @@ def served_at_target(
 def memory_holds(
     n_instances: Quantity, replicas_per_instance: Quantity, sequences: Quantity, data_parallel_size: Quantity
 ) -> Any:
-    """Requests in flight that memory alone would hold on all replicas which the rented instances have room for.
+    """Requests at once that memory alone would hold on all replicas which the rented instances hold.
 
     Source: INTERFACE (memory_holds).
     """

@@ -26,7 +26,7 @@ from sheetgen.sizing.parallelism import instances_less_replica, needed_replicas,
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
 from sheetgen.units import SECONDS, TWO_DECIMALS
 
-SECANTS = 4  # after which requests in flight are at most 0.1 % too high: tests/test_rates.py
+SECANTS = 4  # after which requests at once are at most 0.1 % too high: tests/test_rates.py
 Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off by more than 1e-12
 
 
@@ -43,7 +43,7 @@ def peak_requests_per_second(
     return where(requests_per_day > 0, of_a_day, requests_per_second)
 
 
-@formula("Room for chance, first estimate", TWO_DECIMALS)
+@formula("Allowance for chance, first estimate", TWO_DECIMALS)
 def first_z(max_wait_fraction: Quantity) -> Any:
     """Square roots of the load to leave free, an estimate that is never too low: the share that may wait is the density
     of a normal distribution there, over its density in the middle.
@@ -53,7 +53,7 @@ def first_z(max_wait_fraction: Quantity) -> Any:
     return power(-2 * natural_log(max_wait_fraction), 1 / 2)
 
 
-@formula("Room for chance", TWO_DECIMALS)
+@formula("Allowance for chance", TWO_DECIMALS)
 def next_z(z: Quantity, max_wait_fraction: Quantity) -> Any:
     """A better estimate of the square roots of the load to leave free: at z, the share of requests that wait is 1 / (1
     + z x P(z) / p(z)), P and p the normal distribution and its density.
@@ -73,7 +73,7 @@ def z_of(max_wait_fraction: float) -> float:
     return max(z, 0.0)
 
 
-# What is the same of replicas with any number in flight; it is handed on by name.
+# What is the same of replicas with any number at once; it is handed on by name.
 _OF_BATCH = ("batch_requests", "untouched_fraction")
 _READ = dict.fromkeys(n for f in (tpot_seconds, service_ttft_seconds, untouched_fraction) for n in f.inputs)
 _OF_ANY = tuple(name for name in _READ if name not in _OF_BATCH)
@@ -88,7 +88,7 @@ def _turn(batch_requests: Quantity, known: dict[str, Any]) -> Any:
 
 @formula("Requests of one batch, on average", TWO_DECIMALS)
 def mean_batch_requests(in_flight: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
-    """Requests that take their steps together, where so many are in flight on the replica on average; at least one.
+    """Requests that take their steps together, where so many run at once on the replica on average; at least one.
 
     Source: batch_requests, whose ranks and stages have their share of the average each.
     """
@@ -127,9 +127,9 @@ def offered_requests(
     return requests_per_second * (1 + extra_headroom_fraction) * full_turn_seconds
 
 
-@formula("Places with room for chance")
+@formula("Places with allowance for chance")
 def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
-    """Places that a rate takes, with room for chance over all replicas together.
+    """Places that a rate takes, with allowance for chance over all replicas together.
 
     Source: INTERFACE (n + z x sqrt(n)); the square-root form of Erlang-C.
     """
@@ -138,7 +138,7 @@ def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
 
 @formula("Load")
 def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, places: Quantity) -> Any:
-    """Places that a load takes: of a rate with room for chance, of any other as many as it has requests in flight.
+    """Places that a load takes: of a rate with allowance for chance, of any other as many as it has requests at once.
 
     Source: places.
     """
@@ -160,9 +160,9 @@ def replica_requests_per_second(
     return ratio(requests_per_second * (1 + extra_headroom_fraction), needed_replicas(load_requests, paced_requests))
 
 
-@formula("In flight on a replica, a step nearer", TWO_DECIMALS, passed_on=(*_OF_ANY, "pipeline_parallel_size"))
+@formula("At once on a replica, a step nearer", TWO_DECIMALS, passed_on=(*_OF_ANY, "pipeline_parallel_size"))
 def next_in_flight(in_flight: Quantity, replica_requests_per_second: Quantity, **known: Quantity) -> Any:
-    """Requests in flight on a replica at the speed that it has with `in_flight` of them: from above, nearer to where
+    """Requests at once on a replica at the speed that it has with `in_flight` of them: from above, nearer to where
     both are the same.
 
     Source: Little's law.
@@ -171,13 +171,13 @@ def next_in_flight(in_flight: Quantity, replica_requests_per_second: Quantity, *
     return replica_requests_per_second * _turn(batch, known)
 
 
-@formula("In flight on a replica", TWO_DECIMALS)
+@formula("At once on a replica", TWO_DECIMALS)
 def secant_in_flight(
     in_flight: Quantity, next_in_flight: Quantity, later_in_flight: Quantity, next_later_in_flight: Quantity
 ) -> Any:
-    """Where two numbers in flight, the later one nearer, and what follows from each would meet on a straight line.
+    """Where two numbers at once, the later one nearer, and what follows from each would meet on a straight line.
 
-    Times grow with the requests in flight along a line, or less and less where experts are shared: never too low.
+    Times grow with the requests at once along a line, or less and less where experts are shared: never too low.
 
     Source: a step of the secant method.
     """
@@ -186,11 +186,11 @@ def secant_in_flight(
     return largest(0, where(before > after, smallest(line, next_later_in_flight), next_later_in_flight))
 
 
-@formula("In flight at peak", TWO_DECIMALS)
+@formula("At once at peak", TWO_DECIMALS)
 def in_flight_at_peak(
     requests_per_second: Quantity, ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
 ) -> Any:
-    """Requests in flight on average while so many arrive in a second.
+    """Requests at once on average while so many arrive in a second.
 
     Source: Little's law: rate x (TTFT + (output tokens - 1) x TPOT).
     """
@@ -203,7 +203,7 @@ def served_requests_per_second(
     zones: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity, wait_z: Quantity,
 ) -> Any:  # fmt: skip
     """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
-    is to be survived, with the same room for chance and the extra headroom left.
+    is to be survived, with the same allowance for chance and the extra headroom left.
 
     Source: INTERFACE (served_at_target): places, solved for the rate.
     """
@@ -218,7 +218,7 @@ def ranked_requests(
     n_instances: Quantity, survive: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     gpu_count: Quantity,
 ) -> Any:  # fmt: skip
-    """What one instance serves within the targets: requests in flight; of a rate, with whose room for chance all
+    """What one instance serves within the targets: requests at once; of a rate, with whose allowance for chance all
     replicas go together, its share of the requests per second.
 
     Source: INTERFACE (the choice: the most served_at_target).

@@ -516,7 +516,7 @@ def queue_seconds(
     concurrent_requests: Quantity, running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity,
     tpot_seconds: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds that a request waits until the pool has room; 0 where all in flight run.
+    """Seconds that a request waits until the pool has room; 0 where all run at once.
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
     """
@@ -560,7 +560,7 @@ def max_requests_per_second(
 def full_house(running_requests: Quantity, running_capacity: Quantity) -> Any:
     """Requests that run where more are always waiting: as many as the pool holds.
 
-    Source: running_capacity; without room for one, as many as asked for.
+    Source: running_capacity; where not one fits, as many as requested.
     """
     return largest(running_requests, running_capacity)
 

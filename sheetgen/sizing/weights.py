@@ -1,4 +1,4 @@
-"""The first bill: the weights, by precision, and what one GPU of a replica keeps of them."""
+"""The first part: the weights, by precision, and what one GPU of a replica keeps of them."""
 
 from __future__ import annotations
 

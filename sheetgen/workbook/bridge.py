@@ -22,13 +22,13 @@ from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Question, ask
 from sheetgen.units import DTYPES
 from sheetgen.workbook import facts
-from sheetgen.workbook.compare import Comparison, headline_loads, usd
+from sheetgen.workbook.compare import Comparison, changed_load, headline_loads, usd
 from sheetgen.workbook.facts import LoadKey, SheetFacts, same
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
 NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
-# Those that a cell of their name says; prices have their own side, and requests in flight are given as they are.
+# Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
 ASKED_BY_CELLS = tuple(
     one for one in OF_SETTINGS
     if one.row and one.option and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
@@ -89,9 +89,7 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
             again = again or _solved_again(a, b, la[1:], lb[1:], catalog)
             steps, why = _steps(again, lb[0], before, after)
             how = "solved again" if steps else how
-        load = facts.load_words(b, *lb[1:])
-        if not same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
-            load = f"{facts.load_words(a, *la[1:])} -> {facts.tier_words(b.tiers[lb[2] - 1])}"
+        load = changed_load(a, b, la, lb)
         made.append(Bridge(lb[0], facts.model_name(lb[0], a, b), load, before, after, how, why, steps, causes))
     return tuple(made)
 

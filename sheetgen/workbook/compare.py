@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from sheetgen.recommend import short_tokens
 from sheetgen.scenario.parse import plain
 from sheetgen.sheet.wording import month_as_budgeted
 from sheetgen.workbook import facts
@@ -18,7 +19,7 @@ from sheetgen.workbook.facts import Answer, LoadKey, Pairing, Price, Setting, Sh
 
 SECTIONS = {
     "recommendation": "Recommendation at the headline", "load": "Load", "inputs": "Inputs", "prices": "Prices",
-    "models": "Models", "gpus": "GPUs", "precisions": "Precisions", "results": "Results of every load",
+    "models": "Models", "gpus": "GPUs", "precisions": "Precisions", "results": "Results of all loads",
     "what_if": "What-if and its cases",
 }  # fmt: skip
 TABLES = {"models": "facts of models", "gpus": "facts of GPUs", "precisions": "precisions"}
@@ -128,13 +129,13 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
         yield from _changed(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
         yield from _changed(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
     for ta, tb in pairing.tiers:
-        yield from _changed(f"tier_{tb}", f"in flight, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
+        yield from _changed(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
     for at, (side, word) in enumerate(((a, "removed"), (b, "added"))):
         paired = {tiers[at] for tiers in pairing.tiers}
         for i, requests in enumerate(side.tiers, 1):
             if i not in paired:
                 words = f"{shown_value(requests)} {word}"
-                yield _of_one(f"tier_{i}", f"in flight, tier {i}", words, requests, side is b)
+                yield _of_one(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
         before, after = facts.load_words(a, *a.headline), facts.load_words(b, *b.headline)
         yield Change("headline", "headline", f"{before}{ARROW}{after}", before, after)
@@ -245,9 +246,7 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
         if is_same and not moved and (before.instance is not None or before.verdict == after.verdict):
             continue
         model, workload, tier = lb
-        load, requests = facts.load_words(b, workload, tier), (a.tiers[la[2] - 1], b.tiers[tier - 1])
-        if not same(*requests):
-            load = f"{b.workloads[workload].name} at {ARROW.join(map(shown_value, requests))}"
+        load, requests = changed_load(a, b, la, lb), (a.tiers[la[2] - 1], b.tiers[tier - 1])
         also = [f"{facts.MORE_OF_ANSWER.get(k, k)} {ARROW.join(map(shown_value, pair))}" for k, pair in moved.items()]
         was, now = before.monthly_usd, after.monthly_usd
         figures = {"model": model, "workload": workload, "tier": list(requests), "also": moved,
@@ -256,6 +255,18 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
                      "words": hardware(one)} for one in (before, after))  # fmt: skip
         words = "; ".join(filter(None, (answer_change(before, after), ", ".join(also))))
         yield Change(f"{model}.{workload}.{tier}", f"{facts.model_name(model, a, b)}, {load}", words, old, new, figures)
+
+
+def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
+    """A load of both sheets, and in which lengths and requests they differ: `RAG 16k -> 32k at 32 -> 64`."""
+    was, now = a.workloads[la[1]], b.workloads[lb[1]]
+    lengths = [short_tokens(one) if one else "blank" for one in (was.context_tokens, now.context_tokens)]
+    context = "" if same(was.context_tokens, now.context_tokens) else f" {ARROW.join(lengths)}"
+    requests = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
+    if not context and same(*requests):
+        return facts.load_words(b, lb[1], lb[2])
+    shown = [facts.tier_words(one) if one is not None else "blank" for one in requests]
+    return f"{now.name}{context} at {ARROW.join(dict.fromkeys(shown))}"
 
 
 def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:

@@ -36,7 +36,7 @@ BUILT_WITH = (*OF_SERVING, *OF_MARKET)
 HELD_BEFORE: dict[str, float] = {one.name: one.default for one in INPUTS if one.added}
 MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names do not
     "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP", "n_replicas": "replicas", "n_gpus": "GPUs",
-    "sized_by": "sized by",
+    "sized_by": "size set by",
 }  # fmt: skip
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
@@ -47,9 +47,9 @@ _LABELS = {
     "whatif_n_instances": "how many of the cheapest hardware",
 }  # fmt: skip
 _OF_CASES = {
-    "users": "users, times",
-    "context": "context, times",
-    "price": "prices, times",
+    "users": "users multiplier",
+    "context": "context multiplier",
+    "price": "price multiplier",
     "monthly_usd": "$ per month",
 }
 _LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd
@@ -166,7 +166,7 @@ def load_words(side: SheetFacts, workload: str, tier: int) -> str:
 
 
 def tier_words(requests: Any) -> str:
-    """A tier's requests in flight; or that it is a rate."""
+    """A tier's requests at once; or that it is a rate."""
     return f"a {RATE}" if requests == RATE else f"{requests:,}"
 
 

@@ -26,6 +26,7 @@ class Format:
     """Where its writer is, and what it needs."""
 
     writer: str  # module.function
+    ending: str = ""  # of the file's name, where that is not the format's
     of_book: bool = False  # draws the book, not the page
     every_lever: bool = False  # shows the levers of every load, not of the headline's alone
     may_lack: bool = False  # is left out, with a word why, where it cannot be drawn and was not named
@@ -37,13 +38,14 @@ class Format:
         return written
 
 
-FORMATS = {  # by the ending of the file's name
+FORMATS = {  # by name, which is the ending of the file's name
     "xlsx": Format("xlsx.write_xlsx", of_book=True, every_lever=True),
     "pdf": Format("pdf.write_pdf", may_lack=True),
     "html": Format("html.write_web"),
     "json": Format("json.write_json", every_lever=True),
     "csv": Format("csv.write_loads"),
-    "md": Format("markdown.write_markdown"),
+    "md": Format("markdown.write_brief"),
+    "md-full": Format("markdown.write_markdown", ending="full.md"),
     "png": Format("pdf.write_png", may_lack=True),
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")

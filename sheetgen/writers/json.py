@@ -124,7 +124,7 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
 
 
 def _requests(load: Load, choice: Choice) -> Record:
-    """The requests of a load; of a rate those in flight follow, and there are none where nothing serves it."""
+    """The requests of a load; of a rate those at once follow, and there are none where nothing serves it."""
     in_flight = None if load.requests_per_second and choice.offer is None else load.concurrent_requests
     rate = load.requests_per_second or None
     return {"concurrent_requests": in_flight, "requests_per_second": rate, "n_places": choice.n_places or None,

@@ -5,13 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sheetgen.sheet.page import Page, Source, Text, tables_of
+from sheetgen.sheet.page import Page, Source, Table, Text, glance, tables_of
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import visible
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")
 _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
+
+
+def write_brief(page: Page, options: Options) -> bytes:
+    """The ask, one table and the assumptions, for a planning document."""
+    brand, bodies = options.brand, [one.sentence for one in page.asks if one.per_year and one.sentence]
+    people = [f"{what}: {who}" for what, who in (("Owner", page.owner), ("For approval", page.approver)) if who]
+    valid = f"prices valid to {page.valid_until}" if page.valid_until else ""
+    parts = (
+        plain(brand.name) if brand else "",
+        f"# {plain(page.title)}",
+        plain(" · ".join(filter(None, (*people, page.as_of, valid)))),
+        f"**{plain(page.request)}**",
+        plain(bodies[0]) if len(page.asks) == 1 and bodies else "",
+        _table(glance(page)),
+        "## Uncertain",
+        _bullets(map(plain, page.uncertain)),
+        "## Assumptions",
+        _bullets(map(plain, page.assumed or page.assumptions)),
+        f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}.",
+        plain(brand.footer) if brand else "",
+    )
+    return ("\n\n".join(filter(None, parts)) + "\n").encode()
 
 
 def write_markdown(page: Page, options: Options) -> bytes:
@@ -27,7 +49,7 @@ def _parts(page: Page, options: Options) -> Iterator[str]:
     yield f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}."
     for one in tables_of(page):
         yield f"{'#' * one.level} {plain(one.title)}" if one.title else ""
-        yield table([c.head for c in one.columns], one.rows, [i for i, c in enumerate(one.columns) if c.right])
+        yield _table(one)
     yield plain(page.left_out)
     yield "## Assumptions"
     yield _bullets(plain(a) for a in page.assumptions)
@@ -35,6 +57,10 @@ def _parts(page: Page, options: Options) -> Iterator[str]:
     yield _bullets(_source(s) for s in page.sources)
     yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹."
     yield plain(brand.footer) if brand else ""
+
+
+def _table(one: Table) -> str:
+    return table([c.head for c in one.columns], one.rows, [i for i, c in enumerate(one.columns) if c.right])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Text]], right: Sequence[int] = ()) -> str:

@@ -64,7 +64,7 @@ _FEET = 24.0  # points below it: the figures, and what they are of
 
 
 def cost_curves(lines: Sequence[CostLine], case: Text, width: float, height: float, font: Path) -> Any:
-    """A month's dollars by requests in flight, both logarithmic: a line a model, named at its end.
+    """A month's dollars by requests at once, both logarithmic: a line a model, named at its end.
 
     A ring is a load that needs a reservation, a cross at the top one that nothing holds; the case answered is marked.
     """
@@ -242,7 +242,7 @@ def scale(axes: Axes, *, width: float, height: float, family: str) -> Any:
             words = f"{n // 10**6}M" if n >= 10**6 else f"{n // 1000}k" if n >= 1000 else str(n)
             shown.append(label(width, y + 2.4, words, "end", FIGURES, QUIET, family))
             last = y
-    return picture(f"Requests in flight, from 1 to {axes.requests[1]:,.0f}", shown, width, height)
+    return picture(f"Requests at once, from 1 to {axes.requests[1]:,.0f}", shown, width, height)
 
 
 def curve(b: Breaks, axes: Axes, title: str, *, width: float, height: float, family: str) -> Any:

@@ -223,7 +223,7 @@ LEAST_HEADS = 3  # of a table that gets a filter
 TINTS = {
     **STATUS,
     "OK": STATUS["fits"],
-    "changed": STATUS["tight"],
+    "changed": STATUS["little headroom"],
     "CHECK": STATUS["none fits"],
     "out of range": STATUS["none fits"],
 }

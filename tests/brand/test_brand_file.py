@@ -42,7 +42,7 @@ def test_only_the_name_is_needed(tmp_path: Path) -> None:
         ("name: X\ncolors: {accent: '#FFD400'}", "#FFD400': its contrast with white is 1.43, and words need 4.5. Try"),
         ("name: X\ncolors: {heading: '#777777'}", "contrast with white is 4.47, and words need 4.5. Try"),
         ("name: X\ncolors: {tint: '#404040'}", "its contrast with dark words (#3B4753) is 1.09"),
-        ("name: X\ncolors: {tint: '#FFF9DB'}", "too near to the yellow of inputs and the amber of what is tight"),
+        ("name: X\ncolors: {tint: '#FFF9DB'}", "too near to the yellow of inputs and the amber of little headroom"),
         ("name: X\ncolors: {tint: '#E6F4EA'}", "too near to the green of what fits"),
         ("name: X\ncolors: {tint: '#FDE8E8'}", "too near to the red of what does not fit"),
         ("name: 7", "brand.yaml:1: name is '7', but must be text."),

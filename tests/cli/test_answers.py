@@ -167,7 +167,7 @@ def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type
     within = "" if targets else " within the targets"
     served, held = answer["served_at_target"], answer["memory_holds"]
     said = " ".join(run(*arguments).output.split())
-    assert f" serves {served:,}{within}; memory alone holds {held:,} " in said
+    assert f" serves {served:,}{within}; memory for {held:,} at once " in said
     assert 32 <= served <= held and (served == held) is bool(targets)
 
 

@@ -162,7 +162,7 @@ def test_long_lists_are_cut(run: Run, here: Path) -> None:
     (here / "aws.csv").write_text("\n".join([head, *dearer]))
     shown = run("catalog", "prices", "aws.csv", *DAY).stdout
     assert shown.count("+200.0%") == 40 + 4 and "\nand 18 more; --json has all\n" in shown
-    assert "More than 2 times dearer or cheaper, so look at the unit and the column: " in shown
+    assert "More than 2 times more expensive or cheaper, so look at the unit and the column: " in shown
     assert len(json.loads(run("catalog", "prices", "aws.csv", *DAY, "--json").stdout)["changes"]) == 58
 
 

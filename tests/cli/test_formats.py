@@ -12,10 +12,10 @@ ASKED = ("--models", "8b", "--workloads", "chat", "--tiers", "1,32", "--headline
 
 
 def test_build_writes_each_format_once(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", *ASKED, "--format", "html,csv,md,json,CSV", "--out", "o")
+    result = run("build", *ASKED, "--format", "html,csv,md,md-full,json,CSV", "--out", "o")
     assert result.exit_code == 0, result.stderr
     assert sorted(p.name for p in (here / "o").iterdir()) == [
-        f"sizing-sheet.{e}" for e in ("csv", "html", "json", "md")
+        f"sizing-sheet.{e}" for e in ("csv", "full.md", "html", "json", "md")
     ]
     assert (here / "o" / "sizing-sheet.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     with (here / "o" / "sizing-sheet.csv").open(newline="") as lines:

@@ -1,4 +1,4 @@
-"""What commands say of a load: people, requests in flight, or a rate; and which options exclude each other."""
+"""What commands say of a load: people, requests at once, or a rate; and which options exclude each other."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4"
     "load,said",
     [
         (("--users", "20"), "20 users, all active at once, at 16,384 tokens (15,360 "),
-        (("--users", "0.2k", "--active-fraction", "0.1"), "200 users, 10 % active at once: 20 in flight, at 16,384"),
-        (("--concurrent-requests", "20"), "20 in flight, at 16,384 tokens"),
+        (("--users", "0.2k", "--active-fraction", "0.1"), "200 users, 10 % active at once: 20 at once, at 16,384"),
+        (("--concurrent-requests", "20"), "20 at once, at 16,384 tokens"),
         (("--requests-per-second", "0.25"), "0.25 requests/s at peak: "),
         (
             ("--requests-per-day", "5k", "--peak-hour-share", "0.1", "--burst-factor", "2"),
@@ -84,9 +84,9 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str,
     "load,head,known",
     [
         (("--users", "20"), "per user and month", True),
-        (("--concurrent-requests", "20"), "per request in flight and month", False),
+        (("--concurrent-requests", "20"), "per request at once and month", False),
         (("--concurrent-requests", "20", "--active-fraction", "0.5"), "per user and month", True),
-        (("--requests-per-second", "0.25"), "per request in flight and month", False),
+        (("--requests-per-second", "0.25"), "per request at once and month", False),
     ],
 )
 def test_money_is_per_user_only_where_there_are_users(load: tuple[str, ...], head: str, known: bool, run: Any) -> None:
@@ -133,7 +133,7 @@ def test_more_replicas_than_are_needed_are_said(run: Any) -> None:
 def test_hosts_of_a_load_that_writes_next_to_nothing(tokens: int, run: Any) -> None:
     arguments = ("recommend", "--model", "8b", "--users", "2", "--output-tokens", tokens, "--details")
     text = run(*arguments).stdout
-    assert "none a prompt of" not in text and ("without answer tokens a host's bill is not" in text) is (tokens == 0)
+    assert "none a prompt of" not in text and ("without answer tokens a host's cost is not" in text) is (tokens == 0)
     assert "That is 0 requests/s" not in text
     assert tokens == 0 or re.search(r"\$\d+ \(precision unknown\).*; prices read \d{4}-\d\d-\d\d from litellm", text)
 

@@ -160,7 +160,7 @@ def test_the_input_is_never_overwritten(run, tmp_path: Path) -> None:  # type: i
 
 
 def test_a_rate_reads_back_what_it_wrote(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    """Its requests in flight are a fraction, which is refused of a load that is in flight."""
+    """Its requests at once are a fraction, which is refused of a load that is at once."""
     (here / "in.csv").write_text("model,requests_per_second,requests_per_day\n8b,2.5,\n8b,,3000\n")
     for source, target in (("in", "once"), ("once", "twice")):
         assert run("size", "--batch", f"{source}.csv", "--out", f"{target}.csv").exit_code == 0

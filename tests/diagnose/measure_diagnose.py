@@ -143,11 +143,11 @@ Every second one of the first {n_first} was held out: it was run once with the r
 | --- | ---: | ---: | ---: | ---: | ---: |
 {held}
 
-Of the yes and weak ones four had a wrong bill before and five after; the rest of what is not right was `undetermined`,
+Of the yes and weak ones four had a wrong part before and five after; the rest of what is not right was `undetermined`,
 which asks for the lines that are missing. Of {n_later} later ones, run once with the rules half mended, 15 of 16 yes,
-2 of 6 weak and all 6 no were right, and one had a wrong bill. Of the {n_last} last ones, run once when all the rest was
+2 of 6 weak and all 6 no were right, and one had a wrong part. Of the {n_last} last ones, run once when all the rest was
 done, 7 of 9 yes, 3 of 4 weak and 5 of 6 no were right (7, 2 and 5 by the rules before), and none of the yes and weak
-had a wrong bill. **What a new log may expect is these figures.** Since then what was missed was mended, too, so that no
+had a wrong part. **What a new log may expect is these figures.** Since then what was missed was mended, too, so that no
 log is held out any more:
 
 | decidable from the file | right now | percent |
@@ -185,8 +185,8 @@ memory is called one.
 
 - Message texts are those of logs and sources that were read; `seen` says of which versions, not from which on.
 - Flags are of the release that the log names; `since` and `until` are known for those of vLLM and SGLang that changed.
-- A GPU that was full for a reason outside the log (another container, a driver) shows as whatever bill came last.
-- Fragmentation is a cheap trial where PyTorch's line has more reserved than was asked for, never the cause.
+- A GPU that was full for a reason outside the log (another container, a driver) shows as whatever part came last.
+- Fragmentation is a cheap trial where PyTorch's line has more reserved than was requested, never the cause.
 - An operator's failed allocation that says nothing of memory has a confidence of 0.7 at most: under WSL 2 and after a
   broken compile cache the same line has another cause.
 - A queue is told from the engine's statistics, of vLLM and SGLang alone.

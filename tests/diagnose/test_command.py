@@ -55,7 +55,7 @@ def test_the_page_says_what_overran_and_what_to_turn() -> None:
     assert text.startswith("Sampler (sampler_logits_peak, confidence 97 %)")
     assert "1. lower --max-num-seqs to 256" in text and "2. lower --gpu-memory-utilization by 0.02 to 0.05" in text
     text = call(LOGS / "115.log").stdout
-    assert "No memory bill: a limit of tokens" in text and "11 tokens" in text and "raise --ctx-size" in text
+    assert "No part of memory: a limit of tokens" in text and "11 tokens" in text and "raise --ctx-size" in text
 
 
 def test_html_is_written_beside_the_page(tmp_path: Path) -> None:

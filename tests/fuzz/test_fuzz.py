@@ -29,7 +29,7 @@ SEED = int(os.environ.get("SHEETGEN_FUZZ_SEED") or 20_261_120)
 TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", "headline": "chat:64"}
 DEFAULT = {"models": books.DEFAULT, "as_of": books.AS_OF}
 FILES_A_START = 6  # of LibreOffice
-VERDICTS = {"fits", "tight", "none fits", "over limit", "ties"}  # all of which the trials have to reach
+VERDICTS = {"fits", "little headroom", "none fits", "over limit", "ties"}  # all of which the trials have to reach
 LATEST = 5  # times as many edits as were asked for
 REFUSED_AT_MOST = 0.2
 

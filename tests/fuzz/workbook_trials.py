@@ -178,7 +178,7 @@ def reached(solved: Solution) -> Iterator[str]:
             yield "over limit" if solved.question.loads[row].over_limit else "none fits"
             continue
         near = solved.question.overrides.input("near_target_fraction", 0.95)
-        yield "tight" if has_little_headroom(solved, row, near) else "fits"
+        yield "little headroom" if has_little_headroom(solved, row, near) else "fits"
         tied = same_money(solved.costs["monthly_usd"][row], choice.monthly_usd)
         if len(set(solved.costs["n_instances"][row][tied].tolist())) > 1:
             yield "ties"

@@ -55,7 +55,7 @@ def test_eight_by_4096_in_fp8_holds_on_a_spark() -> None:
 def test_128_by_32768_in_fp8_is_refused_by_a_machine_of_128_gb() -> None:
     one = read("max_batch_size=128,max_seq_len=32768,kv_cache_dtype=fp8")
     assert one.budget_bytes == 274_877_906_944 and not one.holds and 40 < one.full_sequences < 50
-    assert one.verdict.startswith("does not hold: 256.00 GiB of each GPU are asked for")
+    assert one.verdict.startswith("does not hold: 256.00 GiB of each GPU are requested")
     assert f"{one.full_sequences} full sequences of 32,768 tokens fit" in one.verdict
 
 

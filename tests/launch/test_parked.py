@@ -1,4 +1,4 @@
-"""Users parked in host memory: counted apart from requests in flight, and back over the GPU's host link."""
+"""Users parked in host memory: counted apart from requests at once, and back over the GPU's host link."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_in_words() -> None:
     text = run(*POINT, "--kv-offload-gib", "100").stdout
     below = text.partition("PARKED IN HOST MEMORY, 100 GiB of it\n")[2]
     assert "20 parked users of 16,384 tokens, 5.00 GiB each" in below
-    assert "back in flight after at least 21.3 ms, over PCIe 5 x16, 63 GB/s one way" in below
-    assert "no room for requests in flight" in below
+    assert "back at work after at least 21.3 ms, over PCIe 5 x16, 63 GB/s one way" in below
+    assert "it serves no requests at once" in below
     assert "PARKED" not in run(*POINT).stdout
 
 

@@ -138,7 +138,7 @@ def test_a_small_load_saves_nothing_and_says_so() -> None:
     assert saving(levers["fp8-kv-cache"]) == saving(levers["half-context"]) == "no change"
     assert levers["users-for-less"].why_not == "no smaller number of requests costs less"
     assert levers["shorter-context"].why_not == "no shorter context costs less"
-    assert levers["fewer-users"].why_not == "one request in flight is the least"
+    assert levers["fewer-users"].why_not == "one request at once is the least"
     assert levers["bigger-gpus"].why_not == "no candidate's GPU has more memory than the H100 SXM"
     shown = [lever for _, lever in best({0: list(levers.values())}, 3)]
     assert [saving(one) for one in shown] == ["no change"] * 3 and shown[0].family == "precision"
@@ -251,7 +251,7 @@ def test_a_discount_changes_no_order() -> None:
 
 
 def test_a_sheet_of_36_loads_is_worked_out_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And each model and workload once, whatever the requests in flight and the GPUs that are allowed."""
+    """And each model and workload once, whatever the requests at once and the GPUs that are allowed."""
     solved, calls = answered(THREE), []
 
     def counted(question: Any) -> Any:

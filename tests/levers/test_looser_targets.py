@@ -72,7 +72,7 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
 
 
 def test_the_known_steps_of_405b() -> None:
-    """RAG at 32 in flight without a target of the first token: 50 ms costs $249,513."""
+    """RAG at 32 at once without a target of the first token: 50 ms costs $249,513."""
     found = {
         targets_of(one)["tpot_ms"]: round(one.after.monthly_usd)
         for one in steps("405b", "16k", 32, {"ttft_ms": "off"})

@@ -22,7 +22,7 @@ from sheetgen.mail.message import Changes, Letter, Mail, Money, bodies, envelope
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page, formatted
+from sheetgen.sheet.page import Page, formatted, glance
 from sheetgen.writers.formats import templates_folder
 
 HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z>\r\nBcc: eve@evil.org\x1b[31m\u202e'
@@ -100,25 +100,31 @@ def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
     )
     for text in (mail.text, Text.of(mail.html)):
         for card in page.cards:
-            for figure in (
-                card.model,
-                card.rent,
-                card.monthly,
-                card.memory,
-                card.headroom,
-                card.speed,
-                card.hardware,
-                card.sized_by,
-            ):
-                assert str(figure) in text
+            figures = (card.model, card.rent, card.monthly, card.hardware, card.serves, card.fp8_monthly)
+            assert [one for one in figures if str(one) not in text] == []
+        assert all(str(line) in text for line in page.uncertain) and str(page.request) in text
         assert page.question in text and page.as_of in text and page.price_banner in text
         for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):
             assert told in text
-    assert page.cards[0].monthly in mail.subject and page.as_of in mail.subject
+    assert page.cards[0].monthly in mail.subject and mail.text.startswith("Hello,\n")
     assert "* 8B: $1,000 a month before, now $2,000 a month; load +$1,000\n" in mail.text
     branded = mail_of(Letter(page, "sheet"), brand=Brand("Acme", footer="Confidential."))
     assert f"\nAcme, sheetgen {page.version}, catalog {page.catalog}\nConfidential.\n" in branded.text
     assert f"Acme · {page.title}" in Text.of(branded.html) and "Confidential." in Text.of(branded.html)
+
+
+def test_three_models_stand_in_a_short_subject_and_a_narrow_table() -> None:
+    asked = {"models": "8b,70b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}
+    page = build_page(solve(ask(Catalog(), asked)), ((),) * 3)
+    subject = Letter(page, "sheet").subject()
+    assert len(subject) <= 78 and all(str(card.monthly) in subject for card in page.cards)
+    assert subject.startswith("RAG at 32: Llama 3.1 8B $") and ", 70B $" in subject and subject.endswith(" a month")
+    assert len(glance(page).columns) <= 6
+    one = Letter(replace(page, ask=1, approver="Jane Doe"), "sheet")
+    assert one.subject() == f"RAG at 32: Llama 3.1 70B {page.cards[1].monthly} a month"
+    text = mail_of(one).text
+    assert text.startswith(f"Hello Jane Doe,\n\nPlease approve {page.cards[1].monthly} a month, ")
+    assert text.index("WHAT IS UNCERTAIN") < text.index("WHAT TO DO NEXT") and "Reply with your approval" in text
 
 
 class Text(HTMLParser):

@@ -55,7 +55,7 @@ def test_every_load_has_the_heads_of_its_row_and_its_columns(models: str) -> Non
     page = page_of(models)
     n_loads = sum(len(row.cells) for block in page.matrix for row in block.rows)
     full = [scopes for scopes, _ in heads if scopes.count("/Column") and scopes.count("/Row") >= 2]
-    # A load has its model, the requests in flight and the workload that leads its block.
+    # A load has its model, the requests at once and the workload that leads its block.
     assert len(full) >= n_loads
     assert all(scope in ("/Column", "/Row") for scopes, _ in heads for scope in scopes)
 

@@ -104,9 +104,9 @@ def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(book: Pat
     assert [change.name for change in pulled.changed] == [f"tier_{number}"] and not pulled.overrides.get(
         "inputs", {}
     ).get("headline_tier")
-    words = [c.value for c in cells(path) if c.sheet == "Sizing sheet" and "is no tier now" in str(c.value)]
-    assert words == [f"{pulled.solved.question.workloads[before.headline[0]].name}, 47 in flight; "
-                     f"{before.tiers[number - 1]} is no tier now"]  # fmt: skip
+    words = [c.value for c in cells(path) if c.sheet == "Sizing sheet" and "is no longer listed" in str(c.value)]
+    assert words == [f"{pulled.solved.question.workloads[before.headline[0]].name}, 47 at once; "
+                     f"{before.tiers[number - 1]} is no longer listed"]  # fmt: skip
 
 
 def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_none(book: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sheetgen.sheet.page import Page, formatted
 THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
 AS_OF = "2026-11-20"
-MEMORY = {"tpot_ms": "off", "ttft_ms": "off"}  # sized by memory alone, as the question without targets
+MEMORY = {"tpot_ms": "off", "ttft_ms": "off"}  # size set by memory, as the question without targets
 
 
 @cache

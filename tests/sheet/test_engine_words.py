@@ -204,7 +204,7 @@ def test_a_value_that_is_met_is_halved_or_left_out() -> None:
     assert found[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU"
     assert deaths("llama.cpp")[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU"
     tgi = deaths("tgi")[SAMPLER]
-    assert tgi.fixes[0].short == "requests in flight ↓ 64"
+    assert tgi.fixes[0].short == "requests at once ↓ 64"
     n = tgi.numbers
     assert n["max_num_seqs"] == 128 and n["sampler_bytes_at_fewer_sequences"] == n["sampler_bytes"] / 2  # type: ignore[operator]
     assert tgi.here.endswith("64 take 0.1 GiB")

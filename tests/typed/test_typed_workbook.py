@@ -20,7 +20,7 @@ from sheetgen.scenario.question import Question, ask
 
 N_RANDOM = amount(8, 40)
 MOST_RANDOM = 10 * N_RANDOM  # until every verdict was reached
-VERDICTS = {"fits", "tight", "none fits", "over limit"}
+VERDICTS = {"fits", "little headroom", "none fits", "over limit"}
 
 
 @pytest.fixture(scope="module")

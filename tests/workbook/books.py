@@ -201,10 +201,10 @@ def with_instance(question: Question, name: str, **fields: Any) -> Question:
 # What solve says of every load --------------------------------------------------------------------------
 
 WORKINGS = (
-    "Context", "In flight", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP", "DP",
+    "Context", "At once", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP", "DP",
     "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
     "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
-    "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Runner-up", "Runner-up, $ per month",
+    "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Next cheapest", "Next cheapest, $ per month",
     "Steady KV per sequence", "KV for all requests",
 )  # fmt: skip
 RESULTS = ("instance", "n_instances", "monthly_usd")
@@ -219,7 +219,7 @@ def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, 
     cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
     out: dict[str, Any] = {
         "Context": cell.context_tokens,
-        "In flight": cell.concurrent_requests,
+        "At once": cell.concurrent_requests,
         "Tokens charged per sequence": kv["charged_tokens"][row],
         "Users": kv["users"][row],
         "Load": kv["load_requests"][row],
@@ -230,7 +230,7 @@ def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, 
         "Fit": "over limit" if cell.over_limit else "none fits",
         "Sequences per replica": 0,
         "PP": 0,
-        "Runner-up, $ per month": "-",
+        "Next cheapest, $ per month": "-",
     }
     if choice.offer is None:
         return {**dict.fromkeys(WORKINGS, "-"), **out}
@@ -258,9 +258,9 @@ def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, 
         "$ per hour": choice.hourly_usd,
         "Headroom": choice.headroom_fraction,
         "Sure headroom": choice.sure_headroom_fraction,
-        "Fit": "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits",
-        "Runner-up": "-" if second is None else solved.candidate(second).instance,
-        "Runner-up, $ per month": choice.runner_up_monthly_usd or "-",
+        "Fit": "little headroom" if has_little_headroom(solved, row, near_target_fraction) else "fits",
+        "Next cheapest": "-" if second is None else solved.candidate(second).instance,
+        "Next cheapest, $ per month": choice.runner_up_monthly_usd or "-",
     }
 
 

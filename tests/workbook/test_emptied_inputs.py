@@ -41,7 +41,7 @@ def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], what: str) -> Non
 @needs_libreoffice
 @pytest.mark.parametrize("what", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
 def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], what: str) -> None:
-    """RAG at 32 in flight is not what was edited: what stands on the first sheet must not move."""
+    """RAG at 32 at once is not what was edited: what stands on the first sheet must not move."""
     head = [("Sizing sheet", f"{column}{row}") for column in "DFIKNP" for row in (5, 6, 7, 8)]
     before = {k: answers["as built"].get(k) for k in head}
     assert any(isinstance(v, str) and "×" in v for v in before.values())

@@ -1,4 +1,4 @@
-"""A load that is a rate is live in the workbook: an edit of it, or of the room for chance, gives what `build` gives."""
+"""A rate is live in the workbook: an edit of it, or of the allowance for chance, gives what `build` gives."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> li
         fits = choice.offer is not None
         stem = f"{question.models[load.model].model.id}, {question.workloads[load.workload].id}, {load.tier}"
         for head, value in {
-            "$ per month": choice.monthly_usd, "Replicas": choice.n_replicas, "In flight": load.concurrent_requests,
+            "$ per month": choice.monthly_usd, "Replicas": choice.n_replicas, "At once": load.concurrent_requests,
             "Served within the targets": choice.served_at_target, "Time per output token": choice.tpot_seconds,
             "Time to first token": choice.ttft_seconds, "Instances": choice.n_instances,
             "Output tokens per second": choice.output_tokens_per_second, "Users": solved.loads["users"][row - 5],

@@ -176,7 +176,7 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
             )
             assert same, f"{picked}: {name} is {found[name]!r}, solve says {want[name]!r}"
             n += 1
-        row = sheet["In flight that one replica holds"]
+        row = sheet["At once that one replica holds"]
         held = [found["What-if", f"{c}{row}"] for c in "FGHI"]
         gpus = GPUS_OF.get(picked["hardware"], 8) if want["limit"] else 0
         sizes = zip((1, 2, 4, 8), want["sequences"], want["stages"], strict=True)

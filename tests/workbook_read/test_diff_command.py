@@ -93,13 +93,13 @@ def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited)
     }  # fmt: skip
     (tier,), (setting,), (price_change,) = found["load"], found["inputs"], found["prices"]
     assert (tier["before"], tier["after"], tier["change_fraction"]) == (32, 64, 1.0)
-    assert tier["words"] == "in flight, tier 2: 32 -> 64 (+100 %)"
+    assert tier["words"] == "at once, tier 2: 32 -> 64 (+100 %)"
     assert setting["words"] == "GPU memory utilization: 90 % -> 95 %"
     assert price_change["words"] == f"{HERE}: $55.04 -> $49.00 an hour (-11 %)"
     assert (price_change["before"], price_change["after"]) == (55.04, 49.0)
     assert found["results"] and all(r["before"] != r["after"] for r in found["results"])
     ran = sheetgen("diff", book, b)
-    for line in ("in flight, tier 2: 32 -> 64 (+100 %)", "GPU memory utilization: 90 % -> 95 %", price_change["words"]):
+    for line in ("at once, tier 2: 32 -> 64 (+100 %)", "GPU memory utilization: 90 % -> 95 %", price_change["words"]):
         assert f"  {line}\n" in ran.out
     assert sheetgen("diff", book, b, "--exit-code").code == 1 and sheetgen("diff", book, b).code == 0
 
@@ -179,7 +179,7 @@ def test_models_workloads_and_tiers_are_matched_by_what_they_are(sheetgen: Any, 
         "model llama-3.1-8b: removed",
         f"model llama-3.1-405b: added, {added['n_instances']}x {added['instance']}, {usd} a month at the headline",
         "workload chat: removed", "workload long-doc: added",
-        "in flight, tier 1: 1 removed", "in flight, tier 3: 128 removed", "in flight, tier 2: 200 added",
+        "at once, tier 1: 1 removed", "at once, tier 3: 128 removed", "at once, tier 2: 200 added",
         "headline: chat at 32 -> rag at 32",
     ]  # fmt: skip
     assert found["results"] == [] and [x["how"] for x in found["bridge"]] == ["unchanged"]
@@ -203,6 +203,9 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
     ]  # fmt: skip
     assert names(found)["load"] == ["context_long_doc", "tier_2"]
     assert [c["label"] for c in found["recommendation"]] == ["Llama 3.1 70B, Chat at 32 -> 64"]
+    longer = [c["label"] for c in found["results"] if "Long document" in c["label"]]
+    assert longer and all("Long document 128k -> 64k at " in label for label in longer)
+    assert [one.partition(":")[0] for one in found["quality"]] == ["FP8 KV cache"]
     assert all(b["how"] == "solved again" for b in found["bridge"])
 
 
@@ -375,7 +378,7 @@ def test_no_name_of_a_program_is_told(sheetgen: Any, book: Path, edited: Edited)
     b = edited(budgeted(book))
     told = sheetgen("diff", book, b, "--all").out
     assert not re.search(r"\b(whatif|case (low|base|high)|monthly usd|n instances|What-if loads)\b", told), told
-    assert "  What-if, high case, users, times: 2 -> 3 (+50 %)\n" in told
+    assert "  What-if, high case, users multiplier: 2 -> 3 (+50 %)\n" in told
     assert re.search(r"\n  What-if, high case, \$ per month: \$[\d,]+ -> \$[\d,]+ \(", told)
     assert "  Change log, line 1, what: blank -> x\n" in told
 
@@ -387,9 +390,10 @@ def test_a_message_tells_what_counts_first(book: Path, edited: Edited) -> None:
     b = edited(budgeted(book))
     found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
     assert found.lines == (
-        f"{HERE}: $55.04 → $1.50 an hour (-97 %)", "in flight, tier 2: 32 → 64 (+100 %)",
+        f"{HERE}: $55.04 → $1.50 an hour (-97 %)", "at once, tier 2: 32 → 64 (+100 %)",
         "KV cache precision: auto → fp8", "Contingency: 0 % → 15 %", "Currency of the totals: USD → EUR",
         "Exchange rate: 1 → 0.92 (-8 %)",
+        "FP8 KV cache: 8 bits lose little. Calibrate its scales, and test on your prompts.",
     )  # fmt: skip
     assert found.more == 0 and len(found.money) == 2
     assert all(f" → 1x {HERE}; prices " in one.why or one.why.startswith("prices ") for one in found.money)
@@ -404,8 +408,8 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
     found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
     n = SHOWN_IN_MAIL
-    assert len(offers) > n + 2 and len(found.lines) == n + 1 and found.more == len(offers) - n
-    assert found.lines[-1] == "KV cache precision: auto → fp8"
+    assert len(offers) > n + 2 and len(found.lines) == n + 2 and found.more == len(offers) - n
+    assert found.lines[-2] == "KV cache precision: auto → fp8" and found.lines[-1].startswith("FP8 KV cache: 8 bits")
     assert any(line.startswith(f"{HERE}: ") for line in found.lines), "the one that is rented now is among the first"
 
 
@@ -422,9 +426,11 @@ def test_the_block_is_short_markdown_with_a_bridge(sheetgen: Any, book: Path, ed
     assert html.count("<tr>") == 3 and html.count("<table>") == 1
     cells = [re.sub("<[^>]*>", "", c) for c in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", html)]
     assert cells[:6] == ["Model, load", "Before", "Prices", "Load", "Facts and settings", "After"]
+    assert all(c[0] in "+−" or c == "$0" for c in cells[8:11]), "what a cause did has a sign"
+    assert "Quality FP8 KV cache: 8 bits lose little. Calibrate" in re.sub("<[^>]*>", "", html)
     money = [float(c.replace("−", "-").replace("$", "").replace(",", "")) for c in cells[7:12]]
     assert abs(sum(money[:4]) - money[4]) <= 2  # each is rounded to a dollar
-    for words in ("in flight, tier 2: 32 → 64 (+100 %)", "KV cache precision: auto → fp8"):
+    for words in ("at once, tier 2: 32 → 64 (+100 %)", "KV cache precision: auto → fp8"):
         assert words in re.sub("<[^>]*>", "", html)
     assert sheetgen("diff", book, b, "--block", "md", "--json").code == 2
 

@@ -104,7 +104,7 @@ def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, pa
     found = json.loads(ran.out)
     said = [c["words"] for s in ("load", "inputs", "prices", "models", "gpus", "precisions") for c in found[s]]
     assert said == [
-        "in flight, tier 2: 32 -> 64 (+100 %)",
+        "at once, tier 2: 32 -> 64 (+100 %)",
         "aws/p5.48xlarge: $55.04 -> $49.00 an hour (-11 %)",
         "acme/box.1: added (8x nvidia-h100-sxm5-80gb), $33.50 an hour",
     ]

@@ -122,7 +122,7 @@ FINGERPRINTS = (
     ),
 )
 ASSUMPTIONS = (
-    "A tier is requests in flight at peak, each charged its full context; cells are alternatives, never added up.",
+    "A tier is requests at once at peak, each charged its full context; cells are alternatives, never added up.",
     "vLLM 0.19.0, gpu_memory_utilization 0.90, blocks of 16 tokens, no prefix-cache hits, no draft model.",
     "GPU memory is what the engine sees, not the figure on the box; 0.3 to 2 GiB a GPU for activations and graphs.",
     "On-demand list prices, 730 hours a month, no discount, no storage, no egress.",
@@ -164,8 +164,8 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
     )
     return Page(
         title="LLM serving sizing sheet",
-        question="RAG, 16,384 tokens a request, 32 requests in flight",
-        precision_line="weights bf16 · KV cache bf16 · vLLM 0.19.0 · every user counted as in flight",
+        question="RAG, 16,384 tokens a request, 32 requests at once",
+        precision_line="weights bf16 · KV cache bf16 · vLLM 0.19.0 · every user counted as active",
         as_of="2026-11-20",
         price_banner="on-demand prices, the oldest of 2026-03-02",
         version="0.1.0",
@@ -222,7 +222,7 @@ def _cell(model: SampleModel, tokens: int, tier: int) -> MatrixCell:
         return MatrixCell("none", "nothing fits", f"{kv / GIB:,.1f}")
     usd = count * row[5] * 730
     free = 1 - (kv + _weights(model) * count) / (count * row[2] * (row[4] * 0.9 - 1.5) * GIB)
-    status = ("tight", "tight") if free < 0.05 else ("fits", "fits")
+    status = ("tight", "little headroom") if free < 0.05 else ("fits", "fits")
     return MatrixCell(
         *status,
         f"{kv / GIB:,.1f}",
@@ -247,11 +247,11 @@ def _card(model: SampleModel) -> Card:
             "{}, {}", f"{count * row[2]}× {row[3]}", f"TP {row[2]}, {count} replica{'s' if count > 1 else ''}"
         ),
         memory=f"{_weights(model) / GIB:,.1f} GiB weights + {kv / GIB:,.1f} GiB KV cache",
-        headroom="serves 41 within the targets; memory alone holds 54",
+        headroom="serves 41 within the targets; memory for 54 at once",
         first_token="first token 3.4 s (1.6–6.0)",
-        sized_by="sized by speed (50 ms a token, first token in 5 s); memory alone: 2 × p4de.24xlarge, $40,073",
+        sized_by="size set by the target (50 ms a token, first token in 5 s); without it: 2 × p4de.24xlarge, $40,073",
         per_million_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
-        runner_up=f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
+        runner_up=f"next cheapest: 1 × ND96isr H200 v5 on Azure, ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
         region=row[6],
         span="$40.2k to $120.5k",
         band="$40.2k to $120.5k a month at the ends of the speed band",

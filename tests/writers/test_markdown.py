@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from page_sample import page_of
-from pages import markdown_of
+from pages import brief_of, markdown_of
 
 from sheetgen.sheet.page import NONE, Page, Source
 from sheetgen.writers.markdown import plain
@@ -78,6 +78,17 @@ def test_tables_have_as_many_cells_as_heads(page: Page) -> None:
             assert len({line.replace("\\|", "").count("|") for line in part.splitlines()}) == 1
 
 
+def test_the_brief_is_the_ask_one_table_and_the_assumptions(page: Page) -> None:
+    text = brief_of(replace(page, ask=1))
+    assert text.startswith(f"# {page.title}\n") and text.count("\n| --- |") == 1 and len(text) < 4000
+    (head, *_, last) = [line for line in text.splitlines() if line.startswith("|")]
+    assert head.count("|") - 1 <= 6 and last.startswith(f"| {page.cards[-1].model} |")
+    one = page.cards[1]
+    assert f"**Please approve {one.monthly} a month, {one.per_year}" in text
+    assert all(f"\n- {plain(said)}" in text for said in (*page.assumed, *page.risks))
+    assert "do not add their costs" in brief_of(page) and len(brief_of(page)) < len(markdown_of(page)) / 3
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_shown_as_it_is(text: str) -> None:
     line = plain(text)
@@ -97,13 +108,19 @@ def test_hostile_text_stays_in_its_cell(page: Page, text: str) -> None:
         page, title=text, question=text, cards=cards, fingerprints=fingerprints, assumptions=(text,), left_out=text,
         sources=(Source(text, text), Source(text)),
     )  # fmt: skip
+    for written in (brief_of, markdown_of):
+        hold_the_form(written(hostile), written(page))
     tokens = rendered(markdown_of(hostile))
-    clean = rendered(markdown_of(page))
+    links = [t.attrs["href"] for token in tokens for t in token.children or () if t.type == "link_open"]
+    assert links == ([text] if text == "https://evil.example/path" else [])
+
+
+def hold_the_form(hostile: str, as_it_was: str) -> None:
+    """Nothing but words differs."""
+    tokens, clean = rendered(hostile), rendered(as_it_was)
     assert kinds(tokens) <= kinds(clean) | {"text_special"}
     assert sum(t.type == "tr_open" for t in tokens) == sum(t.type == "tr_open" for t in clean)
     assert sum(t.type == "td_open" for t in tokens) == sum(t.type == "td_open" for t in clean)
-    links = [t.attrs["href"] for token in tokens for t in token.children or () if t.type == "link_open"]
-    assert links == ([text] if text == "https://evil.example/path" else [])
 
 
 @pytest.mark.parametrize(
@@ -142,7 +159,7 @@ def test_loads_without_an_answer_have_no_price(page: Page) -> None:
     row = replace(block.rows[0], cells=(none, over, replace(cells[2], status="tight")))
     text = markdown_of(replace(page, matrix=(replace(block, rows=(row,)),)))
     (line,) = [line for line in text.splitlines() if line.startswith("| 1 |")]
-    assert "✗ nothing fits · KV" in line and "| ✗ over 4k |" in line and "· tight ·" in line
+    assert "✗ nothing fits · KV" in line and "| ✗ over 4k |" in line and "· little headroom ·" in line
 
 
 def test_a_page_without_rows_has_no_empty_table(page: Page) -> None:

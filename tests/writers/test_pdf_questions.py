@@ -70,4 +70,4 @@ def test_the_smallest_question_has_its_page(models: str, paper: str) -> None:
     pdf = write_pdf(page, Options(TEMPLATES))
     assert len(pypdf.PdfReader(io.BytesIO(pdf)).pages) <= 3
     assert outside(pdf, paper) == [] and missing(pdf, page) == []
-    assert "RAG (16k tokens), 32 requests in flight" in text_of(pdf)
+    assert "RAG (16k tokens), 32 requests at once" in text_of(pdf)

@@ -131,4 +131,4 @@ def test_every_figure_has_its_name_where_tables_are_stacked() -> None:
     tables = re.findall(r"<table.*?</table>", html, re.DOTALL)
     assert len(tables) == 9
     assert [cell for table in tables for cell in re.findall(r"<td\b[^>]*>", table) if 'data-head="' not in cell] == []
-    assert "@media (min-width: 560px) { @page { size: a4;" in html and "@media print and (max-width: 559.98px)" in html
+    assert "@media (min-width: 560px) { @page { size: a4;" in html and "@media (max-width: 559.98px)" in html

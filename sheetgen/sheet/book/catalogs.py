@@ -166,7 +166,7 @@ def derive_models(table: Table) -> None:
     for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
         asked = f"asked_{which}"
         table.computed(dtype_in_use, {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
-                       name=asked, label=f"{short} asked for")  # fmt: skip
+                       name=asked, label=f"{short} requested")  # fmt: skip
         table.looked_up(which, f"{short} in use", map(table.wiring.first_name, columns[asked]), TEXT,
                         note="The precision by its first name.")  # fmt: skip
         rows = (position(lists["dtypes_dtype"], at) for at in columns[which])

@@ -30,7 +30,7 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 @formula("A load is classified", PLAIN)
 def classified(fit_word: Any) -> Any:
     """1 where the load has one of the four words."""
-    return where(either(*(fit_word == word for word in ("fits", "tight", "none fits", "over limit"))), 1, 0)
+    return where(either(*(fit_word == word for word in ("fits", "little headroom", "none fits", "over limit"))), 1, 0)
 
 
 @formula("A load is held", PLAIN)
@@ -83,7 +83,7 @@ def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
 
 
 CHECKS_OF_LOADS = (
-    (classified, "loads_classified", "Every load is classified: fits, tight, none fits or over limit"),
+    (classified, "loads_classified", "All loads are classified: fits, little headroom, none fits or over limit"),
     (load_is_held, "loads_held", "Recommended hardware holds its load"),
     (money_adds_up, "months_cost", "Instances x price x hours is the month's cost"),
     (tokens_add_up, "tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),
@@ -301,7 +301,7 @@ def _what_if(page: ChecksSheet) -> Ref:
     one = sheet.put(row, 2, Cell(1, "fixed", PLAIN))
     env = {**inputs, "users": picked["users"], "case_factor": wiring.ref("in_case_users_base")}
     requests = sheet.compute(row + 1, 1, case_requests, env,
-                             label="Requests in flight on What-if; the headline's workload and tier")  # fmt: skip
+                             label="Requests at once on What-if; the headline's workload and tier")  # fmt: skip
     w, t = (
         sheet.link(row + 1, 2 + k, lookup(loads.range(name), load), PLAIN, "computed")
         for k, name in enumerate(("workload_row", "tier_row"))
@@ -316,7 +316,7 @@ def _what_if(page: ChecksSheet) -> Ref:
         ("Context", picked["context_tokens"], of_workload["contexts"]),
         ("Context of the base case, times", wiring.ref("in_case_context_base"), one),
         ("Answer", picked["answer_tokens"], of_workload["answers"]),
-        ("Requests in flight", requests, lookup(wiring.lists["tiers"], t)),
+        ("Requests at once", requests, lookup(wiring.lists["tiers"], t)),
         ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
         ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
         ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),

@@ -34,12 +34,12 @@ def breaking_words(context_words: Any, n_instances: Any, instance: Any, replica_
 
 
 def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
-    """By where it dies: which bill overran, what to change, which way; then this sheet's breaking points."""
+    """By where it dies: which part ran out, what to change, which way; then this sheet's breaking points."""
     sheet = titled("OOM guide", "OOM guide: where it died is a fingerprint",
                    "Find the row by where the deployment died. "
                    "The same flag helps one death and worsens another: mind the direction.", freeze=(HEAD_ROWS + 1,
                    0))  # fmt: skip
-    heads = (("Where it dies", 26), ("Bill that overran", 26), ("What the log says", 66), ("What to change", 58),
+    heads = (("Where it dies", 26), ("Part that ran out", 26), ("What the log says", 66), ("What to change", 58),
              ("On this sheet, as built", 52))  # fmt: skip
     sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
     sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
@@ -50,7 +50,7 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         sheet.heights[row] = 13.5 * max(lines(t, w) for t, (_, w) in zip((first, *rest), heads, strict=True)) + 5
     row = HEAD_ROWS + 2 + len(page.fingerprints)
     sheet.texts(row, 0, ("Where each load of this sheet breaks (live)", "", "", "Longest context, as built",
-                         "Bills and the memory for them, as built"), "section")  # fmt: skip
+                         "Parts of memory, and what there is for them, as built"), "section")  # fmt: skip
     loads, baseline = wiring.tables["loads"], _as_built(solved, page)
     for i, at in enumerate(range(row + 1, row + 1 + loads.n_rows)):
         for column, name in enumerate(("model", "load_words")):
@@ -76,12 +76,12 @@ def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
 
 WORDS = (
     ("KV cache", "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
-    ("in flight", "requests being answered at the same moment; people online are usually many more"),
+    ("at once", "requests being answered at the same moment; people online are usually many more"),
     ("replica", "one running copy of the model, on one GPU or several"),
     ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
     ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
     ("DP", "data parallelism: ranks of one replica that each serve requests of their own and share the experts"),
-    ("tight", "with little headroom: the replicas do not hold the load where each KV pool comes out at the low end of "
+    ("little headroom", "the replicas do not hold the load where each KV pool comes out at the low end of "
      "the 80% band of prediction errors, or a time of the fullest one is near its target"),
     ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
     ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),

@@ -1,4 +1,4 @@
-"""Hosts: what hosts of the sheet's models ask for tokens, each one's bill for the load on the first sheet, and its rank
+"""Hosts: what hosts of the sheet's models ask for tokens, what each costs for the load on the first sheet, and its rank
 among those of its model. Money shows the cheapest."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
-    """Each host's lowest bill, at the first price that gives it, and its rank: as `recommend.hosted.by_host` orders."""
+    """Each host's lowest cost, at the first price that gives it, and its rank: as `recommend.hosted.by_host` orders."""
     at_host, of_model = _groups([(m, one.host) for m, one in found]), _groups([m for m, _ in found])
     table.given("row_of_host", "Row of its host", [i - own[0] + 1 for i, own in enumerate(at_host)], PLAIN,
                 role="fixed")  # fmt: skip

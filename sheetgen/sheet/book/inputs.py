@@ -279,12 +279,12 @@ def _questions(page: InputsSheet) -> None:
         )
         for w in question.workloads
     ))  # fmt: skip
-    page.section("2  How many requests are in flight at the peak?")
+    page.section("2  How many requests come at once at the peak?")
     page.wiring.lists["tiers"] = Range(tuple(
         page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
                  Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"))
         if n is not None else page.fixed(
-            f"tier_{i}", "Requests that arrive", RATE, TEXT, "", "As stated below: how many are in flight follows."
+            f"tier_{i}", "Requests that arrive", RATE, TEXT, "", "As stated below: how many there are at once follows."
         )
         for i, n in enumerate(question.tiers, 1)
     ))  # fmt: skip
@@ -297,7 +297,7 @@ def _questions(page: InputsSheet) -> None:
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
-    """The rate as it was stated, and the room for chance; the rate at peak follows once all inputs stand."""
+    """The rate as it was stated, and the allowance for chance; the rate at peak follows once all inputs stand."""
     settings = page.solved.question.settings
     for name, label, value, display, unit, note in (
         ("requests_per_second", "Requests per second at peak", rate.requests_per_second, FACTOR, "requests/s",
@@ -309,7 +309,7 @@ def _rate(page: InputsSheet, rate: Rate) -> None:
         ("burst_factor", "Burst within the peak hour", settings.burst_factor, FACTOR, "",
          "Rate of the worst minutes over that of the peak hour."),
         ("max_wait_fraction", "Share that may find no place free", settings.max_wait_fraction, EXACT_PERCENT, "",
-         "A place is a request that a replica serves within all targets. Sets the room for chance."),
+         "A place is a request that a replica serves within all targets. Sets the allowance for chance."),
     ):  # fmt: skip
         check = Validation.of(BY_NAME[name].kind, label)
         page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")

@@ -74,7 +74,7 @@ from sheetgen.units import (
     Layout,
 )
 
-# What a load's own KV bill, before any division, reads of one undivided rank.
+# What a load's own KV cache, before any division, reads of one undivided rank.
 WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
@@ -340,7 +340,7 @@ def precision_run(runs_weights: Any) -> Any:
 def on_hardware(
     monthly_usd: Any, instance: Any, gpu: Any, tp: Any, dp: Any, hardware: Any, tensor_parallel_size: Any
 ) -> Any:
-    """The load's $ per month where the candidate is, or has, what was chosen, at the plain size asked for."""
+    """The load's $ per month where the candidate is, or has, what was chosen, at the plain size requested."""
     auto = tensor_parallel_size == "auto"
     of_it = both(dp == 1, either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)

@@ -89,7 +89,7 @@ NOT_IN_IT = (
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
 WIDTHS = (34, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 24, 13, 13)
 UNITS = (
-    ("Users: in flight / active fraction", "users", WHOLE),
+    ("Users: at once / active fraction", "users", WHOLE),
     ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
     ("Million prompt tokens a month", "million_input_tokens_per_month", ONE_DECIMAL),
     ("Million answer tokens a month", "million_output_tokens_per_month", ONE_DECIMAL),

@@ -14,7 +14,7 @@ from sheetgen.sheet.page import Page
 from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
 
-LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model
+LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
 GROUP = (("KV", 9.0), ("Fit", 8.5), ("Recommended", 22.0), ("$ / month", 11.0))
 RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest name on the sheet
 WIDE = 4  # models from which the picture takes two groups of columns
@@ -95,9 +95,9 @@ class SizingSheet:
         workload = Cell(workload, "input", TEXT, validation=choose)
         names["in_headline_workload"] = sheet.put(top + 1, 1, workload, "in_headline_workload", label="Workload")
         asked = question.overrides.input("headline_tier", RATE if question.tiers[t] is None else question.tiers[t])
-        listed = Validation("In flight", "One of the tiers on Inputs.", source="list_tier")
+        listed = Validation("At once", "One of the tiers on Inputs.", source="list_tier")
         tier = sheet.put(top + 2, 1, Cell(asked, "input", WHOLE, validation=listed), "in_headline_tier",
-                         label="In flight")  # fmt: skip
+                         label="At once")  # fmt: skip
         names["in_headline_tier"] = tier
         self._find_positions(63)
         of_load: dict[str, Source] = {
@@ -182,8 +182,8 @@ class SizingSheet:
         """Models x tiers within workloads: KV, fit, what to rent, $ per month; gives the row below."""
         question, wiring, sheet, columns = self.question, self.wiring, self.sheet, self.loads.columns
         n_w, n_t = len(question.workloads), len(question.tiers)
-        self._bar(top, "Every load")
-        sheet.texts(top + 1, 0, ("Workload", "In flight"))
+        self._bar(top, "Cost by workload and load")
+        sheet.texts(top + 1, 0, ("Workload", "At once"))
         sheet.heights[top + 1] = 18
         for left in self.groups:
             sheet.texts(top + 1, left, (f"KV, {self.unit}", *(label for label, _ in GROUP[1:])))
@@ -215,10 +215,10 @@ class SizingSheet:
         """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
         sheet, wiring, several = self.sheet, self.wiring, len(self.groups) > 1
         if several:
-            for column, word in enumerate(("fits", "tight", "none fits", "over limit"), LOAD_COLUMNS):
+            for column, word in enumerate(("fits", "little headroom", "none fits", "over limit"), LOAD_COLUMNS):
                 sheet.text(top, column, word, "legend_" + word.split()[0])
         else:
-            sheet.text(top, LOAD_COLUMNS + 2, "words for fit: fits, tight, none fits, over limit", "remark")
+            sheet.text(top, LOAD_COLUMNS + 2, "words for fit: fits, little headroom, none fits, over limit", "remark")
         sheet.text(top, 0, "Fit", "label")
         put_light(wiring, sheet, top + 1, 1, "Checks")
         dates = wiring.tables["instances"].range("date_in_use")

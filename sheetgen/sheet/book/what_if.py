@@ -1,4 +1,4 @@
-"""What-if: one model on one kind of hardware, chosen from dropdowns, all live: bills, users, context, price, cases."""
+"""What-if: one model on one kind of hardware, chosen from dropdowns: memory, users, context, price, cases."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class WhatIfSheets:
         layouts = "" if len(solved.question.layouts) > len(PLAIN_LAYOUTS) else NO_RANKS
         self.sheet = titled(
             "What-if", "What-if",
-            "Choose any model and hardware in the yellow cells: bills, users, context, price and speed follow. "
-            "Users are people: in flight are these x the active fraction on Inputs. "
+            "Choose any model and hardware in the yellow cells: memory, users, context, price and speed follow. "
+            "Users are people; requests at once are users x the active fraction on Inputs. "
             f"Prices and rules are those of this workbook.{layouts}", one_page=True,
         )  # fmt: skip
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
@@ -183,7 +183,8 @@ class WhatIfSheets:
         self._bar("Cases: what low, base and high users, context and prices take together")
         self.heads = self._head("", *CASES)[1:]
         factors: dict[str, list[Ref]] = {}
-        for name, label in (("users", "Users, times"), ("context", "Context, times"), ("price", "Prices, times")):
+        for name in ("users", "context", "price"):
+            label = f"{name.capitalize()} multiplier"
             check = Validation(label, "A factor above 0; the base is 1.", kind=BY_NAME[f"case_{name}_base"].kind)
             row, cells = self._line(label), [Cell(f, "input", FACTOR, validation=check) for f in self.one.factors[name]]
             factors[name] = [
@@ -192,7 +193,7 @@ class WhatIfSheets:
             ]
             self.inputs |= {str(ref.name): ref for ref in factors[name]}
         users, contexts, self.price_factors = factors.values()
-        tiers = self._computed("Requests in flight", case_requests, *({"case_factor": factor} for factor in users))
+        tiers = self._computed("Requests at once", case_requests, *({"case_factor": factor} for factor in users))
         limit = self.wiring.tables["models"].columns["max_context_tokens"][0]
         tokens = self._computed("Context, tokens", case_context_tokens, *(
             {"case_factor": factor, "max_context_tokens": limit} for factor in contexts))  # fmt: skip
@@ -267,10 +268,10 @@ class WhatIfSheets:
         return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
 
     def _bills(self, sizes: Sequence[Ref], rented: Ref) -> tuple[Ref, Range]:
-        """The bills of one GPU at each tensor-parallel size, and the GPUs that are needed; gives the place of the size
-        that the page is for, and the row of GPUs needed."""
+        """The parts of one GPU's memory at each tensor-parallel size, and the GPUs that are needed; gives the place of
+        the size that the page is for, and the row of GPUs needed."""
         self.row = BILLS_ROW
-        self._bar(f"The bills of one GPU of the chosen hardware, by tensor-parallel size, {self.unit}")
+        self._bar(f"Memory of one GPU of the chosen hardware, by tensor-parallel size, {self.unit}")
         labels = self._shown("Tensor-parallel size", *sizes, display=PLAIN, role="head", label_role="head")
         weights = self._of_sizes("loaded_weights_bytes_per_gpu")
         of_size = {name: self._of_sizes(name) for name in OF_SIZE}
@@ -288,7 +289,7 @@ class WhatIfSheets:
             line = self._computed(label, words.bill_in_unit, *envs, display=ONE_DECIMAL)
             series.append((label, line[0], line[-1], colour))
         needed = self._computed("GPUs for all users", words.gpus_needed, *envs)
-        self._computed("In flight that one replica holds", words.requests_held, *envs)
+        self._computed("At once that one replica holds", words.requests_held, *envs)
         row = named(self.of.names, "tbl_whatif_needed", needed)
         env = {"needed": row, "sizes": named(self.of.names, "tbl_whatif_sizes", sizes), "rented": rented,
                "asked": self.picked["tensor_parallel_size"]}  # fmt: skip
@@ -362,7 +363,7 @@ class WhatIfSheets:
         """What moves the cost most."""
         self.row += 1
         self._bar("What moves $ per month most: each by itself, between its low and its high case")
-        self._head("", *CASES, "moves by", "of the base", "")
+        self._head("", *CASES, "swing", "of the base", "")
         usd, swings = self.wiring.tables["loads"].columns["monthly_usd"], []
         drivers = [
             self._shown(label, usd[LOADS.index(low)], usd[BASE], usd[LOADS.index(high)], display=USD)

@@ -127,7 +127,7 @@ def layers_in_use(n_layers: Any) -> Any:
     return largest(n_layers, 1)
 
 
-@formula("Precision asked for", TEXT)
+@formula("Precision requested", TEXT)
 def dtype_or_auto(dtype: Any, known: Any) -> Any:
     """The precision chosen; auto where there is none of that name."""
     return where(known == 1, dtype, AUTO)

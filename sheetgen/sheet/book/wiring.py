@@ -369,7 +369,7 @@ def _linked(
         if key in sheet.linked:
             return sheet.linked[key]
         if column == LEFT:
-            raise ValueError(f"{sheet.name}: a row reads more of other sheets than there is room for")
+            raise ValueError(f"{sheet.name}: a row reads more of other sheets than there are columns for")
         if (top, column) not in sheet.cells:
             sheet.text(top, column, name, "section")
         if isinstance(what, int):

@@ -33,7 +33,7 @@ from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD,
 
 @formula("Precision in use", TEXT)
 def dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
-    """The precision asked for, or the checkpoint's own where that is `auto`.
+    """The precision requested, or the checkpoint's own where that is `auto`.
 
     Source: INTERFACE (dtypes).
     """
@@ -57,16 +57,16 @@ def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
 
 @formula("Load in words", TEXT)
 def load_words(workload: Any, concurrent_requests: Any) -> Any:
-    """A load in words: its workload, and the requests in flight.
+    """A load in words: its workload, and the requests at once.
 
     Source: the tiers on Inputs.
     """
-    return join_text(workload, ", ", concurrent_requests, " in flight")
+    return join_text(workload, ", ", concurrent_requests, " at once")
 
 
-@formula("Stated in flight")
+@formula("Stated at once")
 def stated_requests(tier: Any) -> Any:
-    """Requests in flight that were stated; 0 where the load is a rate.
+    """Requests at once that were stated; 0 where the load is a rate.
 
     Source: the tiers on Inputs.
     """
@@ -75,7 +75,7 @@ def stated_requests(tier: Any) -> Any:
 
 @formula("Requests per second", TWO_DECIMALS)
 def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
-    """Requests that arrive in a second at peak; 0 where requests in flight were stated.
+    """Requests that arrive in a second at peak; 0 where requests at once were stated.
 
     Source: Inputs.
     """
@@ -84,21 +84,21 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
 
 @formula("Load in words", TEXT)
 def rate_or_load_words(workload: Any, tier: Any, peak_requests_per_second: Any, milliseconds_per_second: Any) -> Any:
-    """A load in words: its workload, and the requests in flight or per second.
+    """A load in words: its workload, and the requests at once or per second.
 
     Source: the tiers on Inputs.
     """
     shown = round_nearest(peak_requests_per_second * milliseconds_per_second) / milliseconds_per_second
     rate = join_text(shown, " requests/s")
-    return join_text(workload, ", ", where(is_number(tier), join_text(tier, " in flight"), rate))
+    return join_text(workload, ", ", where(is_number(tier), join_text(tier, " at once"), rate))
 
 
-@formula("In flight")
+@formula("At once")
 def in_flight(
     n_instances: Any, requests_per_second: Any, stated_requests: Any, ttft_seconds: Any, output_tokens: Any,
     tpot_seconds: Any,
 ) -> Any:  # fmt: skip
-    """Requests in flight: as stated, or of a rate what follows on the recommended hardware; 0 where there is none.
+    """Requests at once: as stated, or of a rate what follows on the recommended hardware; 0 where there is none.
 
     Source: Little's law.
     """
@@ -106,7 +106,7 @@ def in_flight(
     return where(requests_per_second > 0, where(is_number(n_instances), rate, 0), stated_requests)
 
 
-@formula("In flight, all")
+@formula("At once, all")
 def all_in_flight(
     requests_per_second: Any, load_requests: Any, concurrent_requests: Any, extra_headroom_fraction: Any
 ) -> Any:
@@ -133,7 +133,7 @@ def batch_of_load(
 
 @formula("Served within the targets", TWO_DECIMALS)
 def served_of_load(requests_per_second: Any, served_at_target: Any, served_requests_per_second: Any) -> Any:
-    """The most requests in flight within all targets, of a rate those per second.
+    """The most requests at once within all targets, of a rate those per second.
 
     Source: served_at_target, served_requests_per_second.
     """
@@ -146,7 +146,7 @@ def ranked_of_candidate(
     requests_per_instance: Any, survive: Any, zones: Any, extra_headroom_fraction: Any, full_turn_seconds: Any,
     wait_z: Any, tensor_parallel_size: Any, data_parallel_size: Any, gpu_count: Any,
 ) -> Any:  # fmt: skip
-    """What one instance of the candidate serves within the targets: requests in flight, of a rate its share of those
+    """What one instance of the candidate serves within the targets: requests at once, of a rate its share of those
     per second; 0 where it cannot hold the load.
 
     Source: ranked_requests, with the instances that the month pays for.
@@ -168,7 +168,7 @@ def rate_or_room_words(
     n_instances: Any, requests_per_second: Any, served_at_target: Any, memory_holds: Any, tpot_limit_seconds: Any,
     ttft_limit_seconds: Any, no_limit_seconds: Any, milliseconds_per_second: Any,
 ) -> Any:  # fmt: skip
-    """How much the recommended hardware serves within the targets, requests in flight or per second, and what memory
+    """How much the recommended hardware serves within the targets, requests at once or per second, and what memory
     alone would hold.
 
     Source: served_at_target, memory_holds.
@@ -176,7 +176,7 @@ def rate_or_room_words(
     floored = round_down(served_at_target * milliseconds_per_second) / milliseconds_per_second
     served = where(requests_per_second > 0, join_text(floored, " requests/s"), served_at_target)
     aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
-    words = join_text("serves ", served, aimed, "; memory alone holds ", memory_holds)
+    words = join_text("serves ", served, aimed, "; memory for ", memory_holds, " at once")
     return where(is_number(n_instances), words, "-")
 
 
@@ -216,11 +216,11 @@ def rent_words(n_instances: Any, instance: Any) -> Any:
 
 @formula("Fit", TEXT)
 def fit_word(n_instances: Any, has_little_headroom: Any, within_limit: Any) -> Any:
-    """fits, tight (little headroom), none fits, or over limit.
+    """fits, little headroom, none fits, or over limit.
 
     Source: has_little_headroom.
     """
-    held = where(is_number(n_instances), where(has_little_headroom == 1, "tight", "fits"), "none fits")
+    held = where(is_number(n_instances), where(has_little_headroom == 1, "little headroom", "fits"), "none fits")
     return where(within_limit == 1, held, "over limit")
 
 
@@ -256,9 +256,9 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: A
     )
 
 
-@formula("Dearer by", PERCENT)
+@formula("More expensive by", PERCENT)
 def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
-    """By how much the runner-up costs more.
+    """By how much the next cheapest costs more.
 
     Source: definition.
     """
@@ -297,8 +297,8 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
 
 @formula("The answer's load", TEXT)
 def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
-    """The load that the answer is for; where the number chosen is no tier any more, that it is not."""
-    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no tier now"))
+    """The load that the answer is for; where the number chosen is no longer listed, that it is not."""
+    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no longer listed"))
 
 
 @formula("Hardware in words", TEXT)
@@ -327,22 +327,22 @@ def room_words(
     Source: served_at_target, memory_holds.
     """
     aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
-    words = join_text("serves ", served_at_target, aimed, "; memory alone holds ", memory_holds)
+    words = join_text("serves ", served_at_target, aimed, "; memory for ", memory_holds, " at once")
     return where(is_number(n_instances), words, "-")
 
 
-@formula("Runner-up in words", TEXT)
+@formula("Next cheapest in words", TEXT)
 def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
-    """What is chosen with another GPU or provider, and by how much it is dearer, or cheaper: the choice may pass over
+    """What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over
     what is cheaper for fewer machines.
 
-    Source: the runner-up on Workings.
+    Source: the next cheapest on Workings.
     """
     percent = percent_text(largest(dearer_by, -dearer_by))
     percent = where(percent == "0%", "under 1%", percent)
-    differs = join_text(percent, where(dearer_by > 0, " dearer", " cheaper"))
+    differs = join_text(percent, where(dearer_by > 0, " more", " less"))
     by = where(dearer_by == 0, "at the same price", differs)
-    return where(is_number(dearer_by), join_text("then ", runner_up, ", ", by), "no other GPU or provider")
+    return where(is_number(dearer_by), join_text("next cheapest: ", runner_up, ", ", by), "no other GPU or provider")
 
 
 @formula("Check", TEXT)
@@ -389,7 +389,7 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
     return where(known, where(base > 1, never, above), unknown)
 
 
-# The What-if page: bills of one GPU, GPUs needed, cases, and sentences.
+# The What-if page: parts of one GPU, GPUs needed, cases, and sentences.
 
 
 @formula("GPUs needed", PLAIN)
@@ -416,7 +416,7 @@ def fewest_gpus(needed: Any) -> Any:
 
 @formula("Column of the TP", PLAIN)
 def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
-    """Which size the page tells of: the one rented or asked for, else that with the fewest GPUs, else the largest."""
+    """Which size the page tells of: the one rented or requested, else that with the fewest GPUs, else the largest."""
     overrides = first_where(sizes == asked)
     best = first_where(needed == fewest)
     last = first_where(sizes == largest_of(sizes))
@@ -454,9 +454,9 @@ def kept_back_bytes(
     gpu_memory_bytes: Any, weights_bytes: Any, activation_bytes: Any, other_bytes: Any, kv_in_use_bytes: Any,
     kv_free_bytes: Any,
 ) -> Any:  # fmt: skip
-    """What the engine leaves alone of the memory that it sees, in bytes; 0 where the bills are larger."""
-    bills = weights_bytes + activation_bytes + other_bytes + kv_in_use_bytes + kv_free_bytes
-    return largest(0, gpu_memory_bytes - bills)
+    """What the engine leaves alone of the memory that it sees, in bytes; 0 where the parts are larger."""
+    parts = weights_bytes + activation_bytes + other_bytes + kv_in_use_bytes + kv_free_bytes
+    return largest(0, gpu_memory_bytes - parts)
 
 
 @formula("All users fit", PLAIN, passed_on=OF_STAGES)
@@ -542,7 +542,7 @@ def hardware_answer(
 
 @formula("Size in use", PLAIN)
 def size_in_use(rented: Any, asked: Any) -> Any:
-    """The tensor-parallel size of what is rented of the chosen hardware, else the one asked for."""
+    """The tensor-parallel size of what is rented of the chosen hardware, else the one requested."""
     return where(is_number(rented), rented, asked)
 
 
@@ -550,11 +550,11 @@ def size_in_use(rented: Any, asked: Any) -> Any:
 def bill_in_unit(
     amount_bytes: Any, unit_bytes: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
 ) -> Any:
-    """A bill in the unit of the page; none at a size that the hardware does not have."""
+    """A part of the memory in the unit of the page; none at a size that the hardware does not have."""
     return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), amount_bytes / unit_bytes)
 
 
-@formula("Requests in flight that one replica holds")
+@formula("Requests at once that one replica holds")
 def requests_held(
     sequences: Any, pipeline_stages: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
 ) -> Any:

@@ -67,7 +67,7 @@ def build_loads(
         table.computed(words.stated_requests, width=14)
         table.computed(words.requests_per_second, width=14)
     else:
-        table.picked("concurrent_requests", "In flight", lists["tiers"], "tier_row", width=14)
+        table.picked("concurrent_requests", "At once", lists["tiers"], "tier_row", width=14)
     table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
                  width=14)  # fmt: skip
     table.computed(words.rate_or_load_words if has_rate else words.load_words, name="load_words", width=30)
@@ -89,7 +89,7 @@ def build_loads(
 
 
 def _add_chance(loads: Table) -> None:
-    """Below the loads the room for chance, a step of Newton's method in each row; the last is what all rates read."""
+    """Below the loads the allowance for chance, a step of Newton's method a row; the last is what all rates read."""
     wiring, sheet, top = loads.wiring, loads.sheet, loads.top + loads.n_rows + 3
     column = loads.columns["workload_row"][0].column
     sheet.text(top, column - 1, rates.next_z.label, "head", note=rates.next_z.documentation)
@@ -177,7 +177,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     """The choice of each load, from its rows on Candidates and Profiles.
 
     head: by name, a row of the Candidates sheet's head.
-    alone: without the runner-up, the room that is left, the cache of the load and unit costs.
+    alone: without the next cheapest, what is served, the cache of the load and unit costs.
     """
     table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
     columns, gpus = table.columns, wiring.tables["gpus"]
@@ -269,7 +269,7 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
         put(f"rent_{stem}", label, [one and str(wording.rent(one.n_instances, one.candidate)) for one in answers])
         put(f"usd_{stem}", f"{label}, $ per month", [one and one.usd for one in answers], USD, 14)
 
-    put("sized_words", "what asked for it", [
+    put("sized_words", "what drives the size", [
         str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows])  # fmt: skip
     put("band_words", "the ends of the speed band", [
         str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows])  # fmt: skip
@@ -451,7 +451,7 @@ def _add_speed(table: Table, alone: bool) -> None:
 
 
 def _add_mean(table: Table) -> None:
-    """Of a rate, requests in flight on a replica on average: from a full one downward, along straight lines."""
+    """Of a rate, requests at once on a replica on average: from a full one downward, along straight lines."""
     columns = table.columns
     table.computed(chosen(rates.replica_requests_per_second), name="replica_requests_per_second")
 
@@ -473,7 +473,7 @@ def _add_mean(table: Table) -> None:
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
-    """The best with another GPU or from another provider, and how much dearer it is."""
+    """The best with another GPU or from another provider, and how much more it costs."""
     columns = table.columns
 
     def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
@@ -486,10 +486,10 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
 
     others = [among(*of, head["gpu_row"], head["provider"])
               for of in zip(columns["gpu_row"], columns["provider"], strict=True)]  # fmt: skip
-    _add_steps(table, {**rows, "among": others}, {}, "second_", "Runner-up, ")
+    _add_steps(table, {**rows, "among": others}, {}, "second_", "Next cheapest, ")
     for name, label, key, column in (
-        ("runner_up", "Runner-up", "instances", "instance"),
-        ("runner_up_gpu", "Runner-up's GPU", "gpus", "gpu_name"),
+        ("runner_up", "Next cheapest", "instances", "instance"),
+        ("runner_up_gpu", "GPU of the next cheapest", "gpus", "gpu_name"),
     ):
         refs, through = table.wiring.tables[key].range(column), head[f"{key[:-1]}_row"]
         found = []

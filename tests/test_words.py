@@ -1,0 +1,182 @@
+"""templates/words.md holds what is written and drawn: no phrase of its last column stands where a reader looks."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import html
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from books import book_bytes
+from pages import brief_of, markdown_of, text_of, web_of
+
+from sheetgen.catalog import Catalog
+from sheetgen.cli import main
+from sheetgen.mail.message import Letter, bodies
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.page import Page
+from sheetgen.writers.pdf import lay_out
+
+ROOT = Path(__file__).parents[1]
+WORDS = ROOT / "templates" / "words.md"
+
+
+def phrases(column: str = "Never") -> list[str]:
+    head, _, *rows = [line for line in WORDS.read_text("utf-8").splitlines() if line.startswith("|")]
+    at = [one.strip() for one in head.split("|")].index(column)
+    return [phrase.strip() for row in rows for phrase in row.split("|")[at].split("·")]
+
+
+@cache
+def never() -> re.Pattern[str]:
+    """Every phrase, in any case, its words whole and whatever white stands between them; a number for a number."""
+    alike = (r"\s+".join(map(re.escape, one.split())) for one in phrases())
+    either = "|".join(alike).replace("5x", r"(?:\d+|{\w*})\s?[x×]")
+    return re.compile(rf"(?<![\w-])(?:{either})(?![\w-])", re.IGNORECASE)
+
+
+def found(text: str) -> list[str]:
+    """Phrases that must not be, each with what stands around it."""
+    return [" ".join(text[max(0, m.start() - 40) : m.end() + 40].split()) for m in never().finditer(text)]
+
+
+def without_code(text: str) -> str:
+    """Markdown without its code, where keys and options stand."""
+    return re.sub(r"```.*?```|`[^`]*`", "`", text, flags=re.DOTALL)
+
+
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEMPLATES = sorted((ROOT / "templates").glob("**/*.j2"))
+CATALOGS = [one for one in sorted((ROOT / "catalogs").glob("**/*.yaml")) if "models" not in one.parts]
+CODE = sorted((ROOT / "sheetgen").glob("**/*.py"))
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name)
+def test_docs(path: Path) -> None:
+    assert found(without_code(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=name)
+def test_templates(path: Path) -> None:
+    text = re.sub(r"{#.*?#}|{%.*?%}|<[^>]*>", "\n", path.read_text("utf-8"), flags=re.DOTALL)
+    assert found(re.sub(r'{{[^}"]*}}', "{}", text)) == []
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """The words of a catalog: its values, not its keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from () if key in ("signatures", "patterns") else strings_of(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from strings_of(one)
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=name)
+def test_catalogs(path: Path) -> None:
+    assert found("\n".join(strings_of(yaml.safe_load(path.read_text("utf-8"))))) == []
+
+
+def texts_of(tree: ast.Module) -> Iterator[str]:
+    """The strings of a module that may be shown: those with a space, and docstrings where `explain` and --help read
+    them; not what else the code says of itself, nor patterns of logs."""
+    silent: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            read = isinstance(node, ast.FunctionDef) and any(
+                re.match(r"formula\b|.*\bcommand\b|.*\bgroup\b", ast.unparse(one)) for one in node.decorator_list
+            )
+            if not read and isinstance(node.body[0], ast.Expr):
+                silent.add(node.body[0].value)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
+            silent.update(node.args)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [one.value if isinstance(one, ast.Constant) else "{}" for one in node.values]
+            silent.update(node.values)
+            yield "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in silent:
+            yield from [node.value] if " " in node.value.strip() else []
+
+
+@pytest.mark.parametrize("path", CODE, ids=name)
+def test_code(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    assert [one for text in texts_of(tree) for one in found(text)] == []
+
+
+@pytest.fixture(scope="module")
+def solved() -> Solution:
+    """An answer set by a target, one by memory, loads with little headroom and with none, and a rate's words beside."""
+    chosen = {"models": "8b,70b,gemma-3-27b", "tiers": "1,32,1024", "headline": "rag:32", "as_of": "2026-11-20"}
+    return solve(ask(Catalog(), chosen | {"instances": "aws/g6e.xlarge,aws/p4de.24xlarge,aws/p5.48xlarge"}))
+
+
+@pytest.fixture(scope="module")
+def page(solved: Solution) -> Page:
+    return build_page(solved)
+
+
+def drawn(page: Page) -> Iterator[str]:
+    """All that shows of a page, and its mail."""
+    yield re.sub(r"<style.*?</style>|<[^>]*>", "\n", html.unescape(web_of(page)), flags=re.DOTALL)
+    yield from (markdown_of(page), brief_of(page))
+    letter = Letter(page, "sheet")
+    yield letter.subject()
+    yield from (re.sub(r"<[^>]*>", "\n", html.unescape(body)) for body in bodies(letter, ROOT / "templates"))
+    yield text_of(lay_out(page, templates=ROOT / "templates").pdf())
+
+
+def test_the_page_and_its_mail(page: Page) -> None:
+    assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits", "tight"}
+    assert [one for text in drawn(page) for one in found(text)] == []
+    cards = (dataclasses.replace(page.cards[0], model="Room for 33"), *page.cards[1:])
+    assert all(found(text) for text in drawn(dataclasses.replace(page, cards=cards)))
+
+
+def strings_of_workbook(data: bytes) -> str:
+    """Every text of a workbook's parts: cells, formulas, notes, charts, messages of a validation."""
+    with zipfile.ZipFile(io.BytesIO(data)) as book:
+        parts = [book.read(one).decode() for one in book.namelist() if one.endswith((".xml", ".vml"))]
+    texts = (re.findall(r">([^<]+)<|(?:prompt|error)\w*=\"([^\"]*)", part) for part in parts)
+    return html.unescape("\n".join(one for of_part in texts for pair in of_part for one in pair))
+
+
+def test_the_workbook(solved: Solution) -> None:
+    text = strings_of_workbook(book_bytes(solved))
+    assert "little headroom" in text and found(text) == []
+
+
+def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, group
+    for name, one in getattr(group, "commands", {}).items():
+        yield from commands(one, (*path, name))
+
+
+def test_help() -> None:
+    texts = [one.get_help(click.Context(one, info_name=" ".join(path))) for path, one in commands(main)]
+    assert len(texts) > 8 and [one for text in texts for one in found(text)] == []
+
+
+def test_a_planted_phrase_is_found() -> None:
+    assert len(phrases()) == len(set(phrases())) and len(phrases()) > 30
+    for phrase in phrases():
+        assert found(f"It says: {phrase.title()}, here"), phrase
+    assert found("sized\n  by   speed") and found("then 12x L40S") and not found("airtight, billed")
+    assert found("\n".join(texts_of(ast.parse('said = f"room for {n} of them"')))) == ["room for {} of them"]
