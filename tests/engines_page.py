@@ -61,7 +61,7 @@ under no entry.
 - llama.cpp of this autumn has the same defaults (4 slots, 512 tokens a step). Its slots share one cache where no
   `--parallel` is given, and since 13 September 2026 that is made as large as fits, up to the model's context times the
   slots (ggml-org/llama.cpp#28849): the cache is sized here by the requests. LMDeploy 0.18.0 has the defaults of 0.10.0.
-- SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is asked for
+- SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is an input
   (`--hybrid-kv-manager 1`), and ratios that it sets for one model (0.1 for DeepSeek-V4 and Inkling) are not (see its
   file).
 

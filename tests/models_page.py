@@ -26,7 +26,7 @@ TEXT = """\
 # Models: what is in, and how far its parameters are proven
 
 {proofs}
-What is asked for and not entered, with the reason: `catalogs/left_out.yaml`.
+What people look for and is not entered, with the reason: `catalogs/left_out.yaml`.
 
 | Model | Id | Parameters | Active | Proof |
 |---|---|--:|--:|---|

@@ -159,9 +159,9 @@ class Engine(Entry):
     are, not in an entry of its own with scales.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
-    of what is free after the other parts, so each of them takes the same share of the budget. `set_pool_is_limit`: whether of a
-    pool that is set in bytes and the share's the lesser is taken (TensorRT-LLM), or what is set. `shares_pages`:
-    whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
+    of what is free after the other parts, so each of them takes the same share of the budget. `set_pool_is_limit`:
+    whether of a pool that is set in bytes and the share's the lesser is taken (TensorRT-LLM), or what is set.
+    `shares_pages`: whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
     admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
     `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
