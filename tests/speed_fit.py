@@ -23,6 +23,7 @@ from scipy.optimize import least_squares
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.estimate import PACE, STEP, evaluate, point
+from sheetgen.formula import Formula
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
@@ -82,6 +83,20 @@ NAMES = tuple(CONSTANTS)
 GLOBAL_SPREAD = 0.7  # of a constant's common value around its start, in logarithms
 TIMES = ("tpot_seconds", "ttft_seconds")
 TIMED = (*STEP, *PACE[: PACE.index(speed.output_tokens_per_second) + 1])
+
+
+def _following(names: Sequence[str]) -> tuple[Formula, ...]:
+    """The formulas of both times that read any of these constants, or what follows from them."""
+    known, found = set(names), []
+    for one in TIMED[: TIMED.index(speed.ttft_seconds) + 1]:
+        if not known.isdisjoint(one.inputs):
+            known.add(one.name)
+            found.append(one)
+    return tuple(found)
+
+
+AFTER, FOLLOWS = _following(NAMES), {name: _following([name]) for name in NAMES}
+BEFORE = tuple(one for one in TIMED[: TIMED.index(speed.ttft_seconds)] if one not in AFTER)
 DIFFERENCE = 1e-7  # of a constant's logarithm, to see how predictions follow it
 RANKS_WEIGHT = 0.2  # of runs with data-parallel attention: enough for its own constant, and the others stay theirs
 TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 0.6  # errors beyond a scale count linearly, not squared
@@ -168,21 +183,27 @@ def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
     priors = numpy.diag(numpy.concatenate([numpy.full(n_names, 1 / GLOBAL_SPREAD), numpy.tile(1 / spreads, n_cells)]))
     of_cell = n_names + n_names * numpy.tile(runs.cell, len(TIMES))
 
-    def short(x: Any) -> Any:
-        found = predict(runs, _constants(x, runs.cells))
-        return numpy.log([found[name] for name in TIMES]).ravel() - seen
+    fixed = evaluate(BEFORE, runs.values | of_runs(runs, {}))
+
+    def of_run(x: Any) -> dict[str, Any]:
+        return dict(zip(NAMES, _constants(x, runs.cells)[runs.cell].T, strict=True))
+
+    def short(known: dict[str, Any]) -> Any:
+        return numpy.log([known[name] for name in TIMES]).ravel() - seen
 
     def errors(x: Any) -> Any:
         common, apart = x[:n_names], x[n_names:].reshape(n_cells, -1)
         prior = (common - starts) / GLOBAL_SPREAD, (apart / spreads).ravel()
-        return numpy.concatenate([weight * _robust(short(x) / scale), *prior])
+        return numpy.concatenate([weight * _robust(short(evaluate(AFTER, fixed | of_run(x))) / scale), *prior])
 
     def slopes(x: Any) -> Any:
         """Of every error by every unknown. A row follows the common constants and those of its own cell, alike."""
-        error = short(x)
+        known = evaluate(AFTER, fixed | of_run(x))
+        error, moved = short(known), of_run(x + DIFFERENCE * (numpy.arange(len(x)) < n_names))
         steep, found = weight * _robust_slope(error / scale) / scale, numpy.zeros((len(error), len(x)))
-        for k in range(n_names):
-            found[:, k] = steep * (short(x + DIFFERENCE * (numpy.arange(len(x)) == k)) - error) / DIFFERENCE
+        for k, name in enumerate(NAMES):
+            then = short(evaluate(FOLLOWS[name], known | {name: moved[name]}))
+            found[:, k] = steep * (then - error) / DIFFERENCE
             found[numpy.arange(len(error)), of_cell + k] = found[:, k]
         return numpy.concatenate([found, priors])
 
@@ -248,20 +269,21 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
     if not structure.fields:
         return {}
     runs = runs.part(numpy.flatnonzero(runs.values["running_requests"] >= runs.values["concurrent_requests"]))
-    keys = [(f, list(zip(runs.cell, runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
+    keys = [(f, list(zip(runs.cell.tolist(), runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
     names = [(f, *one) for f, of_run in keys for one in dict.fromkeys(of_run)]
     places = {name: i for i, name in enumerate(names)}
-    design = numpy.zeros((len(runs.rows), len(names)))
-    for f, of_run in keys:
-        design[numpy.arange(len(of_run)), [places[f, *one] for one in of_run]] = 1
+    at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
+    pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
+    drawn = structure.strength * numpy.eye(len(names))
     own = _weights(runs) / numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
     seen, found, both = measured(runs), predict(runs, constants), []
     for name, scale in zip(TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
         error, x = numpy.log(seen[name] / found[name]), numpy.zeros(len(names))
         for _ in range(ROUNDS):
-            weight = own / numpy.sqrt(1 + ((error - design @ x) / scale) ** 2)
-            square = (design * weight[:, None]).T
-            x = numpy.linalg.solve(square @ design + structure.strength * numpy.eye(len(names)), square @ error)
+            weight = own / numpy.sqrt(1 + ((error - x[at].sum(0)) / scale) ** 2)
+            square = numpy.sum([numpy.bincount(pair, weight, len(names) ** 2) for pair in pairs], axis=0)
+            side = numpy.sum([numpy.bincount(one, weight * error, len(names)) for one in at], axis=0)
+            x = numpy.linalg.solve(square.reshape(len(names), -1) + drawn, side)
         both.append(numpy.exp(x))
     return {(cell, f, one): (float(both[0][i]), float(both[1][i])) for i, (f, cell, one) in enumerate(names)}
 
@@ -270,8 +292,11 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
     """The factors of every run, under the names that the formulas read."""
     columns: dict[str, Any] = {}
     for f, column in COLUMN.items():
-        pairs = [residuals.get((c, f, one), (1.0, 1.0)) for c, one in zip(runs.cell, runs.rows[column], strict=True)]
-        columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), numpy.array(pairs).T, strict=True))
+        pairs = numpy.ones((len(runs.rows), len(TIMES)))
+        if residuals:
+            of = zip(runs.cell.tolist(), runs.rows[column].tolist(), strict=True)
+            pairs = numpy.array([residuals.get((cell, f, one), (1.0, 1.0)) for cell, one in of])
+        columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), pairs.T, strict=True))
     return columns
 
 
