@@ -236,6 +236,9 @@ def write_catalog(runs: Runs, results: Results, rows: dict[str, list[dict[str, A
         "nvlink_gpus: 8",
         "all_reduce_growth: 0.3",
         "all_reduce_source: 'latency of an all-reduce over 2, 4 and 8 GPUs; 0.3 fitted best of 0, 0.3 and 1'",
+        "chunks_power: 0",
+        "chunks_source: 'steps before a prompt grow with its chunks to this power; of 0, 0.5 and 1 the best in inner"
+        " folds'",
         f"longest_prompt_tokens: {runs.rows['input_tokens'].max()}",
         "network_hop_seconds: 0.000035",
         "network_source: 'ncclSend and ncclRecv of up to 8 KB between two machines: 31 to 34 microseconds"
