@@ -76,7 +76,7 @@ STEP: tuple[Formula, ...] = (
     speed.all_reduce_seconds, speed.token_link_seconds, speed.token_exchange_seconds, speed.kv_read_seconds,
     speed.decode_compute_seconds, speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds,
     speed.request_step_seconds, speed.prompt_attention_flops, speed.shared_prefill_seconds, speed.prefill_seconds,
-    speed.tpot_residual, speed.ttft_residual,
+    speed.steps_before_prompt, speed.tpot_residual, speed.ttft_residual,
 )  # fmt: skip
 # What a user sees of a batch.
 PACE: tuple[Formula, ...] = (

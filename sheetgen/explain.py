@@ -229,6 +229,8 @@ class Origins:
             return self._residual(name)
         if name in ("nvlink_gpus", "all_reduce_growth"):
             return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
+        if name == "chunks_power":
+            return self._in_file(SpeedFile.file_name, (name,), "", speed.chunks_source)
         if name == "network_hop_seconds":
             return self._in_file(SpeedFile.file_name, (name,), "", speed.network_source)
         if name in DEFINITIONS:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from brute_speed import band, expert_bytes, largest_batch, parts, tpot, ttft
+from brute_speed import band, chunk_tokens, expert_bytes, largest_batch, parts, tpot, ttft
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
 GIB = 2**30
@@ -112,13 +112,8 @@ def runs(gpu: str, weight_dtype: str, kv_dtype: str) -> bool:
 @cache
 def batch_limits(gpu: str) -> tuple[int, int]:
     """The engine's default max_num_seqs and max_num_batched_tokens on this GPU."""
-    entry = read(f"gpus/{gpu}.yaml")
-    memory = int(entry["memory"]["engine_bytes"])
-    if memory >= 160 * GIB:
-        return 1024, 16384
-    if memory >= 70 * GIB and not entry["architecture"].startswith("Ampere"):
-        return 1024, 8192
-    return 256, 2048
+    tokens = chunk_tokens("vllm", read(f"gpus/{gpu}.yaml"))
+    return 1024 if tokens > 2048 else 256, tokens
 
 
 def weights(model: str, dtype: str) -> int | Fraction:

@@ -51,6 +51,16 @@ def expert_bytes(params: Any, bytes_of: Any, weights: Any) -> Any:
     return max(0, min(routed * linear, weights - rest))
 
 
+def chunk_tokens(engine: str, gpu: Any) -> int:
+    """The most tokens of a step, by default."""
+    memory = int(gpu["memory"]["engine_bytes"]) / 2**30
+    if engine == "tensorrt-llm":
+        return 8192
+    if memory >= 160:
+        return 16384
+    return 8192 if memory >= 70 and not gpu["architecture"].startswith("Ampere") else 2048
+
+
 def parts(
     model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
     bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm", draft: str = "",
@@ -125,6 +135,7 @@ def parts(
     )
     shared = per_flop * used / c["expert_prefill_factor"] / dp + prompt * shared_ring
     gathers = c["gather_steps"] > 0
+    chunks = (max(1, prompt) / chunk_tokens(engine, gpu)) ** read("speed.yaml")["chunks_power"]
     return {
         "fixed": dense + overhead + layers * c["seconds_per_all_reduce"] * reduces + latency,
         "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"])
@@ -140,7 +151,7 @@ def parts(
         "before": c["wait_factor"],
         "ranks": float(ranks),
         "base": c["base_ttft_seconds"],
-        "steps": c["steps_before_prefill"] + c["gather_steps"] * (ranks - 1),
+        "steps": c["steps_before_prefill"] * chunks + c["gather_steps"] * (ranks - 1),
         "answer": float(max(1, answer)),
         **left(engine, gpu["architecture"], kind_of(model), weight_dtype),
     }

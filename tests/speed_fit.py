@@ -10,19 +10,20 @@ Whatever is chosen, is chosen in inner folds and judged in outer ones; a fold ho
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pandas
 from measured_rows import DATA
-from scipy.optimize import least_squares
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.estimate import PACE, STEP, evaluate, point
+from sheetgen.formula import Formula
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
@@ -40,7 +41,7 @@ ARCHITECTURES = {"deepseek-ai/DeepSeek-R1": "deepseek-ai/DeepSeek-V3"}  # one, o
 # (README of InferenceMAX, benchmark client configuration). Its runs by their ids.
 INFERENCEX, MEAN_LENGTH = r"_cfg\d|^20\d\d_\d\d_\d\d_|^kimi_k2_5_gap_", 0.9
 WANTED = {"tpot_seconds": 12, "ttft_seconds": 25, "output_tokens_per_second": 12}  # median errors, percent
-INNER_FOLDS, INNER_EVALUATIONS = 5, 10
+INNER_FOLDS = 5
 
 
 UNSTATED = "0.19.0"  # of vLLM runs that state no release: the newest that others state, whatever the default is now
@@ -85,7 +86,24 @@ NAMES = tuple(CONSTANTS)
 GLOBAL_SPREAD = 0.7  # of a constant's common value around its start, in logarithms
 TIMES = ("tpot_seconds", "ttft_seconds")
 TIMED = (*STEP, *PACE[: PACE.index(speed.output_tokens_per_second) + 1])
-DIFFERENCE = 1e-7  # of a constant's logarithm, to see how predictions follow it
+
+
+def _following(names: Sequence[str]) -> tuple[Formula, ...]:
+    """The formulas of both times that read any of these constants, or what follows from them."""
+    known, found = set(names), []
+    for one in TIMED[: TIMED.index(speed.ttft_seconds) + 1]:
+        if not known.isdisjoint(one.inputs):
+            known.add(one.name)
+            found.append(one)
+    return tuple(found)
+
+
+AFTER, FOLLOWS = _following(NAMES), {name: _following([name]) for name in NAMES}
+BEFORE = tuple(one for one in TIMED[: TIMED.index(speed.ttft_seconds)] if one not in AFTER)
+DIFFERENCE = 1e-7  # of a constant's logarithm, downwards, to see how predictions follow it
+STEPS = 100  # at most; it settles in 15 to 40
+DAMPING, MOST_DAMPING, FURTHER = 1e-2, 1e8, 10  # of a step, as a share of each square: at first, at most, times
+ENOUGH = 1e-8  # of what is made small: steps that gain less end the fit
 RANKS_WEIGHT = 0.2  # of runs with data-parallel attention: enough for its own constant, and the others stay theirs
 TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 0.6  # errors beyond a scale count linearly, not squared
 
@@ -103,6 +121,10 @@ class Runs:
         """Some of the runs."""
         values = {k: v[index] for k, v in self.values.items()}
         return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
+
+    def by(self, chunks_power: float) -> Runs:
+        """The same, where the steps before a prompt grow with its chunks to this power."""
+        return replace(self, values={**self.values, "chunks_power": numpy.full(len(self.rows), chunks_power)})
 
 
 def serving_runs(catalog: Catalog, paths: Sequence[Path] = (CSV, LATER)) -> Runs:
@@ -160,64 +182,86 @@ def measured(runs: Runs) -> dict[str, Any]:
     return {"tpot_seconds": tpot, "ttft_seconds": ttft, "output_tokens_per_second": rate}
 
 
-def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
-    """The constants of every cell [cells, constants], and those for cells without runs [constants]."""
-    n_cells, n_rows, n_names = len(runs.cells), len(runs.rows), len(NAMES)
-    starts = numpy.log([c.start for c in CONSTANTS.values()])
-    spreads = numpy.array([c.spread for c in CONSTANTS.values()])
-    seen = numpy.log([measured(runs)[name] for name in TIMES]).ravel()
-    scale = numpy.repeat([TPOT_SCALE, TTFT_SCALE], n_rows)
-    own = _weights(runs)
-    weight = numpy.concatenate([own, TTFT_WEIGHT * own])
-    # The priors' slopes do not change: common constants around their starts, each cell's around those.
-    priors = numpy.diag(numpy.concatenate([numpy.full(n_names, 1 / GLOBAL_SPREAD), numpy.tile(1 / spreads, n_cells)]))
-    of_cell = n_names + n_names * numpy.tile(runs.cell, len(TIMES))
+def fit(runs: Runs) -> tuple[Any, Any]:
+    """The constants of every cell [cells, constants], and those for cells without runs [constants].
 
-    def short(x: Any) -> Any:
-        found = predict(runs, _constants(x, runs.cells))
-        return numpy.log([found[name] for name in TIMES]).ravel() - seen
+    Levenberg and Marquardt's steps on their logarithms: `own` of each cell, drawn to `common`, which is drawn to the
+    starts. A run follows the constants of its own cell alone, so that the square matrix of all unknowns falls apart.
+    """
+    n_cells, n_names = len(runs.cells), len(NAMES)
+    starts, limits = (numpy.log([getattr(c, what) for c in CONSTANTS.values()]) for what in ("start", "limit"))
+    firm, firm_common = numpy.array([c.spread for c in CONSTANTS.values()]) ** -2.0, GLOBAL_SPREAD**-2.0
+    seen = numpy.log([measured(runs)[name] for name in TIMES])
+    scale, weight = numpy.array([[TPOT_SCALE], [TTFT_SCALE]]), numpy.array([[1], [TTFT_WEIGHT]]) * _weights(runs)
+    of_cell = [numpy.flatnonzero(runs.cell == c) for c in range(n_cells)]
+    fixed = evaluate(BEFORE, runs.values | of_runs(runs, {}))
 
-    def errors(x: Any) -> Any:
-        common, apart = x[:n_names], x[n_names:].reshape(n_cells, -1)
-        prior = (common - starts) / GLOBAL_SPREAD, (apart / spreads).ravel()
-        return numpy.concatenate([weight * _robust(short(x) / scale), *prior])
+    def of_run(own: Any) -> Any:
+        return _limited(numpy.exp(own), runs.cells)[runs.cell].T
 
-    def slopes(x: Any) -> Any:
-        """Of every error by every unknown. A row follows the common constants and those of its own cell, alike."""
-        error = short(x)
-        steep, found = weight * _robust_slope(error / scale) / scale, numpy.zeros((len(error), len(x)))
-        for k in range(n_names):
-            found[:, k] = steep * (short(x + DIFFERENCE * (numpy.arange(len(x)) == k)) - error) / DIFFERENCE
-            found[numpy.arange(len(error)), of_cell + k] = found[:, k]
-        return numpy.concatenate([found, priors])
+    def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
+        """What is made small: pseudo-Huber loss of both times and the priors; all quantities; the times' errors."""
+        known = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
+        error = (numpy.log([known[name] for name in TIMES]) - seen) / scale
+        prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
+        return (2 * weight**2 * (numpy.sqrt(1 + error**2) - 1)).sum() + prior, known, error
 
-    start = numpy.concatenate([starts, numpy.zeros(n_cells * n_names)])
-    x = least_squares(errors, start, slopes, max_nfev=evaluations, x_scale="jac").x
-    return _constants(x, runs.cells), _limited(numpy.exp(x[:n_names]), [""])[0]
+    def slopes(own: Any, known: dict[str, Any], error: Any) -> Any:
+        """Of the errors by every constant of their cell [constants, times, runs]."""
+        moved, found = of_run(own - DIFFERENCE), numpy.empty((n_names, *error.shape))
+        for k, name in enumerate(NAMES):
+            then = evaluate(FOLLOWS[name], known | {name: moved[k]})
+            found[k] = (error - (numpy.log([then[time] for time in TIMES]) - seen) / scale) / DIFFERENCE
+        return found
+
+    own, common, damping = numpy.tile(starts, (n_cells, 1)), starts, DAMPING
+    cost, known, error = work_out(own, common)
+    for _ in range(STEPS):
+        before, slope, root = cost, slopes(own, known, error), numpy.sqrt(1 + error**2)
+        steep = slope * weight * numpy.sqrt((root + 1) / 2) / root  # of the loss's own root, as Gauss takes it
+        square = numpy.array([_square(steep[:, :, c].reshape(n_names, -1)) for c in of_cell])
+        down = numpy.array([(slope * weight**2 * error / root)[:, :, c].sum((1, 2)) for c in of_cell])
+        ends = -down - firm * (own - common), (firm * (own - common)).sum(0) - firm_common * (common - starts)
+        free = (own < limits) | (ends[0] < 0)
+        while damping < MOST_DAMPING:
+            ways = _step(square, firm, firm_common, *ends, free, damping)
+            tried = numpy.minimum(own + ways[0], limits), common + ways[1]
+            now = work_out(*tried)
+            if now[0] < cost:
+                (own, common), (cost, known, error), damping = tried, now, damping / FURTHER
+                break
+            damping *= FURTHER
+        if before - cost <= ENOUGH * cost:
+            break
+    return _limited(numpy.exp(own), runs.cells), _limited(numpy.exp(common), [("", "")])[0]
+
+
+def _square(slopes: Any) -> Any:
+    return slopes @ slopes.T
+
+
+def _step(
+    square: Any, firm: Any, firm_common: float, ends: Any, common_ends: Any, free: Any, damping: float
+) -> tuple[Any, Any]:
+    """Where own and common constants go: each cell's are solved for first, by what the common ones leave to them."""
+    eye = numpy.eye(len(firm))
+    own = (square + eye * firm) * (free[:, :, None] & free[:, None])
+    own += eye * (damping * own + ~free[:, None])
+    drawn = eye * firm * free[:, :, None]
+    through = numpy.linalg.solve(own, numpy.concatenate([drawn, (ends * free)[:, :, None]], axis=2))
+    common = eye * (1 + damping) * (len(square) * firm + firm_common)
+    ways = numpy.linalg.solve(common - (drawn.transpose(0, 2, 1) @ through[:, :, :-1]).sum(0),
+                              common_ends + (drawn.transpose(0, 2, 1) @ through[:, :, -1:]).sum(0)[:, 0])  # fmt: skip
+    return through[:, :, -1] + through[:, :, :-1] @ ways, ways
 
 
 def _weights(runs: Runs) -> Any:
     return numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
 
 
-def _robust(error: Any) -> Any:
-    """Residuals whose squares are the pseudo-Huber loss of errors, counted in scales."""
-    return numpy.sign(error) * numpy.sqrt(2 * (numpy.sqrt(1 + error**2) - 1))
-
-
-def _robust_slope(error: Any) -> Any:
-    root = numpy.sqrt(1 + error**2)
-    return numpy.sqrt((root + 1) / 2) / root
-
-
-def _constants(x: Any, cells: Sequence[tuple[str, str]]) -> Any:
-    common, apart = x[: len(NAMES)], x[len(NAMES) :].reshape(len(cells), -1)
-    return _limited(numpy.exp(common + apart), [engine for engine, _ in cells])
-
-
-def _limited(constants: Any, engines: Sequence[str]) -> Any:
+def _limited(constants: Any, cells: Sequence[tuple[str, str]]) -> Any:
     """Within what is possible, and 0 where an engine has no such thing."""
-    holds = numpy.array([[c.holds(engine) for c in CONSTANTS.values()] for engine in engines])
+    holds = numpy.array([[c.holds(engine) for c in CONSTANTS.values()] for engine, _ in cells])
     return numpy.minimum(constants, [c.limit for c in CONSTANTS.values()]) * holds
 
 
@@ -226,22 +270,25 @@ def _limited(constants: Any, engines: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class Structure:
-    """How what the formulas leave is pooled: by cell and each of `fields`, drawn to none as by `strength` more runs
-    that show nothing, a configuration's runs counting as their root."""
+    """How the steps before a prompt grow with its chunks, and how what the formulas leave is pooled: by cell and each
+    of `fields`, drawn to none as by `strength` more runs that show nothing, a configuration's runs counting as their
+    root."""
 
     fields: tuple[str, ...] = ()
     strength: float = 1
+    chunks_power: float = 0
 
     @property
     def words(self) -> str:
-        return f"{' and '.join(LEFT[f] for f in self.fields)}, drawn by {self.strength:g}" if self.fields else "nothing"
+        pooled = f"{' and '.join(LEFT[f] for f in self.fields)}, drawn by {self.strength:g}"
+        return f"{pooled if self.fields else 'nothing'}, power {self.chunks_power:g}"
 
 
 LEFT = {"of_kind": "kind of model", "of_dtype": "precision"}
 COLUMN = {"of_kind": "kind", "of_dtype": "weight_dtype"}
-STRUCTURES = (
-    Structure(),
-    *(Structure(tuple(LEFT)[:n], strength) for n in (1, 2) for strength in (1, 3, 6)),
+STRUCTURES = tuple(
+    Structure(tuple(LEFT)[:n], strength, power)
+    for power in (0, 0.5, 1) for n, strength in ((0, 1), *itertools.product((1, 2), (1, 3, 6)))
 )  # fmt: skip
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten
@@ -253,20 +300,21 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
     if not structure.fields:
         return {}
     runs = runs.part(numpy.flatnonzero(runs.values["running_requests"] >= runs.values["concurrent_requests"]))
-    keys = [(f, list(zip(runs.cell, runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
+    keys = [(f, list(zip(runs.cell.tolist(), runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
     names = [(f, *one) for f, of_run in keys for one in dict.fromkeys(of_run)]
     places = {name: i for i, name in enumerate(names)}
-    design = numpy.zeros((len(runs.rows), len(names)))
-    for f, of_run in keys:
-        design[numpy.arange(len(of_run)), [places[f, *one] for one in of_run]] = 1
+    at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
+    pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
+    drawn = structure.strength * numpy.eye(len(names))
     own = _weights(runs) / numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
     seen, found, both = measured(runs), predict(runs, constants), []
     for name, scale in zip(TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
         error, x = numpy.log(seen[name] / found[name]), numpy.zeros(len(names))
         for _ in range(ROUNDS):
-            weight = own / numpy.sqrt(1 + ((error - design @ x) / scale) ** 2)
-            square = (design * weight[:, None]).T
-            x = numpy.linalg.solve(square @ design + structure.strength * numpy.eye(len(names)), square @ error)
+            weight = own / numpy.sqrt(1 + ((error - x[at].sum(0)) / scale) ** 2)
+            square = numpy.sum([numpy.bincount(pair, weight, len(names) ** 2) for pair in pairs], axis=0)
+            side = numpy.sum([numpy.bincount(one, weight * error, len(names)) for one in at], axis=0)
+            x = numpy.linalg.solve(square.reshape(len(names), -1) + drawn, side)
         both.append(numpy.exp(x))
     return {(cell, f, one): (float(both[0][i]), float(both[1][i])) for i, (f, cell, one) in enumerate(names)}
 
@@ -275,8 +323,11 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
     """The factors of every run, under the names that the formulas read."""
     columns: dict[str, Any] = {}
     for f, column in COLUMN.items():
-        pairs = [residuals.get((c, f, one), (1.0, 1.0)) for c, one in zip(runs.cell, runs.rows[column], strict=True)]
-        columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), numpy.array(pairs).T, strict=True))
+        pairs = numpy.ones((len(runs.rows), len(TIMES)))
+        if residuals:
+            of = zip(runs.cell.tolist(), runs.rows[column].tolist(), strict=True)
+            pairs = numpy.array([residuals.get((cell, f, one), (1.0, 1.0)) for cell, one in of])
+        columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), pairs.T, strict=True))
     return columns
 
 
@@ -295,11 +346,17 @@ def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 
     found = [{name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in structures]
     for out in parts_of(runs, folds, seed):
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
-        constants, _ = fit(within, INNER_EVALUATIONS)
+        constants = {power: fit(within.by(power))[0] for power in {one.chunks_power for one in structures}}
         for one, structure in zip(found, structures, strict=True):
-            for name, column in predict(without, constants, left(within, constants, structure)).items():
+            for name, column in _predicted(within, without, constants[structure.chunks_power], structure).items():
                 one[name][out] = column
     return found
+
+
+def _predicted(within: Runs, without: Runs, constants: Any, structure: Structure) -> dict[str, Any]:
+    """Runs without any of those `within`, which the constants and all that is pooled come from."""
+    power = structure.chunks_power
+    return predict(without.by(power), constants, left(within.by(power), constants, structure))
 
 
 def choose(runs: Runs) -> Structure:
@@ -314,15 +371,15 @@ def choose(runs: Runs) -> Structure:
 
 def held_out(runs: Runs, folds: int = 8, seed: int = 0) -> tuple[dict[str, Any], dict[str, Any], list[Structure]]:
     """Every run predicted without any run of its configuration, which chose no structure either; the same without
-    any pooling; and what each fold chose."""
+    any pooling or growth with chunks; and what each fold chose."""
     found, plain = ({name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in range(2))
     chosen = []
     for out in parts_of(runs, folds, seed):
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
-        constants, _ = fit(within)
         chosen.append(choose(within))
-        for into, residuals in ((found, left(within, constants, chosen[-1])), (plain, {})):
-            for name, column in predict(without, constants, residuals).items():
+        for into, structure in ((found, chosen[-1]), (plain, Structure())):
+            constants, _ = fit(within.by(structure.chunks_power))
+            for name, column in _predicted(within, without, constants, structure).items():
                 into[name][out] = column
     return found, plain, chosen
 

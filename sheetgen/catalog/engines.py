@@ -548,6 +548,8 @@ class SpeedFile(Entry):
     nvlink_gpus: Count
     all_reduce_growth: Share
     all_reduce_source: Text
+    chunks_power: float = Field(ge=0, le=1, allow_inf_nan=False)
+    chunks_source: Text
     network_hop_seconds: Seconds
     network_source: Text
     longest_prompt_tokens: Count

@@ -27,7 +27,7 @@ _PERFECT = {
     "decode_compute_efficiency": 1, "expert_decode_factor": 1, "prefill_compute_efficiency": 1,
     "expert_prefill_factor": 1, "attention_compute_efficiency": 1, "prefill_weight_reads": 0,
     "seconds_per_layer": 0, "seconds_per_all_reduce": 0, "wait_factor": 0,
-    "base_ttft_seconds": 0, "steps_before_prefill": 0, "speed_factor": 1, "ttft_factor": 1,
+    "base_ttft_seconds": 0, "steps_before_prefill": 0, "chunks_power": 0, "speed_factor": 1, "ttft_factor": 1,
     "tpot_of_kind": 1, "tpot_of_dtype": 1, "ttft_of_kind": 1, "ttft_of_dtype": 1,
     "interconnect_bytes_per_second": numpy.inf,
     "gather_steps": numpy.finfo(float).tiny,  # above 0: ranks take their prompts side by side

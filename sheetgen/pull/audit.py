@@ -8,28 +8,24 @@ from __future__ import annotations
 import datetime
 import difflib
 import functools
+import itertools
 import math
-import operator
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, column_number, plain
+import numpy
+import numpy.typing
+
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, column_name, column_number, plain
 from sheetgen.units import DTYPE_ALIASES
-from sheetgen.workbook.cells import BLANK, Cell, is_number
+from sheetgen.workbook.cells import Cell, is_number
 from sheetgen.workbook.package import Place
 
-_TOKEN = re.compile(
-    r"""
-    "(?:[^"]|"")*"                                       # a text
-    | (?<![\w.$])
-      (?:(?:'(?P<quoted>(?:[^']|'')+)'|(?P<sheet>[^\W\d][\w.]*))!)?
-      (?P<column_fixed>\$?)(?P<column>[A-Z]{1,3})(?P<row_fixed>\$?)(?P<row>[1-9]\d{0,6})
-      (?![\w.(!])
-    """,
-    re.VERBOSE,
-)
+_SHEET = r"(?:'(?:[^']|'')+'|[^\W\d][\w.]*)!"
+_TOKEN = re.compile(rf"""("(?:[^"]|"")*"|(?<![\w.$])(?:{_SHEET})?\$?[A-Z]{{1,3}}\$?[1-9]\d{{0,6}}(?![\w.(!]))""")
+_CELL = re.compile(rf"({_SHEET})?(\$?)([A-Z]+)(\$?)(\d+)")
 _BLANKS = re.compile(r"\s+")
 # Columns of Workings that hold what was worked out when the sheet was built: what reads them does not follow an edit.
 AS_BUILT = re.compile(r"tbl_loads_(?:sized_words|band_words|not_asked_words|rent_\w+|usd_\w+)", re.IGNORECASE)
@@ -39,45 +35,76 @@ MARK = "\0"
 class Target(NamedTuple):
     """A cell that a formula names. Rows and columns count from 1; `moves` where a copy of the formula names another."""
 
-    sheet: str
+    sheet: str  # as it is written, with quotes and "!"; nothing where none is named
     row: int
     column: int
     row_moves: bool
     column_moves: bool
 
+    def copied(self, rows: int, columns: int) -> str:
+        """How a copy of the formula so many rows and columns away has it."""
+        column = column_name(self.column - 1 + columns * self.column_moves)
+        fixed = ("" if moves else "$" for moves in (self.column_moves, self.row_moves))
+        return f"{self.sheet}{next(fixed)}{column}{next(fixed)}{self.row + rows * self.row_moves}"
 
-@dataclass(frozen=True)
+
+@functools.cache
+def _target(token: str) -> Target:
+    sheet, column_fixed, column, row_fixed, row = _CELL.fullmatch(token).groups()  # type: ignore[union-attr]
+    return Target(sheet or "", int(row), 1 + column_number(column), not row_fixed, not column_fixed)
+
+
+@dataclass(frozen=True, eq=False)
 class Parsed:
-    """A formula: its text with a mark for each cell, and the cells."""
+    """A formula: its text in pieces, every second a cell or a text; the text with a mark for each cell; and the cells,
+    their sheets apart from rows and columns, which count from 1 (the first of two axes)."""
 
+    pieces: tuple[str, ...]
     template: str
-    targets: tuple[Target, ...]
+    sheets: tuple[str, ...]
+    places: numpy.typing.NDArray[numpy.int64]
+    moves: numpy.typing.NDArray[numpy.int64]
 
-    def at(self, rows: int, columns: int) -> list[tuple[str, int, int]]:
-        """The sheet, row and column of each cell of a copy so many rows and columns away."""
-        return [(t.sheet, t.row + rows * t.row_moves, t.column + columns * t.column_moves) for t in self.targets]
+    def at(self, away: At) -> numpy.typing.NDArray[numpy.int64]:
+        """The rows and the columns of the cells of a copy so many rows and columns away."""
+        return self.places + self.moves * numpy.array(away)[:, None] if any(away) else self.places
+
+    def copied(self, away: At) -> str:
+        """The text of a copy so many rows and columns away."""
+        tokens = self.pieces[1::2]
+        now = {token: token if token[0] == '"' else _target(token).copied(*away) for token in set(tokens)}
+        return "".join(itertools.chain(*zip(self.pieces[::2], (*(now[t] for t in tokens), ""), strict=True)))
+
+
+def parsed(text: str, here: str) -> Parsed:
+    """The formula `text` of a cell on sheet `here`. Blanks and capital letters outside of texts count for nothing."""
+    return _parsed(_bare(text), here)
+
+
+def _bare(text: str) -> str:
+    return text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
 
 
 @functools.lru_cache(maxsize=100_000)
-def parsed(text: str, here: str) -> Parsed:
-    """The formula `text` of a cell on sheet `here`. Blanks and capital letters outside of texts count for nothing."""
-    text = text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
-    targets: list[Target] = []
-    parts: list[str] = []
-    end, sheet = 0, here
-    for match in _TOKEN.finditer(text):
-        between = _BLANKS.sub("", text[end : match.start()]).lower()
-        end = match.end()
-        parts += (between, match[0] if match["column"] is None else MARK)
-        if match["column"] is None:
+def _parsed(text: str, here: str) -> Parsed:
+    pieces = tuple(_TOKEN.split(text))
+    template: list[str] = []
+    sheets, targets, sheet = [], [], here
+    for between, token in zip(pieces[::2], (*pieces[1::2], '""'), strict=True):
+        between = _BLANKS.sub("", between).lower()
+        is_text = token[0] == '"'
+        template += (between, token if is_text else MARK)
+        if is_text:
             continue
-        if named := match["quoted"] or match["sheet"]:
-            sheet = named.replace("''", "'")
+        target = _target(token)
+        if target.sheet:
+            sheet = target.sheet[:-1].removeprefix("'").removesuffix("'").replace("''", "'")
         elif between != ":":  # no second corner of an area
             sheet = here
-        at = int(match["row"]), 1 + column_number(match["column"])
-        targets.append(Target(sheet, *at, not match["row_fixed"], not match["column_fixed"]))
-    return Parsed("".join((*parts, _BLANKS.sub("", text[end:]).lower())), tuple(targets))
+        sheets.append(sheet)
+        targets.append(target)
+    axes = numpy.array([one[1:] for one in targets], int).reshape(-1, 4).T
+    return Parsed(pieces, "".join(template), tuple(sheets), axes[:2], axes[2:])
 
 
 At = tuple[int, int]  # row and column, which count from 1
@@ -96,6 +123,7 @@ class Written(NamedTuple):
 
 
 Cells = Mapping[At, Written]
+NOTHING = Written(None, None, (0, 0), "")
 
 
 @dataclass(frozen=True)
@@ -137,7 +165,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
     """
     old = {sheet.name: _written(sheet) for sheet in before.sheets}
     new = {sheet.name: _written(sheet) for sheet in after.sheets}
-    found = {name: {at: _found(cell, name) for at, cell in edited[name].items()} for name in old if name in edited}
+    found = {name: _found(edited[name], name) for name in old if name in edited}
     places = {name: _align(old[name], cells) for name, cells in found.items()}
     now = dict(places)
     for name in found.keys() & new.keys():
@@ -154,9 +182,9 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
             here = places[name].at(*at)
             if one.formula is None or here is None:
                 continue
-            held = cells.get(here) or _found(BLANK, name)
+            held = cells.get(here, NOTHING)
             place = Place(name, *here)
-            is_copied = still and (one.formula, one.away) == (held.formula, held.away)
+            is_copied = still and one.formula is held.formula and one.away == held.away
             if not is_copied and not _same_formula(one, held, places):
                 text = held.value if held.formula is None else f"={held.text.removeprefix('=')}"
                 overwritten.append(Overwritten(place, _label(old[name], at), one.text, text))
@@ -186,10 +214,27 @@ def _written(sheet: Sheet) -> dict[At, Written]:
     return found
 
 
-def _found(cell: Cell, sheet: str) -> Written:
-    """A cell of the file; its number as a float, as spreadsheets keep it."""
-    text, value = cell.formula, float(cell.value) if type(cell.value) is int else cell.value
-    return Written(value, None if text is None else parsed(text, sheet), cell.away, text or "")
+def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
+    """The cells of a sheet of the file; numbers as floats, as spreadsheets keep them.
+
+    LibreOffice writes every formula out. One that is a copy of that on its left or above is found by writing that one
+    there: reading it apart would take ten times as long.
+    """
+    found: dict[At, Written] = {}
+    for (row, column), cell in grid.items():
+        text, value, formula = cell.formula, float(cell.value) if type(cell.value) is int else cell.value, None
+        away = cell.away
+        if text is not None and away == (0, 0):
+            for near, step in (((row, column - 1), (0, 1)), ((row - 1, column), (1, 0))):
+                beside = found.get(near, NOTHING)
+                copied = beside.away[0] + step[0], beside.away[1] + step[1]
+                if beside.formula is not None and beside.formula.copied(copied) == _bare(text):
+                    formula, away = beside.formula, copied
+                    break
+        if text is not None and formula is None:
+            formula = parsed(text, sheet)
+        found[row, column] = Written(value, formula, away, text or "")
+    return found
 
 
 @dataclass(frozen=True)
@@ -203,12 +248,18 @@ class Alignment:
         here = self.rows.get(row), self.columns.get(column)
         return None if here[0] is None or here[1] is None else (here[0], here[1])
 
-    def moved(self, *cell: int) -> Iterator[int]:
-        """The row and column where a formula that named a cell names it now; past the table as built, as far off as
+    @functools.cached_property
+    def _axes(self) -> list[tuple[Any, Any]]:
+        return [(numpy.array([0, *axis]), numpy.array([0, *axis.values()])) for axis in (self.rows, self.columns)]
+
+    def moved(self, places: Any) -> Any:
+        """The rows and columns where a formula that named cells names them now; past the table as built, as far off as
         before."""
-        for at, places in zip(cell, (self.rows, self.columns), strict=True):
-            before = at if at in places else max((p for p in places if p < at), default=None)
-            yield at if before is None else places[before] + at - before
+        now = []
+        for at, (before, after) in zip(places, self._axes, strict=True):
+            near = numpy.searchsorted(before, at, "right") - 1
+            now.append(after[near] + at - before[near])
+        return numpy.array(now)
 
 
 def _align(built: Cells, found: Cells) -> Alignment:
@@ -257,11 +308,12 @@ def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) 
     """Whether the formula is that one with its cells where they are now."""
     if one.formula is None or held.formula is None or one.formula.template != held.formula.template:
         return False
-    moved = (
-        (sheet, *(places[sheet].moved(row, column) if sheet in places else (row, column)))
-        for sheet, row, column in one.formula.at(*one.away)
-    )
-    return all(map(operator.eq, moved, held.formula.at(*held.away)))
+    if one.formula.sheets != held.formula.sheets:
+        return False
+    moved, named = one.formula.at(one.away).copy(), numpy.array(one.formula.sheets)
+    for sheet in set(one.formula.sheets) & places.keys():
+        moved[:, named == sheet] = places[sheet].moved(moved[:, named == sheet])
+    return bool((moved == held.formula.at(held.away)).all())
 
 
 def _label(cells: Cells, at: At) -> str:

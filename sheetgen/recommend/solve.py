@@ -172,6 +172,7 @@ def _inputs(question: Question) -> Columns:
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
+        "chunks_power": speed.chunks_power,
         "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
         **(deployment.draft_columns(question.draft) if question.draft else {}),

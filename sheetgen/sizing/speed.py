@@ -411,6 +411,20 @@ def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
     return wait_factor * other_rounds
 
 
+@formula("Running steps before a prompt", TWO_DECIMALS)
+def steps_before_prompt(
+    steps_before_prefill: Quantity, input_tokens: Quantity, prefix_cache_hit_fraction: Quantity,
+    max_num_batched_tokens: Quantity, chunks_power: Quantity,
+) -> Any:  # fmt: skip
+    """Steps of the running requests that come before a prompt's first token, of which each chunk of it has its share:
+    those before a whole chunk, times the prompt's chunks to a power.
+
+    Source: chunked prefill, a chunk of at most max_num_batched_tokens a step; fitted (docs/speed.md).
+    """
+    tokens = largest(1, input_tokens * (1 - prefix_cache_hit_fraction))
+    return steps_before_prefill * power(tokens / max_num_batched_tokens, chunks_power)
+
+
 @formula("Left of the time per token", TWO_DECIMALS)
 def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity) -> Any:
     """What measurements on this engine and generation of GPUs leave of the time per output token, as a factor: of
@@ -455,14 +469,14 @@ def tpot_seconds(
 def service_ttft_seconds(
     batch_requests: Quantity, busy_ranks: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
     prefill_round_seconds: Quantity, prompts_waited_for: Quantity, base_ttft_seconds: Quantity,
-    steps_before_prefill: Quantity, gather_steps: Quantity, ttft_factor: Quantity, ttft_residual: Quantity,
+    steps_before_prompt: Quantity, gather_steps: Quantity, ttft_factor: Quantity, ttft_residual: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own, with
     which those of other ranks come where the engine gathers them, which takes steps for each other rank.
 
     Source: fitted; indicative under load.
     """
-    steps = steps_before_prefill + gather_steps * (busy_ranks - 1)
+    steps = steps_before_prompt + gather_steps * (busy_ranks - 1)
     others = 1 - 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
     prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
     waited = prompts + prefill_round_seconds * prompts_waited_for

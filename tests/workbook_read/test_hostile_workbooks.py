@@ -284,6 +284,13 @@ def test_a_heavy_file_takes_little_time_and_memory(what: str, book: Path, tmp_pa
     assert all(len(line) < 600 and line.isprintable() and line.startswith(str(path)) for line in said)
 
 
+def test_formulas_that_libreoffice_writes_out_are_read(book: Path, tmp_path: Path) -> None:
+    """Its Candidates of three models have 50 MB: each formula stands in full in every cell."""
+    long = "+".join(map(str, range(10_000_000, 12_900_000)))
+    path = sheet_with("Inputs", row_of(f'<c r="A900"><f>{long}</f><v>1</v></c>', 1))(book, tmp_path / "long.xlsx")
+    assert read_workbook(path).inputs == read_workbook(book).inputs
+
+
 # Names and sheets that are broken ---------------------------------------------------------------------------
 
 

@@ -462,6 +462,8 @@ def _speed(page: InputsSheet) -> None:
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
         ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
          "(GPUs / GPUs of a node) to this power."),
+        ("chunks_power", "Steps before a prompt grow with its chunks", known.chunks_power, FACTOR, "",
+         known.chunks_source),
         ("network_hop_seconds", "Latency from machine to machine", known.network_hop_seconds, FACTOR, "seconds",
          known.network_source),
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),

@@ -85,7 +85,7 @@ OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
 ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "rank_position")
 # Of GPUs, beside what a step takes.
 FACTS = (
-    "gpu_memory_bytes", "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured",
+    "gpu_memory_bytes", "steps_before_prefill", "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured",
     "pool_error_bytes_elsewhere", "is_older_gpu", "runs_sparse_attention", "plain_fp8_latent",
     "measured_kinds",
 )  # fmt: skip

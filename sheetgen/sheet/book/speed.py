@@ -36,8 +36,8 @@ PARTS = (
 )  # fmt: skip
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
 SUMS = (*HOPS, speed.fixed_step_seconds, speed.request_step_seconds)
-OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill", "gather_steps")
-LEFT = ("tpot_residual", "ttft_residual")  # of a model on a profile
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "gather_steps")
+LEFT = ("tpot_residual", "ttft_residual", "steps_before_prompt")  # of a model, or its prompt, on a profile
 
 
 @formula("Model and workload", TEXT)
