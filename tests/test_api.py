@@ -148,8 +148,11 @@ def test_published_walk_of_a_70b() -> None:
     ("inputs", "fits", "words"),
     [
         ({"users": 27}, True, "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit."),
-        ({"users": 28}, False, "GiB short on 4x H100 SXM; memory for 27 requests of 16,384 tokens at once, "
-         "28 requested."),
+        (
+            {"users": 28},
+            False,
+            "GiB short on 4x H100 SXM; memory for 27 requests of 16,384 tokens at once, 28 requested.",
+        ),
         (
             {"tensor_parallel_size": 1},
             False,
