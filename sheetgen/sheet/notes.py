@@ -167,6 +167,10 @@ def confidence(question: Question) -> Iterator[str]:
         yield f"Memory checked on {sum(int(band.n_rows) for band in known)} engine start-ups"
     yield "Speed: 80 % of runs lie in the ranges shown"
     yield f"Prices as of {question.as_of.isoformat()}"
+    settings = question.settings
+    if settings.currency != "USD":
+        day = settings.fx_date or question.as_of.isoformat()
+        yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
 
 
 def most_assumed(question: Question) -> Iterator[str]:
