@@ -89,7 +89,7 @@ def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
         "valid_until": _stated(question, "valid_until"), "ask": 0 if len(cards) == 1 else question.ask,
         "total": _total(cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
-        "confidence": tuple(notes.confidence(question)), "assumed": tuple(notes.most_assumed(question)),
+        "confidence": tuple(notes.confidence(solved)), "assumed": tuple(notes.most_assumed(question)),
     }  # fmt: skip
 
 
