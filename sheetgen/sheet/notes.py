@@ -66,8 +66,9 @@ def left_out(question: Question) -> str:
     said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
     if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
         said.append(f"{others:,} for other reasons")
-    total = f"{len(question.candidates):,} candidates {wording.took_part(question.candidates)}"
-    sentence = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
+    n, n_out = len(question.candidates), sum(count for _, count in reasons)
+    total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
+    sentence = f"{total}; {n_out:,} left out: {', '.join(said)}." if said else f"{total}; none left out."
     if discount := question.settings.discount_fraction:
         sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
     return sentence
