@@ -21,10 +21,10 @@ from sheetgen.sheet.page import Bar, Breaks, CostLine, Page
 from sheetgen.sheet.wording import short_money
 from sheetgen.writers.layout import FAMILY, width_em
 
-GUTTER = 12.0  # points between pictures
+APART = 8.0  # points behind each picture of a row, as in one_page.css
 BESIDE = 3  # curves in a row: each is wide enough to read a number off
 BAR = (190.0, 9.0)  # points: width and height
-CURVE, SCALE = 105.0, 24.0  # points: the height of a curve, and the width of its scale
+CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
 COSTS = 0.52  # of the page's width: the curves of cost
 
 
@@ -32,7 +32,7 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
     """What one_page.html.j2 draws; `content` is the page's width, `chart` the height of the curves of cost."""
     loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
     axes = axes_of(page.breaks, loads)
-    width = round((content - 2 * GUTTER) / BESIDE, 2)
+    width = round((content - SCALE - (BESIDE + 1) * APART) / BESIDE + SCALE, 2)
 
     def bar(one: Bar) -> Any:
         lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
