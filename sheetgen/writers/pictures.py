@@ -120,7 +120,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     below = bottom - placed[-1][0] if placed else 0.0
     for at, name, ink in placed:
         drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, "start", FIGURES, ink, FAMILY))
-    title = f"{page.sign} a month by requests at once: " + "; ".join(
+    title = f"{'Dollars' if page.sign == '$' else page.sign} a month by requests at once: " + "; ".join(
         f"{one.model} " + ", ".join(f"{money(p.monthly) if p.monthly else p.word} at {p.requests:,}"
                                     for p in one.points) for one in lines)  # fmt: skip
     return picture(title, drawn, width, height)
