@@ -42,7 +42,7 @@ under no entry.
 3. Start-up logs of the release go into `tests/data/measured/engine_logs.csv` with their source, and a row of
    `engine_logs_rows.csv` says what each stands for; a constant that they decide has its logs in `calibrated_on.csv`.
    `python tests/fidelity.py` makes this page and docs/fidelity.md anew; a log further off than 1 % in tokens has its
-   reason in `reasons.csv`. The bands in the engine's file follow.
+   reason in `reasons.csv`. The bands in the engine's file follow, and its `pools_checked`.
 4. `python scripts/engine_rules.py ... --record` writes the rules of that wheel down, once they are in.
 5. `default_version` moves last, in a change of its own, and `CHANGELOG.md` says which figures it moves.
 
@@ -98,7 +98,7 @@ def _lines(found: Fidelity, name: str, version: pandas.Series, pools: pandas.Dat
 
 
 def _fields(change: object) -> set[str]:
-    return {f"`{one}`" for one in change.model_fields_set - {"from_version", "source"}}  # type: ignore[attr-defined]
+    return {f"`{one}`" for one in change.changed}  # type: ignore[attr-defined]
 
 
 def _entry(text: object, starts: list[str | None]) -> int:

@@ -39,7 +39,8 @@ class Built:
     """One sheet in every format."""
 
     solved: Solution
-    page: Page
+    page: Page  # in dollars, as the workbook is
+    shown: Page  # in the budget's currency
     files: dict[str, bytes]
     book: Book
     texts: set[str]  # of all the workbook's cells

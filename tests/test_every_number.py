@@ -23,7 +23,7 @@ from places_of_page import Built, load_cells, names_of, place_on_page
 from sheetgen.cli.build import draw
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.build_page import build_page, page_in_dollars
 from sheetgen.sheet.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
@@ -81,6 +81,7 @@ LACKING = {
 # What HTML, Markdown and PDF add to the page: the units' definitions, precisions' names, and a picture's axis.
 OF_THE_FORMAT = {"30", "10", "16", "8", "1", "2"}
 OF_THE_FORMAT |= {f"${d}{k}" for d in (1, 10, 100) for k in ("", "k", "M")}  # the axis of the curves of cost
+OF_THE_FORMAT |= {f"{d}M" for d in (1, 10, 100)}  # and in another currency
 OF_THE_FORMAT |= {f"{d}{k}" for d in ("1", "5", "10", "50", "100", "500") for k in ("", "k", ",000")}
 PARTS = {
     "answer": ("cards", "models"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
@@ -104,7 +105,8 @@ def built(request: pytest.FixtureRequest) -> Built:
     files, missing = draw(solved, FORMATS, required=True)
     assert missing is None and set(files) == set(FORMATS)
     book = Book(files["xlsx"])
-    return Built(solved, formatted(build_page(solved)), files, book, book.texts(), names_of(book))
+    pages = formatted(page_in_dollars(solved)), formatted(build_page(solved))
+    return Built(solved, *pages, files, book, book.texts(), names_of(book))
 
 
 # Texts that stand in the workbook word for word.
@@ -323,18 +325,18 @@ def amiss_in_print(page: Page, sections: dict[str, str]) -> list[str]:
 def test_every_number_of_the_html(built: Built) -> None:
     sections = Sections(built.files["html"].decode()).texts
     assert set(PARTS) <= set(sections)
-    assert amiss_in_print(built.page, sections) == []
+    assert amiss_in_print(built.shown, sections) == []
 
 
 def test_every_number_of_the_markdown(built: Built) -> None:
     sections = sections_of_markdown(built.files["md-full"].decode())
     sections["sources"], _, sections["end"] = sections["sources"].rpartition("\n\n")
     assert set(PARTS) <= set(sections)
-    assert amiss_in_print(built.page, sections) == []
+    assert amiss_in_print(built.shown, sections) == []
 
 
 def test_every_number_of_the_pdf(built: Built) -> None:
-    assert amiss_in_print(built.page, {"": text_of(built.files["pdf"])}) == []
+    assert amiss_in_print(built.shown, {"": text_of(built.files["pdf"])}) == []
 
 
 # Told from among all candidates, or by a name: a wrong digit may be another's. (Of a bar's capacity the memory is its
@@ -369,5 +371,5 @@ def test_a_wrong_number_of_a_file_is_found(built: Built) -> None:
         wrong = [{**load, key: load[key] * 1.001 + 1e-6} if n == m else load for m, load in enumerate(loads[: n + 1])]
         assert amiss_in_loads(built, wrong), f"load {n} {key}"
     html = built.files["html"].decode()
-    for card in built.page.cards:
-        assert amiss_in_print(built.page, Sections(html.replace(card.monthly, card.monthly + "7")).texts)
+    for card in built.shown.cards:
+        assert amiss_in_print(built.shown, Sections(html.replace(card.monthly, card.monthly + "7")).texts)

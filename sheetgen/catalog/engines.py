@@ -121,7 +121,11 @@ _SOURCES = {  # of the fields that a version may change, where the engine says w
 
 
 class VersionChange(Entry):
+    """What changed from a release on. `pools_checked`: start-up logs under these rules whose KV pool was predicted, as
+    docs/engines.md counts them."""
+
     from_version: Version
+    pools_checked: CountOrZero = 0
     batch_defaults: Many[BatchDefault] | None = None
     sampler_bytes_per_logit: BytesEach | None = None
     group_stretch: Annotated[float, Field(ge=1, le=100)] | None = None
@@ -148,6 +152,11 @@ class VersionChange(Entry):
     window_pool_ratio: PoolRatio | None = None
     state_pool_ratio: PoolRatio | None = None
     source: Text
+
+    @property
+    def changed(self) -> set[str]:
+        """The engine's fields that it changes."""
+        return self.model_fields_set - {"from_version", "pools_checked", "source"}
 
 
 class Engine(Entry):
@@ -238,7 +247,7 @@ class Engine(Entry):
         changes: dict[str, Any] = {"default_version": version or self.default_version}
         for change in self.versions:
             if _version(change.from_version) <= wanted:
-                named = change.model_fields_set - {"from_version", "source"}
+                named = change.changed
                 changes |= {name: getattr(change, name) for name in named if getattr(change, name) is not None}
                 changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
@@ -276,14 +285,26 @@ class Engine(Entry):
 
     def band_scope(self, gpu: Gpu) -> BandScope:
         """Whether the constants were set on this version and GPU, and if not, which bands hold."""
-        known, version = self.calibrated, _version(self.default_version)
-        if known and gpu.id in known.gpus and _version(known.from_version) <= version < _version(known.below_version):
-            return "calibrated"
-        return self.scope_elsewhere(gpu)
+        known = self.calibrated
+        return "calibrated" if known and gpu.id in known.gpus and self._is_calibrated else self.scope_elsewhere(gpu)
 
     def scope_elsewhere(self, gpu: Gpu) -> BandScope:
         """Which bands hold on this GPU beyond what the constants were set on."""
         return "shared" if gpu.memory.shared_with_host else "other"
+
+    @property
+    def _is_calibrated(self) -> bool:
+        """Whether the constants were set on runs of this version."""
+        known, version = self.calibrated, _version(self.default_version)
+        return known is not None and _version(known.from_version) <= version < _version(known.below_version)
+
+    @property
+    def pools_seen(self) -> tuple[int, int]:
+        """How many runs and logs have their KV pool predicted: under the rules of this version, and of all versions."""
+        n_rows = {one.scope: one.n_rows for one in self.bands if one.figure == "kv_pool"}
+        since = [one for one in self.versions if _version(one.from_version) <= _version(self.default_version)]
+        checked = since[-1].pools_checked if since else 0
+        return checked + n_rows.get("calibrated", 0) * self._is_calibrated, sum(n_rows.values())
 
     def band(self, figure: str, scope: str) -> Band | None:
         """The error band of a figure in a scope; nothing where too few runs were seen."""

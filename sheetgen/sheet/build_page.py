@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -30,19 +31,25 @@ from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes, page, wording
 from sheetgen.sheet.fingerprints import breaks, fingerprints_for
 from sheetgen.sheet.hosted import hosted_facts
+from sheetgen.sheet.in_currency import in_currency
 from sheetgen.sheet.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
 from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, rent, rented_gpus, share, size, whole
-from sheetgen.units import PERCENT, UNIT_NAMES
+from sheetgen.units import PERCENT, UNIT_NAMES, WHOLE
 
 TITLE = "LLM serving sizing sheet"
 LEAST_LEVERS = 3  # with more models, one of each at least
 
 
 def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
-    """The page of an answer. What is tight and what is stale is in the catalogs' assumptions.
+    """The page of an answer, in the budget's currency. What is tight and what is stale is in the catalogs' assumptions.
 
     `levers` are those of every load where they are known already; else those of the headline are worked out.
     """
+    return in_currency(page_in_dollars(solved, levers), solved.question.settings)
+
+
+def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
+    """The same as prices are: in US dollars, but for budgets."""
     question, prints, rows = solved.question, fingerprints_for(solved), headline_rows(solved)
     others = not_asked(solved)
     if levers is None:
@@ -82,7 +89,7 @@ def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
         "valid_until": _stated(question, "valid_until"), "ask": 0 if len(cards) == 1 else question.ask,
         "total": _total(cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
-        "confidence": tuple(notes.confidence(question)), "assumed": tuple(notes.most_assumed(question)),
+        "confidence": tuple(notes.confidence(solved)), "assumed": tuple(notes.most_assumed(question)),
     }  # fmt: skip
 
 
@@ -372,5 +379,6 @@ def _budget(solved: Solution, row: int) -> Cell:
     between, terms = wording.budget_terms(settings.currency, settings.fx_rate, settings.contingency_fraction)
     if found is None or not terms:
         return NONE
-    month, year = (words("{} {}", settings.currency, whole(one[2])) for one in (found.monthly, found.annual))
+    display = replace(WHOLE, prefix=f"{settings.currency} ")
+    month, year = (Cell(one[2], display) for one in (found.monthly, found.annual))
     return words(f"{{}} a month, {{}} a year{between}{{}}", month, year, terms)

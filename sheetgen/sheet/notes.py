@@ -66,8 +66,9 @@ def left_out(question: Question) -> str:
     said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
     if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
         said.append(f"{others:,} for other reasons")
-    total = f"{len(question.candidates):,} candidates {wording.took_part(question.candidates)}"
-    sentence = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
+    n, n_out = len(question.candidates), sum(count for _, count in reasons)
+    total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
+    sentence = f"{total}; {n_out:,} left out: {', '.join(said)}." if said else f"{total}; none left out."
     if discount := question.settings.discount_fraction:
         sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
     return sentence
@@ -100,7 +101,7 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
         memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
-        price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
+        price_date=price_date(one),
         stale=is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
@@ -161,13 +162,35 @@ def assumption_lines(question: Question) -> Iterator[str]:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
 
 
-def confidence(question: Question) -> Iterator[str]:
+def confidence(solved: Solution) -> Iterator[str]:
     """How well memory, speed and prices are known, each in a few words."""
-    known = [band for band in question.engine.bands if band.figure == "kv_pool"]
-    if known:
-        yield f"Memory checked on {sum(int(band.n_rows) for band in known)} engine start-ups"
+    question, settings = solved.question, solved.question.settings
+    of_version, seen = question.engine.pools_seen
+    named = f"{question.engine.name} {question.engine.default_version}"
+    if of_version:
+        yield f"Memory checked on {of_version:,} starts under the rules of {named}"
+    elif seen:
+        yield f"Memory: no start of {named} seen, {seen:,} of other versions checked"
     yield "Speed: 80 % of runs lie in the ranges shown"
-    yield f"Prices as of {question.as_of.isoformat()}"
+    if dates := answered_dates(solved):
+        yield f"Prices of {', '.join(dates)}"
+    if settings.currency != "USD":
+        day = settings.fx_date or question.as_of.isoformat()
+        yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
+
+
+def answered_dates(solved: Solution) -> tuple[str, ...]:
+    """The oldest and the newest day of the prices in the answers, and that some have none."""
+    offers = (solved.choices[row].offer for row in headline_rows(solved))
+    said = {price_date(solved.candidate(offer)) for offer in offers if offer is not None}
+    dated = sorted((text for text in said if day_of(text)), key=lambda text: (day_of(text), text))
+    ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
+    return (*ends, *sorted(said.difference(dated)))
+
+
+def price_date(one: Candidate) -> str:
+    """When a price was read, as the page says it."""
+    return TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE
 
 
 def most_assumed(question: Question) -> Iterator[str]:

@@ -87,6 +87,7 @@ class MoneyFacts:
     owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
     budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
+    in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
     capex_is_old: bool = False
     is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
@@ -337,6 +338,7 @@ class Total:
     per_year: Text  # "$3,537,444 a year"
     classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
     fp8_monthly: Text
+    in_dollars: Cell = NONE  # beside another currency
 
 
 class Ask(NamedTuple):
@@ -347,13 +349,14 @@ class Ask(NamedTuple):
     per_year: Text
     band: Text  # the month at both ends of the band of speed
     sentence: Text
+    in_dollars: Cell  # beside another currency
 
 
 class CostPoint(NamedTuple):
-    """One load of a curve of cost; no `usd` where nothing holds it, and `word` says why."""
+    """One load of a curve of cost; no `monthly` where nothing holds it, and `word` says why."""
 
     requests: int
-    usd: float | None
+    monthly: float | None  # in the page's currency
     reserved: bool
     word: str
 
@@ -401,18 +404,20 @@ class Page:
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     pages: int = 2  # 1: without the part for engineers
+    sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
     def asks(self) -> tuple[Ask, ...]:
         """The total of models that are meant together, the model to be approved, or each that has an answer."""
         if self.total is not None:
             names = " + ".join(card.model for card in self.cards)
-            return (Ask(names, self.total.monthly, self.total.per_year, NONE, _cheaper(self, self.total)),)
+            one = self.total
+            return (Ask(names, one.monthly, one.per_year, NONE, _cheaper(self, one), one.in_dollars),)
         cards = self.cards if self.ask is None else (self.cards[self.ask],)
         return tuple(
-            Ask(c.model, c.monthly, c.per_year, c.span, _sentence(self, c))
+            Ask(c.model, c.monthly, c.per_year, c.span, _sentence(self, c), c.in_dollars)
             if c.fits
-            else Ask(c.model, c.rent, NONE, NONE, c.hardware)
+            else Ask(c.model, c.rent, NONE, NONE, c.hardware, NONE)
             for c in cards
         )
 
@@ -453,8 +458,8 @@ class Page:
 
         def point(row: MatrixRow, m: int) -> CostPoint:
             cell = row.cells[m]
-            usd = cell.monthly.value if isinstance(cell.monthly, Cell) and not cell.dead else None
-            return CostPoint(row.requests, usd, cell.reserved, cell.word)
+            monthly = cell.monthly.value if isinstance(cell.monthly, Cell) and not cell.dead else None
+            return CostPoint(row.requests, monthly, cell.reserved, cell.word)
 
         return tuple(CostLine(one.name, tuple(point(row, m) for row in rows)) for m, one in enumerate(self.models))
 
@@ -571,10 +576,10 @@ def table(title: str, heads: Iterable[str | Column], rows: Iterable[Iterable[Tex
 
 def tables_of(page: Page) -> Iterator[Table]:
     """Every table of the page, the answer first."""
-    unit, classes = page.unit, page.price_classes
+    unit, classes, sign = page.unit, page.price_classes, page.sign
     yield table(
         "What to rent",
-        ("Model", "Rent", _number("$ a month"), _number("Users"), "Where", "Hardware", "Memory", "Headroom",
+        ("Model", "Rent", _number(f"{sign} a month"), _number("Users"), "Where", "Hardware", "Memory", "Headroom",
          "Otherwise"),
         ((c.model, c.rent, c.monthly, c.users, c.provider, c.hardware, c.memory, c.headroom, c.runner_up)
          for c in page.cards),
@@ -586,7 +591,7 @@ def tables_of(page: Page) -> Iterator[Table]:
         ((c.model, c.band, joined(", ", [one for one in (c.fp8_rent, c.fp8_monthly) if one]), c.speed, c.first_token,
           c.sized_by, c.not_asked, _costs(c)) for c in page.cards),
     )  # fmt: skip
-    yield table("Cost by workload and load: what to rent, $ a month, KV cache", (), ())
+    yield table(f"Cost by workload and load: what to rent, {sign} a month, KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)
     yield table(
         "Models",
@@ -611,14 +616,14 @@ def tables_of(page: Page) -> Iterator[Table]:
     )
     yield table(
         "What one change buys",
-        ("Model", "Change", "At what cost", "Then rent", _number("$ a month"), _number("Saves")),
+        ("Model", "Change", "At what cost", "Then rent", _number(f"{sign} a month"), _number("Saves")),
         ((v.model, v.change, v.cost, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
          for v in page.levers),
     )  # fmt: skip
     if page.paid:
         yield table(
             "How to pay for it",
-            ("Model", *(_number(f"{name}, $ a month") for name in classes), "Owned, $ a month", "Owning is"),
+            ("Model", *(_number(f"{name}, {sign} a month") for name in classes), f"Owned, {sign} a month", "Owning is"),
             ((c.model, *map(_priced, c.classes, c.class_rents), c.owned, c.break_even) for c in page.paid),
         )
         yield table(
@@ -628,8 +633,8 @@ def tables_of(page: Page) -> Iterator[Table]:
         )
     yield table(
         "Instances on this page",
-        ("Instance", "GPUs", _number("Memory"), _number("$ an hour"), *(_number(f"$ {name}") for name in classes),
-         "Where", "Price of", "Used for"),
+        ("Instance", "GPUs", _number("Memory"), _number(f"{sign} an hour"),
+         *(_number(f"{sign} {name}") for name in classes), "Where", "Price of", "Used for"),
         ((i.instance, i.gpus, i.memory, i.hourly, *i.classes, ", ".join(filter(None, (i.provider, i.region))),
           i.price_date + (" (old)" if i.stale else ""), i.used_for) for i in page.instances),
     )  # fmt: skip
@@ -670,7 +675,7 @@ def _load(cell: MatrixCell, unit: str) -> Text:
 
 
 def _costs(card: Card) -> Text:
-    return words("{}; {}", card.unit_money, card.budget) if card.budget else card.unit_money
+    return joined("; ", [one for one in (card.unit_money, card.budget, card.in_dollars) if one])
 
 
 def _bar(bar: Bar) -> tuple[Text, ...]:

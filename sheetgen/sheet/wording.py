@@ -47,6 +47,7 @@ _SHORT_MONEY = (  # up to so many dollars
     (999_995_000, Display('"$"#,##0.00"M"', 2, prefix="$", suffix="M", divisor=1e6)),
     (float("inf"), Display('"$"#,##0.00"B"', 2, prefix="$", suffix="B", divisor=1e9)),
 )
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}  # the fonts have them; other currencies go by their code
 _SHARE = Display("0.##%", 0, optional=2, suffix="%", percent=True, thousands=False)
 _PLAIN = Display("0.########", 0, optional=8)
 
@@ -96,9 +97,21 @@ def dollars(usd: float) -> Cell:
     return Cell(usd, USD_CENTS) if usd < CENTS_BELOW else money(usd)
 
 
-def short_money(usd: float | None) -> Cell:
-    """Dollars for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
-    return NONE if usd is None else Cell(usd, next(display for below, display in _SHORT_MONEY if usd < below))
+def short_money(usd: float | None, sign: str = USD.prefix) -> Cell:
+    """Dollars, or another currency by its sign, for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
+    if usd is None:
+        return NONE
+    return Cell(usd, replace(next(display for below, display in _SHORT_MONEY if usd < below), prefix=sign))
+
+
+def is_short_money(cell: Cell) -> bool:
+    """Whether an amount is in thousands or more."""
+    return cell.display.prefix != "" and cell.display.divisor != 1
+
+
+def sign_of(currency: str) -> str:
+    """What stands before an amount: € or its code, with the space that this takes."""
+    return _SIGNS.get(currency, f"{currency} ")
 
 
 def share(value: float) -> str:

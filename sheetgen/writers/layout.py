@@ -79,14 +79,14 @@ def _points(bold: Path, *texts: Text) -> float:
 def answer_columns(page: Page, bold: Path) -> list[float]:
     """The widths of what stands behind the names of what to rent: purchase classes, FP8, requests, speed."""
     cards = [one for one in page.cards if one.fits]
-    summed = [page.total] if page.total and page.total.classes else []
+    summed, month = [page.total] if page.total and page.total.classes else [], f"{page.sign}/month"
 
     def classes(i: int) -> list[Text]:
         return [*(one.classes[i] for one in cards), *(one.classes[i] for one in summed)]
 
     return [
-        *(_points(bold, f"{page.price_classes[i]},", "$/month", *classes(i)) for i in page.shown_classes),
-        _points(bold, "at FP8,", "$/month", *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
+        *(_points(bold, f"{page.price_classes[i]},", month, *classes(i)) for i in page.shown_classes),
+        _points(bold, "at FP8,", month, *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
         _points(bold, "at once", *(one.serves for one in cards)),
         _points(bold, "Speed (80 % of runs)", *(text for one in cards for text in (one.token_time, one.first_token))),
     ]
@@ -114,7 +114,7 @@ def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
 
     gutter = _points(bold, "KV/token", *(row.tier for row in rows))
     kv = _points(bold, "KV, GiB", *(cell.kv for cell in cells))
-    return Ladder(models, full, gutter, kv, _points(bold, "$/month", *(cell.monthly for cell in cells)))
+    return Ladder(models, full, gutter, kv, _points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells)))
 
 
 def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder], list[Ladder]]:

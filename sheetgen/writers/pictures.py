@@ -17,14 +17,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.sheet.page import Bar, Breaks, CostLine, Page, Text
+from sheetgen.sheet.page import Bar, Breaks, CostLine, Page
 from sheetgen.sheet.wording import short_money
 from sheetgen.writers.layout import FAMILY, width_em
 
-GUTTER = 12.0  # points between pictures
+APART = 8.0  # points behind each picture of a row, as in one_page.css
 BESIDE = 3  # curves in a row: each is wide enough to read a number off
 BAR = (190.0, 9.0)  # points: width and height
-CURVE, SCALE = 105.0, 24.0  # points: the height of a curve, and the width of its scale
+CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
 COSTS = 0.52  # of the page's width: the curves of cost
 
 
@@ -32,7 +32,7 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
     """What one_page.html.j2 draws; `content` is the page's width, `chart` the height of the curves of cost."""
     loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
     axes = axes_of(page.breaks, loads)
-    width = round((content - 2 * GUTTER) / BESIDE, 2)
+    width = round((content - SCALE - (BESIDE + 1) * APART) / BESIDE + SCALE, 2)
 
     def bar(one: Bar) -> Any:
         lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
@@ -47,46 +47,50 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
     curves = [edge(b) for b in page.breaks]
     lines = [line._replace(model=drawable(line.model)) for line in page.cost_lines]
     height = max(chart, _A_NAME * (len(lines) + 4))
-    has_curve = len(lines[0].points) > 1 and any(p.usd is not None for line in lines for p in line.points)
+    has_curve = len(lines[0].points) > 1 and any(p.monthly is not None for line in lines for p in line.points)
     return {
         "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
         "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY), "curve_width": width,
         "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
-        "costs": cost_curves(lines, page.headline_requests, content * COSTS, height, font) if has_curve else None,
+        "costs": cost_curves(lines, page, content * COSTS, height, font) if has_curve else None,
     }  # fmt: skip
 
 
 # Of models' lines.
 INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")
 _A_NAME = 9.6  # points from one name to the next, beside the ends of the lines
-_MONEY = 34.0  # points left of the plot
 _FEET = 24.0  # points below it: the figures, and what they are of
 
 
-def cost_curves(lines: Sequence[CostLine], case: Text, width: float, height: float, font: Path) -> Any:
-    """A month's dollars by requests at once, both logarithmic: a line a model, named at its end.
+def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: float, font: Path) -> Any:
+    """A month's cost by requests at once, both logarithmic: a line a model, named at its end.
 
     A ring is a load that needs a reservation, a cross at the top one that nothing holds; the case answered is marked.
     """
+    def money(amount: float) -> str:
+        return str(short_money(amount, page.sign + " " * page.sign.isalpha())).replace(".0k", "k").replace(".00", "")
+
     counts = [p.requests for p in lines[0].points]
-    known = [p.usd for line in lines for p in line.points if p.usd]
+    known = [p.monthly for line in lines for p in line.points if p.monthly]
     low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)) + 1e-9)
     names = min(max(width_em(_short(line.model), font) for line in lines) * FIGURES + 8, width / 3)
-    left, right, top, bottom = _MONEY, width - names, 10.0, height - _FEET
+    marks = {10**n: money(10**n) for n in range(low, high + 1)}
+    left = max(width_em(mark, font) for mark in marks.values()) * FIGURES + 4
+    right, top, bottom = width - names, 10.0, height - _FEET
 
     def x(requests: int) -> float:
         first, last = math.log(counts[0]), math.log(counts[-1])
         return left + (math.log(requests) - first) / (last - first) * (right - left - 6) + 3
 
-    def y(usd: float) -> float:
-        return bottom - (math.log10(usd) - low) / (high - low) * (bottom - top)
+    def y(monthly: float) -> float:
+        return bottom - (math.log10(monthly) - low) / (high - low) * (bottom - top)
 
     drawn = []
-    for n in range(low, high + 1):
-        drawn += [line(left, y(10**n), right, y(10**n), RULE),
-                  label(left - 3, y(10**n) + 2.8, _money(10**n), "end", FIGURES, QUIET, FAMILY)]  # fmt: skip
+    for amount, mark in marks.items():
+        drawn += [line(left, y(amount), right, y(amount), RULE),
+                  label(left - 3, y(amount) + 2.8, mark, "end", FIGURES, QUIET, FAMILY)]  # fmt: skip
     for requests in counts:
-        here = f"{requests:,}" == str(case)
+        here = f"{requests:,}" == str(page.headline_requests)
         drawn += [line(x(requests), top, x(requests), bottom, INK if here else RULE, 0.8 if here else 0.5,
                        "2 1.5" if here else ""),
                   label(x(requests), bottom + 10, f"{requests:,}", "middle", FIGURES, QUIET, FAMILY)]  # fmt: skip
@@ -95,14 +99,14 @@ def cost_curves(lines: Sequence[CostLine], case: Text, width: float, height: flo
     drawn.append(label((left + right) / 2, height - 2, "requests at once", "middle", FIGURES, QUIET, FAMILY))
     ends: list[tuple[float, str, str]] = []
     for one, ink in zip(lines, itertools.cycle(INKS), strict=False):
-        points = [(x(p.requests), y(p.usd), p.reserved) for p in one.points if p.usd]
+        points = [(x(p.requests), y(p.monthly), p.reserved) for p in one.points if p.monthly]
         path = " ".join(f"{px:.2f},{py:.2f}" for px, py, _ in points)
         drawn.append(f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="1.4"/>')
         for px, py, reserved in points:
             fill = "#ffffff" if reserved else ink
             drawn.append(f'<circle cx="{px:.2f}" cy="{py:.2f}" r="2.2" fill="{fill}" stroke="{ink}" stroke-width="1"/>')
         for p in one.points:
-            if not p.usd:
+            if not p.monthly:
                 at = x(p.requests)
                 cross = f"M{at - 2.5:.2f} {top - 2.5}l5 5m0 -5l-5 5"
                 drawn.append(f'<path d="{cross}" fill="none" stroke="{ink}" stroke-width="1.1"/>')
@@ -116,8 +120,8 @@ def cost_curves(lines: Sequence[CostLine], case: Text, width: float, height: flo
     below = bottom - placed[-1][0] if placed else 0.0
     for at, name, ink in placed:
         drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, "start", FIGURES, ink, FAMILY))
-    title = "Dollars a month by requests at once: " + "; ".join(
-        f"{one.model} " + ", ".join(f"{_money(p.usd)} at {p.requests:,}" if p.usd else f"{p.word} at {p.requests:,}"
+    title = f"{'Dollars' if page.sign == '$' else page.sign} a month by requests at once: " + "; ".join(
+        f"{one.model} " + ", ".join(f"{money(p.monthly) if p.monthly else p.word} at {p.requests:,}"
                                     for p in one.points) for one in lines)  # fmt: skip
     return picture(title, drawn, width, height)
 
@@ -127,10 +131,6 @@ def _short(model: str) -> str:
 
 
 _LONGEST = 18  # characters of a name beside a line
-
-
-def _money(usd: float) -> str:
-    return str(short_money(usd)).replace(".0k", "k").replace(".00", "")
 
 
 WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.notes import confidence
 from sheetgen.sheet.page import Page
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
@@ -67,3 +69,29 @@ def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str
         page(**{option: value})
     (line,) = error.value.problems
     assert words in line
+
+
+def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with() -> None:
+    """Not of all versions, nor of the day of the sheet."""
+    catalog = Catalog()
+    for version, said in (
+        ("0.19.0", "Memory checked on 35 starts under the rules of vLLM 0.19.0"),
+        ("0.29.0", "Memory checked on 8 starts under the rules of vLLM 0.29.0"),
+        ("0.33.0", "Memory: no start of vLLM 0.33.0 seen, 74 of other versions checked"),
+    ):
+        solved = solve(ask(catalog, ASKED | {"engine_version": version}))
+        assert said in list(confidence(solved))
+    dates = sorted({i.price_date for i in page(tiers="32").instances})
+    assert f"Prices of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
+
+
+def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
+    rows = [[cell.strip() for cell in line.split("|")] for line in Path("docs/engines.md").read_text().splitlines()]
+    counted = {(row[1], row[2]): row[6] for row in rows if len(row) > 8 and row[2][:1].isdigit()}
+    catalog = Catalog()
+    known = {
+        (engine.name, one.from_version): str(one.pools_checked or "–")
+        for engine in (load_engine(catalog, name) for name in ("vllm", "sglang", "tensorrt-llm"))
+        for one in engine.versions
+    }
+    assert counted == known

@@ -280,9 +280,10 @@ def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
 def test_left_out_adds_up() -> None:
     question = answered(THREE).question
     sentence = page(THREE).left_out
-    numbers = [int(n) for n in re.findall(r"(?:: |, )(\d+) ", sentence)]
-    assert sum(numbers) == sum(count for _, count in question.left_out)
-    assert sentence.startswith(f"{len(question.candidates)} candidates")
+    total, kept, out, *numbers = (int(n) for n in re.findall(r"(?:^|: |, |; )(\d+) ", sentence))
+    assert sum(numbers) == out == sum(count for _, count in question.left_out)
+    assert total == kept + out
+    assert f": {len(question.candidates)} candidates" in sentence
 
 
 def test_assumptions_have_the_values_in_use() -> None:

@@ -40,10 +40,10 @@ def with_budgets(page: Page) -> Page:
 def test_a_budget_is_told_wherever_the_answer_is() -> None:
     page = built(currency="EUR", fx_rate="0.92", contingency_fraction="0.15")
     told = str(page.cards[0].budget)
-    assert re.fullmatch(r"EUR [\d,]+ a month, EUR [\d,]+ a year, with 15% contingency \(1 USD = 0\.92 EUR\)", told)
+    assert re.fullmatch(r"€[\d,]+ a month, €[\d,]+ a year, with 15% contingency \(1 USD = 0\.92 EUR\)", told)
     assert told in web_of(page) and told in markdown_of(page)
     assert all(told in body for body in bodies(Letter(page, "x"), TEMPLATES))
-    assert "EUR" not in str(page.cards[0].unit_money)  # said once
+    assert "with" not in str(page.cards[0].unit_money)  # said once
 
 
 @pytest.mark.parametrize(("n_models", "paper"), [(3, "a4"), (8, "letter")])
