@@ -24,6 +24,7 @@ from sheetgen.sizing import speed
 PUBLIC = DATA / "throughput_public.csv"
 HALF = 0.5  # of the other prompts of a wave come before one's own, on average
 FIRST_BUILDS = "ixtp"  # up to ten times slower than the engine a few weeks later: they draw no band of measured models
+HELD = 0.795  # of the runs, which is 80 % as it is printed
 FEW = 3  # runs of a GPU in a source: fewer stand together
 SOURCES = {
     "nim1": "NIM 1.0 of 2024, fixed lengths",
@@ -169,6 +170,9 @@ def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]
             known = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
             out.append(f"| {what} | {gpu} | {known} | {' | '.join(cells)} |")
     lines = served(catalog)
+    shares = band_shares(lines, narrow)
+    short = [f"{b.scope}, {b.kind}, {b.figure} ({b.runs} runs: {100 * b.inside:.0f} %)"
+             for b in tuples(shares[shares["inside"] < HELD])]  # fmt: skip
     out += [
         "",
         "Of these runs, static batches aside, by scope and kind of model: the share inside the bands that the fit's own"
@@ -178,6 +182,7 @@ def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]
         " models that were measured later.",
         "Sparse attention: public runs of DeepSeek-V3.2 and GLM-5.2 on 8 H200 under SGLang gave a third to a half of"
         " the predicted tokens a second; the bands reach there.",
+        f"Below 80 %: {'; '.join(short)}. The first builds draw no band, nor do fewer than 10 runs.",
         "",
         "| scope | models | figure | runs | inside the fit's bands, % | inside the printed band, % | printed |",
         "| --- | --- | --- | ---: | ---: | ---: | --- |",
@@ -185,6 +190,6 @@ def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]
     out += [
         f"| {b.scope} | {b.kind} | {b.figure} | {b.runs} | {100 * b.before:.0f} | {100 * b.inside:.0f}"
         f" | {b.low:.2f} to {b.high:.2f} |"
-        for b in tuples(band_shares(lines, narrow))
+        for b in tuples(shares)
     ]
     return out

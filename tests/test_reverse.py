@@ -94,6 +94,10 @@ def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
     assert not with_machines(question_of(question, catalog), "gb200:1x4", catalog).served_at_target
 
 
+def test_sixteen_gh200_are_as_many_machines() -> None:
+    assert [(size, count) for _, size, count in machines_of("gh200:16", Catalog())] == [(1, 16)]
+
+
 def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
     """8B on eight H100: at once two replicas of four lead, a second four of two; each rate as `recommend` has it."""
     catalog, question = Catalog(), {"model": "8b", "context": "4k"}

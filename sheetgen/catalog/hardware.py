@@ -73,6 +73,7 @@ class Gpu(Entry):
     interconnect: Label
     # Each way and GPU, to all others of a node; PCIe where bridges join pairs.
     interconnect_bytes_per_second: Count | None
+    most_of_a_machine: Count | None = None  # where a machine takes few of them: 1 of a GH200
     source: Text
     checked_on: Date
     confidence: Confidence

@@ -174,9 +174,10 @@ def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
         count = int(read["machines"] or 1)
         if not 1 <= gpus * count <= MOST_GPUS:
             raise ScenarioError(f"have is {shown(part.strip())!r}. It must be 1 to {MOST_GPUS:,} GPUs.")
-        if read["machines"] is None and gpus > GPUS_OF_A_MACHINE:
-            count, left = divmod(gpus, GPUS_OF_A_MACHINE)
-            found += [(gpu, GPUS_OF_A_MACHINE, count), *([(gpu, left, 1)] if left else [])]
+        most = gpu.most_of_a_machine or GPUS_OF_A_MACHINE
+        if read["machines"] is None and gpus > most:
+            count, left = divmod(gpus, most)
+            found += [(gpu, most, count), *([(gpu, left, 1)] if left else [])]
         else:
             found.append((gpu, gpus, count))
     alike: dict[tuple[str, int], tuple[Gpu, int, int]] = {}

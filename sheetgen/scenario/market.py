@@ -305,8 +305,8 @@ def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[s
 
 def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
     """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a replica."""
-    assumed = row.unit != "instance"
-    for shape in TENSOR_PARALLEL_SIZES if assumed else (int(row.gpu_count),):
+    assumed, most = row.unit != "instance", gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
+    for shape in (t for t in TENSOR_PARALLEL_SIZES if t <= most) if assumed else (int(row.gpu_count),):
         times = shape if assumed else 1
         yield Candidate(
             instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
