@@ -52,7 +52,7 @@ def kv_per_token(entry: dict[str, Any]) -> float:
         return float(size(model=entry["model"], kv_cache_dtype=entry["kv_dtype"])["kv_bytes_per_token"])
     width = DTYPES[entry["kv_dtype"]].kv_bytes
     shape = (entry["layers"], entry["kv_heads"], 2 * entry["head_dim"])
-    return float(kv_cache.kv_bytes_per_token(*shape, 0, 0, 0, 0, 0, width, 0))
+    return float(kv_cache.kv_bytes_per_token(*shape, 0, 0, 0, 0, 0, 0, width, 0))
 
 
 def kv_of_load(entry: dict[str, Any]) -> float:
@@ -90,7 +90,7 @@ def _ratios() -> Iterator[Figure]:
     for entry in FIGURES["kv_ratios"]:
         if "layers" in entry:
             shape = (entry["layers"], entry["kv_heads"], entry["key_dim"] + entry["value_dim"])
-            other = float(kv_cache.kv_bytes_per_token(*shape, 0, 0, 0, 0, 0, DTYPES["bf16"].kv_bytes, 0))
+            other = float(kv_cache.kv_bytes_per_token(*shape, 0, 0, 0, 0, 0, 0, DTYPES["bf16"].kv_bytes, 0))
         else:
             other = kv_per_token({**entry, "kv_dtype": "bf16"})
         yield Figure(
@@ -139,7 +139,7 @@ def _fits() -> Iterator[Figure]:
     )  # fmt: skip
 
     token = kv_per_token({"layers": 64, "kv_heads": 4, "head_dim": 256, "kv_dtype": "fp8"})
-    budget = memory.memory_budget_bytes(naive["memory_gib"] * GIB, 0, naive["utilization"], 0)
+    budget = memory.memory_budget_bytes(naive["memory_gib"] * GIB, 0, naive["utilization"], 0, 0)
     ours = (budget - naive["weights_gib"] * GIB) / (token * naive["context"])
     case = f"naive 27b on {naive['memory_gib']} GiB x {naive['utilization']}, 128k each, fp8 KV"
     yield Figure(
@@ -172,7 +172,7 @@ def _fits() -> Iterator[Figure]:
 def _alone(kv: float, gpus: tuple[tuple[str, int], ...]) -> tuple[bool, str]:
     """Whether a KV cache alone fits in what the engine may use of any of these GPUs, and in words."""
     found = [(n, CATALOG.gpu(name)) for name, n in gpus]
-    usable = [n * memory.memory_budget_bytes(gpu.memory.engine_bytes, 0, 0.9, 0) for n, gpu in found]
+    usable = [n * memory.memory_budget_bytes(gpu.memory.engine_bytes, 0, 0.9, 0, 0) for n, gpu in found]
     fits = any(kv <= most for most in usable)
     words = ", ".join(
         f"{most / GB:.0f} GB of {n}x {gpu.short_name}" for most, (n, gpu) in zip(usable, found, strict=True)

@@ -165,7 +165,7 @@ def test_published_walk_of_a_70b() -> None:
             "NVIDIA A10 keeps no KV cache in int8. It keeps bf16,",
         ),
         ({"gpu": "b300", "context": 64, "users": 1025}, False, "max_num_seqs admits 1,024 of 1,025 requests"),
-        ({"gpu": "b300", "context": 64, "users": 1024}, True, "which is max_num_seqs; memory for 41,435."),
+        ({"gpu": "b300", "context": 64, "users": 1024}, True, "which is max_num_seqs; memory for 42,324."),
         ({"gpu": "gaudi3", "users": 1}, True, "The memory of Gaudi 3 is assumed ("),
         ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
     ],

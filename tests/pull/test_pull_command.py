@@ -59,7 +59,7 @@ def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -
     assert {c["name"]: (c["before"], c["after"], c["place"].split("!")[0]) for c in found["changes"]} == {
         "context_chat": (4096, 8192, "Inputs"),
         "output_long_doc": (2048, 500, "Inputs"),
-        "cuda_graph_bytes_per_gpu": (1_073_741_824, 3_000_000_000, "Inputs"),
+        "cuda_graph_bytes_per_gpu": (515_396_076, 3_000_000_000, "Inputs"),
     }
     assert found["changes"][0]["change_fraction"] == 1
     assert found["recalculation"] == "agrees" and found["overwritten"] == [] and found["other_results"] == []
