@@ -219,6 +219,8 @@ def gpu_columns(question: Question) -> Columns:
         for name, value in question.overrides.gpus.get(gpu.id, {}).items():
             if name in columns:
                 columns[name][g] = value
+    if not question.has_latent_entries:  # one typed over a model's is taken as on the first GPU, as the workbook has it
+        columns["plain_fp8_latent"] = columns["plain_fp8_latent"][:1] * len(gpus)
     return {name: numpy.array(column, float) for name, column in columns.items()}
 
 

@@ -266,6 +266,11 @@ class Question:
         """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
         return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
+    @property
+    def has_latent_entries(self) -> bool:
+        """Whether a model's checkpoint has latents that an engine may keep in FP8 entries of its own."""
+        return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
+
     def counts_people(self, load: Load) -> bool:
         """Whether a load stands for people: where it was stated as people, or people are requests at once over the
         share of them that is active. A rate does not, and a load of the user's own at once only with that share."""

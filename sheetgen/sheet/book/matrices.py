@@ -169,9 +169,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     by_model: set[str] = set()
     short: set[str] = set(ALIKE)
     of_ranks = set(OF_RANKS if n_profiles > n_plain else ())
-    # What differs between GPUs by the entries of FP8 latents alone: not at all where no model of the sheet has any.
+    # What differs between GPUs by the entries of FP8 latents alone: not at all where no checkpoint has any.
     of_latent = {"plain_fp8_latent"}
-    has_entries = any(ref.value for ref in models["mla_fp8_entry_bytes"][:n_models])
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
@@ -198,7 +197,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         of_latent |= {name} if not ranked and not alike and apart <= of_latent else set()
         n_own = n_contexts if of_context else n_models
         columns = [n_profiles if ranked else n_plain] * n_own + [len(profiles)] * (len(labels) - n_own)
-        n_alike = len(labels) if alike else n_own if name in of_latent and not has_entries else 0
+        n_alike = len(labels) if alike else n_own if name in of_latent and not solved.question.has_latent_entries else 0
         columns[:n_alike] = [len(TENSOR_PARALLEL_SIZES)] * n_alike
         given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
