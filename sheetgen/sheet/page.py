@@ -538,7 +538,7 @@ def glance(page: Page) -> Table:
     rows = [(*row(c, c.model, words("{} ({})", c.rent, c.hardware)), c.serves) for c in page.cards]
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
-    heads = (f"$ a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")
+    heads = (f"{page.sign} a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 

@@ -209,6 +209,8 @@ def test_who_waits_changes_nothing_for_those_who_run(row: Row, more: int) -> Non
 def test_fp8_weights_are_never_slower_where_the_gpu_computes_in_fp8(row: Row, gpu: str) -> None:
     wide, narrow = of({**row, "gpu": gpu, "weight_dtype": "bf16"}, {**row, "gpu": gpu, "weight_dtype": "fp8"})
     assume(wide["running_requests"] == narrow["running_requests"])  # FP8 leaves room for more at once
+    # What measured runs leave over the formulas may say that FP8 is slower: of other models, and by some percent.
+    assume(all(narrow[name] <= wide[name] for name in ("tpot_residual", "ttft_residual")))
     never_slower(wide, narrow)
 
 
