@@ -239,6 +239,9 @@ def groups(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
     return growing, (window_layers, window_bytes), (state_layers, state_bytes), window, chunked
 
 
+WITHOUT_SPARSE = ("Ampere", "Ada", "Turing", "Volta")  # architectures for which vLLM has no kernel of sparse attention
+
+
 def keeps_plain_latents(gpu: str) -> bool:
     """Whether sparse attention keeps FP8 latents without scales: on SM100 and SM103."""
     return bool(gpu) and read(f"gpus/{gpu}.yaml")["architecture"] in ("Blackwell", "Blackwell Ultra")
@@ -438,6 +441,10 @@ def replica(
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
     the weights and one request."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
+    if hardware["architecture"].startswith(WITHOUT_SPARSE) and {"indexer", "compressed"} & {
+        one["kind"] for one in entry["attention"]
+    }:
+        return None
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)

@@ -49,6 +49,7 @@ NOT_IN_CELLS = {
     "cells.host_memory": "an indication that is in the JSON alone",
     "cells.why_not": "each candidate's month stands on Candidates, its distance from the cheapest nowhere",
     "fingerprints.log_lines": "words of an engine's log, quoted",
+    "fingerprints.numbers.activation_bytes_at_fewer_tokens": "said on the page alone, and only where it is less",
     "sources": "texts about figures, with commits and days",
 }
 # Of the loads that are not the case: the Money sheet shows those only.

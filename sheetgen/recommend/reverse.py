@@ -244,7 +244,8 @@ class _Machines:
         """By kind the offer with which all serve the most after the loss; None where it has none that serves.
 
         A loss of one part takes the greatest of all kinds: with every greatest that there can be each kind serves what
-        it can, the most of which is the most of all. Of a zone each kind has the offer that alone is best.
+        it can, the most of which is the most of all. Of a zone each kind begins with the offer that alone is best, and
+        changes it for another as long as all serve more.
         """
         every = numpy.arange(len(self.counts))
         full, usd = self.serves(one, every), self.counts * self.known["instance_month_usd"]
@@ -258,14 +259,24 @@ class _Machines:
         loss = full - alone
         found: list[int | None] = [None] * len(self.kinds)
         most = (0.0, 0.0, 0.0)
-        for limit in (numpy.inf,) if of_zone else numpy.unique(loss):
-            picks = [next(iter(offers[loss[offers] <= limit].tolist()), None) for offers in ranked]
+
+        def tried(picks: list[int | None]) -> bool:
+            nonlocal found, most
             taken = numpy.array([i for i in picks if i is not None], int)
-            if len(taken):
-                served = self.worst(one, taken)[1]
-                this = served, -float(usd[taken].sum()), -float(self.counts[taken].sum())
-                if this > most:
-                    found, most = picks, this
+            this = (
+                (self.worst(one, taken)[1], -float(usd[taken].sum()), -float(self.counts[taken].sum()))
+                if len(taken) else most
+            )  # fmt: skip
+            if better := this > most:
+                found, most = picks, this
+            return better
+
+        for limit in (numpy.inf,) if of_zone else numpy.unique(loss):
+            tried([next(iter(offers[loss[offers] <= limit].tolist()), None) for offers in ranked])
+        several = enumerate(ranked) if of_zone and len(ranked) > 1 else ()
+        others = [(kind, int(offer)) for kind, offers in several for offer in offers]
+        while any([tried([*found[:kind], offer, *found[kind + 1 :]]) for kind, offer in others]):
+            pass
         return found
 
     def answers(self) -> tuple[tuple[Most | None, ...], tuple[Most | None, ...]]:

@@ -67,6 +67,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
 
     A ring is a load that needs a reservation, a cross at the top one that nothing holds; the case answered is marked.
     """
+
     def money(amount: float) -> str:
         return str(short_money(amount, page.sign + " " * page.sign.isalpha())).replace(".0k", "k").replace(".00", "")
 

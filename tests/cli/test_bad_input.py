@@ -55,8 +55,10 @@ ONE_LINE = {
     "no tier": (("build", "--models", "8b", "--tiers", ","), "tiers are ','"),
     "workload": (("build", "--models", "8b", "--workloads", "chats"), "Did you mean chat?"),
     "headline": (("build", "--models", "8b", "--headline", "rag:33"), "Its tier must be one of"),
-    "format": (("build", "--models", "8b", "--format", "docx"),
-               "Allowed: xlsx, pdf, html, json, csv, md, md-full, png."),
+    "format": (
+        ("build", "--models", "8b", "--format", "docx"),
+        "Allowed: xlsx, pdf, html, json, csv, md, md-full, png.",
+    ),
     "name": (("build", "--models", "8b", "--name", "../x"), "without a folder"),
     "as of": (("build", "--models", "8b", "--as-of", "soon"), "as_of is 'soon'"),
     "as of too early": (("build", "--models", "8b", "--as-of", "0001-01-01"), "from 2000-01-01 to 2100-01-01"),
