@@ -79,11 +79,12 @@ def missing(pdf: bytes, page: Page) -> list[str]:
     anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.users, c.sized_by, c.runner_up)]
     anywhere += [text for i in shown.instances for text in (*i.classes, i.price_date, i.memory)]
     anywhere += [shown.left_out, *shown.assumptions]
-    first, all_of_it = read(pdf)[0].text.replace(" ", ""), text_of(pdf).replace(" ", "")
+    first, all_of_it = ("".join(text.split()) for text in (read(pdf)[0].text, text_of(pdf)))
 
     def is_in(text: Any, found: str) -> bool:
-        """Word by word: of sentences side by side the lines are mixed when they are read."""
-        return all(word in found for word in str(text).split())
+        """Word by word: of sentences side by side the lines are mixed when they are read. An instance may be broken
+        after its dot."""
+        return all(word in found for word in re.split(r"\s+|(?<=\.)(?=\d*x?large)", str(text)))
 
     lacking = [text for text in wanted if text != "–" and not is_in(text, first)]
     return lacking + [text for text in anywhere if text != "–" and not is_in(text, all_of_it)]

@@ -173,9 +173,9 @@ def test_pictures_have_words() -> None:
 
 
 def test_figures_say_where_they_are_from() -> None:
-    """In words: the memory of an instance, and the parameters of a model."""
+    """The memory of an instance by a mark that is explained, the parameters of a model in words."""
     text = text_of(drawn(2, "a4"))
-    assert "GiB measured" in text and "GiB derived" in text and re.search(r"B published", text)
+    assert "* memory not measured" in text and " *" in text and re.search(r"B published", text)
 
 
 def test_states_have_a_mark_beside_their_colour() -> None:
