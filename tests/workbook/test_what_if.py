@@ -98,7 +98,7 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
         ({"kv_cache_dtype": "nvfp4"}, "aws/g6e.xlarge does not run a KV cache in nvfp4"),
         ({"weight_dtype": "nvfp4", "hardware": "nvidia-v100-sxm2-32gb"},
          "nvidia-v100-sxm2-32gb does not run weights in nvfp4"),
-        ({"kv_cache_dtype": "fp8"}, "4 × g6e.xlarge"),
+        ({"kv_cache_dtype": "fp8"}, "3 × g6e.xlarge"),
     ],
 )  # fmt: skip
 def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, book: Path) -> None:
