@@ -263,10 +263,9 @@ class _Machines:
         def tried(picks: list[int | None]) -> bool:
             nonlocal found, most
             taken = numpy.array([i for i in picks if i is not None], int)
-            this = (
-                (self.worst(one, taken)[1], -float(usd[taken].sum()), -float(self.counts[taken].sum()))
-                if len(taken) else most
-            )  # fmt: skip
+            if not len(taken):
+                return False
+            this = self.worst(one, taken)[1], -float(usd[taken].sum()), -float(self.counts[taken].sum())
             if better := this > most:
                 found, most = picks, this
             return better

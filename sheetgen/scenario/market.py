@@ -14,6 +14,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, OF_TERMS, Input
+from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.units import GIB, ON_DEMAND, PURCHASES, TENSOR_PARALLEL_SIZES
 
 DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
@@ -67,7 +68,7 @@ class Candidate:
     @property
     def linked_gpus(self) -> int:
         """GPUs that a replica without stages may have: the machine's, or those of its rack."""
-        return max(self.gpu_count, self.nvlink_domain_gpus)
+        return int(linked_gpus(self.gpu_count, self.nvlink_domain_gpus))
 
     def class_price(self, purchase: str) -> ClassPrice | None:
         """The price in that purchase class, or nothing: a missing price is never 0."""

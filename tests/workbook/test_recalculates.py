@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import books
 import pytest
@@ -23,6 +24,7 @@ from recalculation import (
 )
 from workbook_cells import ErrorValue, formulas
 
+from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question, ask
 
 BOOKS = ("default_book", "families_book")
@@ -35,6 +37,23 @@ def book(request: pytest.FixtureRequest) -> Path:
     path = request.getfixturevalue(request.param)
     assert isinstance(path, Path)
     return path
+
+
+def assert_both_recalculate(book: Path, tmp_path: Path) -> None:
+    """LibreOffice and formualizer both find the values that stand in the file."""
+    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    poison(book, tmp_path / "poisoned.xlsx")
+    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+
+
+def solved_with_flag(book: Path, options: dict[str, Any], gpu: str, name: str, label: str, flag: int) -> Solution:
+    """The answer with a flag of a GPU typed, which the workbook gives, too."""
+    wanted = books.solve(ask(books.catalog(), {**options, "typed": {"gpus": {gpu: {name: flag}}}}))
+    sheets = books.Sheets(book)
+    n_compared, lines = books.differences(values_after(book, {sheets.at("GPUs", gpu, label): flag}), sheets, wanted)
+    assert n_compared and not lines
+    return wanted
 
 
 @needs_libreoffice
@@ -52,10 +71,7 @@ def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Pa
     assert any(one.pipeline_parallel_size > 1 for one in solved.choices)
     layouts = [solved.layout(one.offer) for one in solved.choices if one.offer is not None]
     assert any(one.data_parallel_size > 1 for one in layouts)
-    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
-    poison(book, tmp_path / "poisoned.xlsx")
-    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
-    assert not result.mismatches and result.n_poisoned == 0, str(result)
+    assert_both_recalculate(book, tmp_path)
 
 
 @needs_libreoffice
@@ -75,12 +91,9 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
                "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge", "headline": "chat:1"}  # fmt: skip
     book, _ = books.build(tmp_path, "sparse", options)
     assert_recalculates(book, tmp_path)
-    flag = books.Sheets(book).at("GPUs", "nvidia-a100-sxm4-80gb", "Sparse attention (0 or 1)")
-    typed = {"gpus": {"nvidia-a100-sxm4-80gb": {"runs_sparse_attention": 1}}}
-    wanted = books.solve(ask(books.catalog(), {**options, "typed": typed}))
+    flag = "runs_sparse_attention", "Sparse attention (0 or 1)", 1
+    wanted = solved_with_flag(book, options, "nvidia-a100-sxm4-80gb", *flag)
     assert wanted.candidate(wanted.choices[0].offer or 0).instance == "aws/p4de.24xlarge"
-    n_compared, lines = books.differences(values_after(book, {flag: 1}), books.Sheets(book), wanted)
-    assert n_compared and not lines
 
 
 @needs_libreoffice
@@ -92,10 +105,7 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     book, question = books.build(tmp_path, "in-order", options)
     solved = books.solve(question)
     assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
-    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
-    poison(book, tmp_path / "poisoned.xlsx")
-    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
-    assert not result.mismatches and result.n_poisoned == 0, str(result)
+    assert_both_recalculate(book, tmp_path)
 
 
 @needs_libreoffice
@@ -107,10 +117,7 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     solved = books.solve(question)
     layouts = {solved.layout(one.offer) for one in solved.choices if one.offer is not None}
     assert len([one for one in layouts if one.n_gpus == 8]) > 1
-    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
-    poison(book, tmp_path / "poisoned.xlsx")
-    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
-    assert not result.mismatches and result.n_poisoned == 0, str(result)
+    assert_both_recalculate(book, tmp_path)
     found = values_after(book, {"in_whatif_model": "Llama 3.1 405B", "in_whatif_hardware": RACK, "in_whatif_users": 8,
                                 "in_whatif_context_tokens": 16384})  # fmt: skip
     assert found["What-if", "F5"] == "4 × Standard_ND128isr_NDR_GB200_v6"
@@ -129,13 +136,10 @@ def test_entries_of_fp8_latents_by_gpu(tmp_path: Path) -> None:
     assert chosen is not None and solved.candidate(chosen).gpu.id == "nvidia-b200-sxm6-180gb"
     kv_bytes = float(solved.loads["kv_bytes"][0])
     for flag in (0, 1):
-        typed = {"gpus": {"nvidia-b200-sxm6-180gb": {"plain_fp8_latent": flag}}}
-        wanted = books.solve(ask(books.catalog(), {**options, "typed": typed}))
+        label = "FP8 latents as they are (0 or 1)"
+        wanted = solved_with_flag(book, options, "nvidia-b200-sxm6-180gb", "plain_fp8_latent", label, flag)
         assert wanted.choices[0].offer == chosen
         assert float(wanted.loads["kv_bytes"][0]) / kv_bytes == pytest.approx(1 if flag else 53_940 / 47_700)
-        cell = books.Sheets(book).at("GPUs", "nvidia-b200-sxm6-180gb", "FP8 latents as they are (0 or 1)")
-        n_compared, lines = books.differences(values_after(book, {cell: flag}), books.Sheets(book), wanted)
-        assert n_compared and not lines
 
 
 @needs_libreoffice
