@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from numbers_shown import Book, Place
+from workbook_cells import PRICES_SHEET
 
 from sheetgen.cost import HOURS_IN_A_MONTH
 from sheetgen.recommend import Solution
@@ -91,7 +92,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         row = built.headline(numbers[0])
         place = load_cells(built, row) + book.row("Models", numbers[0])
         if field == "runner_up":  # other hardware
-            place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
+            place += book.sheet("Candidates", "Contexts", PRICES_SHEET, "GPUs")
         if field == "per_million_tokens":
             named = (p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization")
             return sum(named, place + book.sheet("Money"))
@@ -106,7 +107,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         full = one["Layers"] * one["Query heads"] * one["Key + value width"] * one["Bytes, KV element"]
         return Place((full / one["KV per token"] if field == "ratio" else float(full),))
     if part == "price_banner":
-        priced = [row for row in book.rows["Instances"][4:] if isinstance(row.get("Price age"), str)]
+        priced = [row for row in book.rows[PRICES_SHEET][4:] if isinstance(row.get("Price age"), str)]
         days = [row["Price date"] for row in priced if isinstance(row.get("Price date"), datetime.datetime)]
         counts = [float([row["Price age"] for row in priced].count(age)) for age in ("old", "ok")]
         discount = question.settings.discount_fraction
@@ -141,8 +142,8 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         loads = [row for row in book.rows["Workings"] if row.get("Instance") == shown.instance]
         n_loads = Place((float(len(loads)),))  # what a reader counts
         memory = next(row["Memory, GiB"] for row in book.rows["GPUs"] if row.get("GPU") == gpu)
-        of_it = book.where("Instances", Instance=shown.instance)
-        count = next(r["GPUs"] for r in book.rows["Instances"] if r.get("Instance") == shown.instance)
+        of_it = book.where(PRICES_SHEET, Instance=shown.instance)
+        count = next(r["GPUs"] for r in book.rows[PRICES_SHEET] if r.get("Instance") == shown.instance)
         whole = Place((memory * count,))  # of all its GPUs
         narrow = {
             "used_for": n_loads if len(loads) > 1 else book.sheet("Sizing sheet"),
@@ -170,7 +171,7 @@ def _rented_otherwise(built: Built, text: str) -> Place:
     if not told:
         return Place(_targets(book))
     count = float(told[1].replace(",", ""))
-    names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows["Instances"]}
+    names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows[PRICES_SHEET]}
     hourly = names[told[2]]["$ per hour in use"] * (1 - settings.discount_fraction)
     return Place((*_targets(book), count, count * hourly * settings.hours_per_month))
 
@@ -184,7 +185,7 @@ def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
     if not name:  # nothing has a price in it and holds the load
         return Place()
     head = "$ per hour" if purchase == ON_DEMAND else f"$ per hour, {purchase}"
-    rows = built.book.rows["Instances"]
+    rows = built.book.rows[PRICES_SHEET]
     listed = [r[head] for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name]
     # What has a price in another class alone is on no sheet.
     others = built.solved.question.others.get(purchase, ())
@@ -232,13 +233,13 @@ def load_cells(built: Built, row: int) -> Place:
     """A load, and the hardware chosen for it."""
     book = built.book
     load = book.rows["Workings"][4 + row]
-    chosen = book.where("Instances", Instance=load["Instance"])
+    chosen = book.where(PRICES_SHEET, Instance=load["Instance"])
     return book.row("Workings", row) + chosen + _rented(built, row)
 
 
 def _rented(built: Built, row: int) -> Place:
     """The GPUs rented for a load, those that stay idle among them, and how many those are."""
-    load, rows = built.book.rows["Workings"][4 + row], built.book.rows["Instances"]
+    load, rows = built.book.rows["Workings"][4 + row], built.book.rows[PRICES_SHEET]
     found = [load["Instances"] * one["GPUs"] for one in rows if one.get("Instance") == load["Instance"]]
     return Place(tuple(float(n) for one in found for n in (one, one - load["GPUs of the replicas"]) if n))
 
@@ -255,7 +256,7 @@ def names_of(book: Book) -> re.Pattern[str]:
     heads = {
         "Models": ("Model", "Catalog id"),
         "GPUs": ("GPU", "Short name"),
-        "Instances": ("Type", "Instance", "Region", "Class"),
+        PRICES_SHEET: ("Type", "Instance", "Region", "Class"),
         "Workings": ("Context in words", "Model's limit in words"),
     }
     texts = (r.get(h) for sheet, names in heads.items() for r in book.rows[sheet] for h in names)

@@ -303,10 +303,14 @@ def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
 _SLIPS = (("*", "+"), ("/", "*"), ("-", "+"), ("+", "-"), ("MIN(", "MAX("), ("<", ">"))
 
 
-def tamper(path: Path, out: Path) -> tuple[str, str, str, str]:
-    """Slip one wrong sign into one numeric formula whose value it changes: (sheet, cell, right, wrong)."""
+def tamper(path: Path, out: Path, spared: re.Pattern[str] | None = None) -> tuple[str, str, str, str]:
+    """Slip one wrong sign into one numeric formula whose value it changes: (sheet, cell, right, wrong).
+
+    spared: formulas that are left alone, such as those of values as built, which no edit is compared by."""
     for sign, other in _SLIPS:
         for sheet, cell, right, value in formulas(path):
+            if spared and spared.search(right):
+                continue
             if isinstance(value, float) and sign in re.sub(r'"[^"]*"|\'[^\']*\'', "", right):
                 wrong = right.replace(sign, other)
                 _replace_formula(path, out, sheet, cell, wrong)

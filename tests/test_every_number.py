@@ -19,6 +19,7 @@ from books import SMALL, catalog
 from numbers_shown import Book, Place, figures, leaves, named
 from pages import text_of
 from places_of_page import Built, load_cells, names_of, place_on_page
+from workbook_cells import PRICES_SHEET
 
 from sheetgen.cli.build import draw
 from sheetgen.recommend import solve
@@ -179,7 +180,7 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
             if any(abs(n - round(n)) > 1e-9 * n for n in told) or ordered != sorted(ordered):
                 wrong.append(f"load {n}: {ordered} are no whole instances around the month")
         if load["runner_up_n_instances"] is not None:
-            second = next(r for r in built.book.rows["Instances"] if r.get("Instance") == load["runner_up_instance"])
+            second = next(r for r in built.book.rows[PRICES_SHEET] if r.get("Instance") == load["runner_up_instance"])
             settings = built.solved.question.settings
             hourly = second["$ per hour in use"] * (1 - settings.discount_fraction)
             month = load["runner_up_n_instances"] * hourly * settings.hours_per_month
@@ -211,7 +212,7 @@ def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
     everywhere = book.sheet("Inputs", "Workings", "Contexts", "Models")
     asked = everywhere + book.sheet("Money", "Notes and sources")
     candidates, dead = (
-        book.sheet("Candidates", "Instances", "GPUs"),
+        book.sheet("Candidates", PRICES_SHEET, "GPUs"),
         book.sheet("OOM guide", "Models", "GPUs", "Workings"),
     )
     wrong = []

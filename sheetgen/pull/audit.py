@@ -28,7 +28,9 @@ _TOKEN = re.compile(rf"""("(?:[^"]|"")*"|(?<![\w.$])(?:{_SHEET})?\$?[A-Z]{{1,3}}
 _CELL = re.compile(rf"({_SHEET})?(\$?)([A-Z]+)(\$?)(\d+)")
 _BLANKS = re.compile(r"\s+")
 # Columns of Workings that hold what was worked out when the sheet was built: what reads them does not follow an edit.
-AS_BUILT = re.compile(r"tbl_loads_(?:sized_words|band_words|not_asked_words|rent_\w+|usd_\w+)", re.IGNORECASE)
+AS_BUILT = re.compile(
+    r"tbl_loads_(?:sized_words|band_words|not_asked_words|rent_\w+|usd_\w+)|calc_built_\w+", re.IGNORECASE
+)
 MARK = "\0"
 
 

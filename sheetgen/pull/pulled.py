@@ -17,7 +17,7 @@ from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean
 from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
-from sheetgen.scenario.demand import OF_A_DAY
+from sheetgen.scenario.demand import OF_A_DAY, RATE
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.scenario.parse import name_part, plain
@@ -133,10 +133,10 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
         if not _same(old, value):
             more = cell.label or name, cell.unit, cell.number_format, cell.place
             yield Change("inputs", None, name, old, value, *more)
-    was, now = built.question.headline, _headline(built, found)
+    was, now = _headline_as_built(built), _headline(built, found)
     if was != now:
         names = [w.name for w in built.question.workloads]
-        old, new = (f"{names[workload]}, tier {tier + 1}" for workload, tier in (was, now))
+        old, new = (f"{names[workload]}, {RATE if tier is None else tier}" for workload, tier in (was, now))
         place = found.cells["in_headline_workload"].place
         yield Change("inputs", None, HEADLINE, old, new, "Headline", place=place)
     for name in TABLES:
@@ -148,28 +148,34 @@ def _idle(found: Snapshot) -> tuple[str, ...]:
     return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
 
 
-def _listed(built: Built, found: Snapshot) -> tuple[list[Any], list[Any]]:
-    """What the two dropdowns of the headline offer: names of workloads in small letters, and tiers."""
-    question = built.question
-    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(question.tiers, 1)]
-    return [w.name.lower() for w in question.workloads], tiers
-
-
 def _not_listed(built: Built, found: Snapshot) -> Iterator[tuple[str, Any]]:
-    """Which of the two dropdowns of the headline hold what their lists do not."""
-    for name, listed in zip(NOT_COMPARED, _listed(built, found), strict=True):
-        value = _whole(found.inputs.get(name))
-        if value is not None and (value.lower() if isinstance(value, str) else value) not in listed:
-            yield name, value
+    """The headline's workload, where it is none of the sheet's."""
+    name = NOT_COMPARED[0]
+    value = found.inputs.get(name)
+    if value is not None and str(value).lower() not in _workloads(built):
+        yield name, value
 
 
-def _headline(built: Built, found: Snapshot) -> tuple[int, int]:
-    """Positions of the load in the two dropdowns; where one names no load any more, the position as built stays."""
-    works, tiers = _listed(built, found)
+def _workloads(built: Built) -> list[str]:
+    return [w.name.lower() for w in built.question.workloads]
+
+
+def _headline_as_built(built: Built) -> tuple[int, int | None]:
+    workload, tier = built.question.headline
+    return workload, built.question.numbers[tier]
+
+
+def _headline(built: Built, found: Snapshot) -> tuple[int, int | None]:
+    """Position of the headline's workload, and its requests at once, None for the rate; as built where the cell
+    names no workload, or is no number from 1."""
     workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
-    at = str(workload).lower()
-    row, column = built.question.headline
-    return works.index(at) if at in works else row, tiers.index(tier) if tier in tiers else column
+    row, number = _headline_as_built(built)
+    at, works = str(workload).lower(), _workloads(built)
+    if is_number(tier) and tier >= 1:
+        number = _whole(tier)
+    elif built.question.rate is not None and str(tier).lower() == RATE:
+        number = None
+    return works.index(at) if at in works else row, number
 
 
 def _table(built: Built, table: Table) -> Iterator[Change]:
@@ -363,9 +369,9 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     if option == "tiers":
         return ",".join(str(one) for one in tiers if is_number(one))
     if option == HEADLINE:
-        workload, tier = _headline(built, found)
+        workload, number = _headline(built, found)
         of = question.workloads[workload].id
-        return f"{of}:{tiers[tier]}" if is_number(tiers[tier]) else of
+        return of if number is None else f"{of}:{number}"
     return str(_whole(value))
 
 

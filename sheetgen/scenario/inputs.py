@@ -199,8 +199,9 @@ class Settings:
         Option("billing", "SHARE", "What your contract takes off every rental price, of any class. Default 0.",
                hint=" A share: 0.2 is 20 %."),
         Row(CHOICES, "Discount on rental prices", "", EXACT_PERCENT, "What your contract takes off every rental price: "
-            "of each purchase class, listed or typed. Instances keeps the list prices; Candidates, Money and all else "
-            "count what is paid.", about="Of every rental price, your own too. Owning keeps its.", repeated=True),
+            "of each purchase class, listed or typed. Prices and hardware keeps the list prices; Candidates, Money "
+            "and all else count what is paid.", about="Of every rental price, your own too. Owning keeps its.",
+            repeated=True),
         added=True)
     active_fraction: float = entry(1.0, SHARE_ABOVE_0,
         Option("active", "SHARE", "Share of the users who are active at the peak. Default 1. For --users: "
@@ -313,7 +314,8 @@ INPUTS: tuple[Input, ...] = (
     _text("contexts", Option("sheet", "LIST",
           "Other contexts for them, such as rag=32k,chat=8k (prompt and answer together).", pairs="rag=32k,chat=8k")),
     _text("tiers", Option("sheet", "NUMBERS", "One to four numbers of requests at once. Default 1,32,128,1024.")),
-    _text("headline", Option("sheet", "LOAD", "The load of the large answer per model, such as rag:32. Default: RAG, "
+    _text("headline", Option("sheet", "LOAD", "The load of the large answer per model, such as rag:32, or any other "
+          "number of requests at once, which then has a row of its own. Default: RAG, "
           "or the first workload, at the rate where one is given, else at 32 at once where that is a tier, else at "
           "the middle one (the lower of two).")),
     # What the page says of the decision.

@@ -47,7 +47,7 @@ SHAPE: dict[str, Kind] = {
 
 
 def class_columns(purchase: str) -> dict[str, str]:
-    """The columns of Instances that hold a purchase class: price, date, mark and terms."""
+    """The columns of Prices and hardware that hold a purchase class: price, date, mark and terms."""
     if purchase == ON_DEMAND:
         return {"price": "price_usd_per_hour", "date": "price_date", "mark": "age_word", "terms": "terms"}
     stem = purchase.replace("-", "_")

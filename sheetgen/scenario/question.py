@@ -105,18 +105,22 @@ def sized(workload: Workload, context: int, answer: int) -> Workload:
 
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
     """Positions of the headline's workload and tier: RAG, else the first one, at the rate where one was asked for, else
-    at 32 at once, or the middle of what there is (the lower of two)."""
+    at 32 at once, or the middle of what there is (the lower of two). Of a number that is no tier: one past the last.
+    """
     ids = [w.id for w in workloads]
     usual = next((tiers.index(one) for one in (None, 32) if one in tiers), (len(tiers) - 1) // 2)
     if not text:
         return ids.index("rag") if "rag" in ids else 0, usual
     name, _, tier = str(text).partition(":")
     workload = parse.one_of(name, "headline", tuple(ids))
-    number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[usual]
-    if number not in tiers:
-        known = ", ".join(str(one) for one in tiers if one is not None) or "left out, for the rate"
-        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {known}.")
-    return ids.index(workload), tiers.index(number)
+    number = headline_number(text) if tier else tiers[usual]
+    return ids.index(workload), tiers.index(number) if number in tiers else len(tiers)
+
+
+def headline_number(text: str | None) -> int | None:
+    """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
+    tier = str(text or "").partition(":")[2]
+    return parse.whole(tier, "headline tier", most=MOST_TYPED) if tier else None
 
 
 def one_workload(options: Mapping[str, Any], known: Sequence[Workload]) -> tuple[Workload]:
@@ -188,6 +192,7 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
     return found
 
 
+MOST_TYPED = 1_000_000  # requests at once of a load
 MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
 OF_PAGE = tuple(BY_NAME[name] for name in ("together", "title", "owner", "approver", "valid_until", "pages"))
@@ -255,6 +260,7 @@ class Question:
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
     rate: Rate | None = None
     draft: Model | None = None  # drafts for each of the models
+    typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
     ask: int | None = None  # position of the model that is to be approved; none: each
 
     @property
@@ -270,6 +276,11 @@ class Question:
     def has_latent_entries(self) -> bool:
         """Whether a model's checkpoint has latents that an engine may keep in FP8 entries of its own."""
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
+
+    @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """Requests at once by the tier of a load: those of the tiers, and the headline's own where it is none."""
+        return self.tiers if self.typed is None else (*self.tiers, self.typed)
 
     def counts_people(self, load: Load) -> bool:
         """Whether a load stands for people: where it was stated as people, or people are requests at once over the
@@ -340,6 +351,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         others=others, rows=rows, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)
+    stated = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
+    if stated is not None:
+        at = tiers.index(stated) if stated in tiers else len(tiers)
+        question = replace(question, headline=(headline[0], at), typed=None if stated in tiers else stated)
     # No prompt would be left, and the hardware too cheap.
     too_long = [
         f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"
@@ -350,15 +365,20 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     ]
     if too_long:
         raise ScenarioError(*too_long)
-    loads = tuple(
-        Load(m, w, t, workload.context_tokens, workload.input_tokens, requests or 0,
-             workload.context_tokens > (model.model.max_context_tokens or 0),
-             rate.at_peak(question.settings) if rate and requests is None else 0.0,
-             users_of(options) if one_load else None)
-        for m, model in enumerate(question.models)
-        for w, workload in enumerate(question.workloads)
-        for t, requests in enumerate(tiers)
-    )  # fmt: skip
+
+    def load(m: int, w: int, t: int, requests: int | None) -> Load:
+        workload = question.workloads[w]
+        return Load(
+            m, w, t, workload.context_tokens, workload.input_tokens, requests or 0,
+            workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
+            rate.at_peak(question.settings) if rate and requests is None else 0.0,
+            users_of(options) if one_load else None,
+        )  # fmt: skip
+
+    n_models, n_workloads = range(len(question.models)), range(len(question.workloads))
+    loads = [load(m, w, *tier) for m in n_models for w in n_workloads for tier in enumerate(tiers)]
+    if question.typed is not None:
+        loads += [load(m, *question.headline, question.typed) for m in n_models]
     if all(c.over_limit for c in loads):
         longest = max(m.model.max_context_tokens or 0 for m in question.models)
         if one_load:
@@ -367,7 +387,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
                 f"context_tokens is {asked:,}, over the {longest:,} that {name} allows. Use {longest} or less."
             )
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
-    return replace(question, loads=loads)
+    return replace(question, loads=tuple(loads))
 
 
 def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Loc], str]) -> Question:

@@ -117,7 +117,7 @@ def _version() -> str:
 
 
 def _question(question: Question) -> str:
-    workload, tier = question.workloads[question.headline[0]], question.tiers[question.headline[1]]
+    workload, tier = question.workloads[question.headline[0]], question.numbers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
     load = wording.rate_words(question) if tier is None else words("{} at once", plural(tier, "request"))
     return f"{workload.name} ({context} tokens), {load}"
@@ -216,7 +216,10 @@ def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixB
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
         split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
-        tiers = tuple(row(w, t, requests) for t, requests in enumerate(question.tiers))
+        listed = [(t, requests) for t, requests in enumerate(question.numbers) if (w, t, 0) in rows]
+        if question.typed is not None:  # a row of its own, in its place among the others
+            listed.sort(key=lambda one: one[1] or 0)
+        tiers = tuple(row(w, *one) for one in listed)
         return page.MatrixBlock(of.name, short_tokens(of.context_tokens), split, tiers, of.context_tokens)
 
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))

@@ -30,13 +30,16 @@ NONE = "-"  # what a formula shows where there is no number; never 0, which woul
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT, "What-if": OUTPUT,
-    "Inputs": INPUT, "Models": INPUT, "GPUs": INPUT, "Instances": INPUT,
+    "Inputs": INPUT, "Models": INPUT, "GPUs": INPUT, "Prices and hardware": INPUT,
     "Money": OUTPUT, "Hosts": WORKINGS, "Speed": OUTPUT,
     "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
     "Levers": OUTPUT, "OOM guide": OUTPUT,
     "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,
     "Catalog": WORKINGS, "What-if data": WORKINGS, "What-if contexts": WORKINGS, "What-if loads": WORKINGS,
 }  # fmt: skip
+# In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
+TABS_SHOWN = ("Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", "Checks", "Notes and sources")
+PRINTED = TABS_SHOWN[:4]
 # Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
 TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
 TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
@@ -293,12 +296,18 @@ class Sheet:
     status_cells: list[tuple[int, int]] = field(default_factory=list)
     repeat_rows: tuple[int, int] | None = None
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
+    column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
     charts: list[Chart] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
         """Input, workings, output or control; "" for a sheet that is none of the workbook's."""
         return KINDS.get(self.name, "")
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the workbook opens without its tab."""
+        return self.name in KINDS and self.name not in TABS_SHOWN
 
     @property
     def second_line(self) -> str:

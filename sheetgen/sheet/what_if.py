@@ -119,7 +119,7 @@ def offered(question: Question, models: Sequence[Model], gpus: Sequence[Gpu]) ->
 
 
 def instances(question: Question) -> list[tuple[str, str | None]]:
-    """Name and GPU of each row of Instances, as typed; those too that cannot be rented."""
+    """Name and GPU of each row of Prices and hardware, as typed; those too that cannot be rented."""
     overrides, found = question.overrides, []
     for one in question.rows:
         provider, kind = one.instance.split("/", 1)
@@ -188,7 +188,7 @@ def choices_state(
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
     target = where(_is_blank(tpot_ms), 1, where(is_number(tpot_ms), where(tpot_ms >= 0, 1, 0), 0))
     words = where(target == 1, words, "the target must be a number of milliseconds, or blank")
-    amounts = (("the answer", answer_tokens, 0), ("the context", context_tokens, 1), ("users", users, 1))
+    amounts = (("the answer", answer_tokens, 0), ("the context", context_tokens, 1), ("people online", users, 1))
     for said, amount, least in amounts:
         words = where(_whole_from(amount, least) == 1, words, f"{said} must be a whole number from {least}")
     for said, choice, known in reversed(lists):
@@ -220,8 +220,9 @@ def own_instance_state(
     provider: Any, type: Any, instance_gpu: Any, gpu_known: Any, gpu_count: Any, price_usd_per_hour: Any,
     n_filled: Any, n_named: Any,
 ) -> Any:  # fmt: skip
-    """What a row of one's own on Instances still lacks; a dash where it is blank. n_named: instances of this name.
+    """What a row of one's own on Prices and hardware still lacks; a dash where it is blank.
 
+    In:     n_named, instances of this name.
     Source: an instance can be rented with all five.
     """
     gpu = where(is_text(instance_gpu), where(gpu_known == 1, "", " · a GPU of the GPUs sheet"), " · GPU")

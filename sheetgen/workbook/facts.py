@@ -262,6 +262,8 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     }
     tier_names = list(itertools.takewhile(inputs.__contains__, map("tier_{}".format, itertools.count(1))))
     tiers = tuple(inputs[name] for name in tier_names)
+    if (typed := inputs["headline_tier"]) not in tiers and any("_headline_" in name for name in results):
+        tiers = (*tiers, typed)  # a load of its own
     in_dropdown = [key for key, w in workloads.items() if w.name == inputs["headline_workload"]]
     is_load = in_dropdown and inputs["headline_tier"] in tiers
     of_load = {
@@ -269,9 +271,12 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
         *(f"{what}_{key}" for what in ("context", "output") for key in keys),
     }  # fmt: skip
     stems = {(m, w, t): f"{name_part(m)}_{w}_{t}" for m in models for w in workloads for t, _ in enumerate(tiers, 1)}
+    if len(tiers) > len(tier_names):
+        own = {(m, w, len(tiers)): f"{name_part(m)}_headline" for m in models for w in in_dropdown}
+        stems |= own
     stems = {load: stem for load, stem in stems.items() if f"{stem}_instance" in results}
     shown_with_loads = {f"{stem}_{what}" for stem in stems.values() for what in RESULTS}
-    others = {n: snapshot.cells[f"rec_{n}"] for n in results if n not in shown_with_loads}
+    others = {n: snapshot.cells[f"rec_{n}"] for n in results if n not in shown_with_loads and "_headline_" not in n}
     in_loads = {model for model, _, _ in stems}
     # A workbook of before `in_purchase` has the class it was built with in the first column of prices.
     first = ON_DEMAND if "purchase" in inputs else str(snapshot.options.get("purchase") or ON_DEMAND)
@@ -393,7 +398,7 @@ def facts_of_json(data: bytes, path: str) -> SheetFacts:
     document = _read(data)
     inputs = document.inputs
     keys = {w.id: name_part(w.id) for w in inputs.workloads}
-    listed = (*inputs.tiers, *([None] if any(c.tier is None for c in document.cells) else ()))
+    listed = tuple(dict.fromkeys((*inputs.tiers, *(c.tier for c in document.cells))))
     tiers = {requests: i for i, requests in reversed([*enumerate(listed, 1)])}
     workload, _, tier = inputs.headline.rpartition(":")
     headline, asked = None, None if tier == RATE else int(tier) if tier.isdecimal() else 0

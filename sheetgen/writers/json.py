@@ -95,7 +95,7 @@ def inputs(question: Question) -> Record:
         "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
         "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
-        "headline": f"{question.workloads[workload].id}:{question.tiers[tier] or 'rate'}",
+        "headline": f"{question.workloads[workload].id}:{question.numbers[tier] or 'rate'}",
         "ask": None if question.ask is None else question.models[question.ask].model.id,
         **{one.asked_as: question.options.get(one.asked_as, one.default) for one in OF_PAGE},
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
@@ -108,7 +108,7 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
     load, choice = question.loads[row], solved.choices[row]
     model = question.models[load.model]
     return {
-        "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.tiers[load.tier],
+        "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.numbers[load.tier],
         "context_tokens": load.context_tokens, **_requests(load, choice),
         **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import functools
 import io
+import itertools
 import re
 import warnings
 from collections.abc import Iterable
@@ -19,10 +20,10 @@ from xlsxwriter.worksheet import Worksheet
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.sheet import model
-from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation, column_name
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import DEFAULT_WIDTH, STATUS, fitted, style
+from sheetgen.writers.xlsx_styles import DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, fitted, style
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -74,6 +75,8 @@ class _Writer:
         worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=PortableWorksheet) for sheet in book.sheets]
         for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
             self._sheet(sheet, worksheet)
+            if sheet.is_hidden:
+                worksheet.hide()
         if self.brand is not None:
             put_brand(workbook, worksheets[0], book.sheets[0], self.brand)
         for name, target in sorted(book.names.items()):
@@ -156,7 +159,7 @@ class _Writer:
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
         drawn.set_y_axis({"reverse": True, "num_font": font})
-        drawn.set_x_axis({"num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
+        drawn.set_x_axis({"min": 0, "num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
                          "line": {"color": "#E5E7EB"}}})  # fmt: skip
         drawn.set_legend({"position": "bottom", "font": font})
         drawn.set_size({"width": chart.width, "height": chart.height})
@@ -277,45 +280,38 @@ def filtered(sheet: Sheet) -> Area | None:
 CHART_ROWS = 9  # rows that a chart covers on the page
 POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
 PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
-SMALLEST_SCALE = 0.5  # of print; a wider sheet goes over several pages, its first columns on each
+PAGE_HEIGHT = 500.0  # of a landscape page, likewise
 _PAPER = {"a4": 9, "letter": 1}
 
 
 def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:
-    """The print set-up of a sheet. Where not all columns are printed, the head of the page says so."""
+    """The print set-up of a sheet. What is read on the screen alone prints nothing: its print area is a blank cell."""
     worksheet.set_paper(_PAPER[book.paper])
     if sheet.landscape:
         worksheet.set_landscape()
     worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
     is_first = sheet.name == book.sheets[0].name
     put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
-    first, last = printed_columns(sheet)
-    if (first, last) != (0, last_column(sheet)):
-        labels = f"{_columns(0, sheet.freeze[1] - 1)} and " if first and sheet.freeze[1] else ""
-        words = f"columns {labels}{_columns(first, last)} of {_columns(0, last_column(sheet))}"
-        worksheet.set_header(f"&L&8{words}; the others are on the screen{worksheet.header}")
-    last_row = max(r for (r, c), cell in sheet.cells.items() if cell.role != "off_page" and c <= last)
-    last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
-    worksheet.print_area(0, first, last_row, last)
+    last = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
+    if sheet.kind and sheet.name not in model.PRINTED:
+        worksheet.print_area(0, last + 1, 0, last + 1)
+        return
+    last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")
+    worksheet.print_area(0, 0, max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)]), last)
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
         worksheet.center_horizontally()
+    elif sheet.column_breaks:
+        worksheet.set_print_scale(int(100 * scale_of_parts(sheet, last)))
+        worksheet.set_v_pagebreaks(sheet.column_breaks)
+        worksheet.repeat_columns(0, sheet.freeze[1] - 1)
     elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
-        worksheet.set_print_scale(int(100 * min(1.0, scale(sheet, first, last))))
+        worksheet.set_print_scale(int(100 * min(1.0, scale(sheet, 0, last))))
         worksheet.set_h_pagebreaks(sheet.page_breaks)
-    elif first or scale(sheet, first, last) < SMALLEST_SCALE:
-        worksheet.set_print_scale(int(100 * SMALLEST_SCALE))
-        worksheet.print_across()
-        if sheet.freeze[1]:
-            worksheet.repeat_columns(0, sheet.freeze[1] - 1)
     else:
         worksheet.fit_to_pages(1, 0)
     if sheet.freeze[0] and not sheet.one_page:
         worksheet.repeat_rows(0, sheet.freeze[0] - 1)
-
-
-def last_column(sheet: Sheet) -> int:
-    return max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
 
 
 def scale(sheet: Sheet, first: int, last: int) -> float:
@@ -325,28 +321,13 @@ def scale(sheet: Sheet, first: int, last: int) -> float:
     return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
 
-def printed_columns(sheet: Sheet) -> tuple[int, int]:
-    """The first and last column that are printed of a sheet that is wider than a page at the smallest size.
-
-    Of workings those that one page holds: nobody tapes twenty together, and all of them are on the screen; of a matrix
-    the first of its columns, beside the labels. Of inputs as far as there are yellow ones; of outputs the table,
-    without what stands apart to its right.
-    """
-    kind, table, last = sheet.kind, filtered(sheet), last_column(sheet)
-    if scale(sheet, 0, last) >= SMALLEST_SCALE:
-        return 0, last
-    if kind == model.WORKINGS:
-        lefts = {row.left for row in sheet.rows if row.formula is not None}
-        first = min(lefts) if lefts and min(lefts) > sheet.freeze[1] else 0
-        fits = (column for column in range(last, first, -1) if scale(sheet, first, column) >= SMALLEST_SCALE)
-        return first, next(fits, first)
-    if kind == model.INPUT:
-        return 0, max((c for (_, c), cell in sheet.cells.items() if cell.role == "input"), default=last)
-    return 0, table.right if kind == model.OUTPUT and table is not None else last
-
-
-def _columns(first: int, last: int) -> str:
-    return column_name(first) if first == last else f"{column_name(first)} to {column_name(last)}"
+def scale_of_parts(sheet: Sheet, last: int) -> float:
+    """How far a sheet must shrink so that each of its parts, side by side, is one page wide and high."""
+    starts = [sheet.freeze[1], *sheet.column_breaks, last + 1]
+    widest = min(scale(sheet, first, after - 1) for first, after in itertools.pairwise(starts))
+    rows = 1 + max(row for (row, _), cell in sheet.cells.items() if cell.role != "off_page")
+    height = sum(sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(rows))
+    return min(1.0, widest, PAGE_HEIGHT / height)
 
 
 TITLE_PIXELS = 340  # what the title takes at the left of the first row

@@ -54,7 +54,7 @@ ONE_LINE = {
     "tiers": (("build", "--models", "8b", "--tiers", "1,x"), "tier is 'x'"),
     "no tier": (("build", "--models", "8b", "--tiers", ","), "tiers are ','"),
     "workload": (("build", "--models", "8b", "--workloads", "chats"), "Did you mean chat?"),
-    "headline": (("build", "--models", "8b", "--headline", "rag:33"), "Its tier must be one of"),
+    "headline": (("build", "--models", "8b", "--headline", "rag:0"), "It must be a whole number from 1 to"),
     "format": (
         ("build", "--models", "8b", "--format", "docx"),
         "Allowed: xlsx, pdf, html, json, csv, md, md-full, png.",

@@ -24,6 +24,8 @@ from random_edits_of import Dealer, Edits
 from recalculation import convert_all, needs_libreoffice, tamper
 from workbook_trials import After, Refused, Workbook, n_edits, reached, shrunk
 
+from sheetgen.pull.audit import AS_BUILT
+
 N_EDITS = int(os.environ.get("SHEETGEN_FUZZ_EDITS") or amount(200, 1000))
 SEED = int(os.environ.get("SHEETGEN_FUZZ_SEED") or 20_261_120)
 TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", "headline": "chat:64"}
@@ -144,7 +146,7 @@ def test_libreoffice_agrees_too(tiny: Workbook, tmp_path: Path, record_property:
 def test_a_wrong_formula_is_found(tiny: Workbook, tmp_path: Path) -> None:
     """The proof can fail: one slip in one formula, and the same comparison tells its place."""
     slipped = tmp_path / "slipped.xlsx"
-    sheet, cell, _, _ = tamper(tiny.path, slipped)
+    sheet, cell, _, _ = tamper(tiny.path, slipped, AS_BUILT)
     edits: Edits = {("inputs", "context_chat"): 8192}
     result = tiny.compared(tiny.after(edits), tiny.recalculated(edits, of=slipped))
     assert (sheet, cell) in {one.place for one in result.wrong}

@@ -14,7 +14,7 @@ from sheetgen.pull.pulled import Pulled, pull
 from sheetgen.pull.words import lines
 
 MOVED: list[Step] = [
-    ("insert", "Inputs", "1", "2"), ("insert", "Instances", "2", "3"), ("insert", "Workings", "1", "1"),
+    ("insert", "Inputs", "1", "2"), ("insert", "Prices and hardware", "2", "3"), ("insert", "Workings", "1", "1"),
     ("insert", "Candidates", "1", "2"), ("insert", "Profiles", "30", "2"), ("columns", "GPUs", "1", "1"),
     ("insert", "Sizing sheet", "1", "1"),
 ]  # fmt: skip

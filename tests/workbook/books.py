@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbook_cells import cells
+from workbook_cells import PRICES_SHEET, cells
 
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
@@ -90,9 +90,9 @@ class Sheets:
         return next(row for row in found if row.isdigit())
 
     def spare(self) -> int:
-        """The first spare row of Instances."""
-        rows = [int(c[1:]) for (s, c), v in self.values.items() if s == "Instances" and c[1:].isdigit() and c[0] == "D"]
-        return max(rows) + 1
+        """The first spare row of Prices and hardware."""
+        cells = [cell for sheet, cell in self.values if sheet == PRICES_SHEET]
+        return max(int(cell[1:]) for cell in cells if cell[1:].isdigit() and cell[0] == "D") + 1
 
 
 # Asking otherwise ---------------------------------------------------------------------------------------
@@ -268,7 +268,10 @@ def stems(question: Question) -> list[str]:
     """The defined names of each load's results, without their ending."""
     models = [name_part(m.model.id) for m in question.models]
     works = [name_part(w.id) for w in question.workloads]
-    return [f"rec_{models[c.model]}_{works[c.workload]}_{c.tier + 1}" for c in question.loads]
+    return [
+        f"rec_{models[c.model]}_{f'{works[c.workload]}_{c.tier + 1}' if c.tier < len(question.tiers) else 'headline'}"
+        for c in question.loads
+    ]
 
 
 def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution, **more: Any) -> tuple[int, list[str]]:

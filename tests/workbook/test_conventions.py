@@ -19,7 +19,7 @@ from sheetgen.scenario.question import Question
 
 _REFERENCE = re.compile(r"(?<![\w.])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 # Tables that run down: a row of heads, then one formula a column. (Matrices run along; see below.)
-TABLES = ("Workings", "Contexts", "Instances", "Models", "GPUs", "What-if loads", "What-if contexts")
+TABLES = ("Workings", "Contexts", "Prices and hardware", "Models", "GPUs", "What-if loads", "What-if contexts")
 MATRICES = ("Profiles", "Candidates")
 ON_FIRST_SHEET = r"'Sizing sheet'!C[A-Z]+R\d+"  # which load a model shows there, a column a model
 HEAD_ROW, MATRIX_LEFT = 4, 23  # a table's head; a matrix's first column
@@ -204,8 +204,7 @@ def test_every_sheet_is_protected_without_a_password_and_can_be_printed(book: An
         assert str(sheet["A2"].value or "").split(".")[0] in KINDS, (
             f"{sheet.title} does not say what kind of sheet it is: {sheet['A2'].value!r}"
         )
-    first, second = book.worksheets[:2]
-    for sheet in (first, second):
+    for sheet in (book["Sizing sheet"], book["What-if"]):
         assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight or 1) == (1, 1), sheet.title
         assert sheet.sheet_properties.pageSetUpPr.fitToPage, sheet.title
 

@@ -32,7 +32,7 @@ from recalculation import (
     same,
     values_after,
 )
-from workbook_cells import Cell, ErrorValue, cells, values
+from workbook_cells import PRICES_SHEET, Cell, ErrorValue, cells, values
 
 from sheetgen.catalog import default_folder
 from sheetgen.recommend import Solution, solve
@@ -108,7 +108,7 @@ def at(sheet: str, key: str, head: str, value: Any) -> Where:
 
 
 def in_spare_row(values: Mapping[str, Any], more: int = 0) -> Where:
-    return lambda sheets: {sheets.at("Instances", sheets.spare() + more, head): v for head, v in values.items()}
+    return lambda sheets: {sheets.at(PRICES_SHEET, sheets.spare() + more, head): v for head, v in values.items()}
 
 
 NEW = {"Type": "box.1", "Provider": "acme", "GPU": H200, "GPUs": 8, "$ per hour": 3.25, "Price date": 46000}
@@ -186,7 +186,7 @@ EDITS = [
     Edit("answer", {"in_output_chat": 3072, "in_prefix_cache_hit_fraction": 0.9}, {"prefix_cache_hit_fraction": 0.9},
          files=shipped("workloads.yaml", ("input_tokens: 3072\n    output_tokens: 1024",
                                           "input_tokens: 1024\n    output_tokens: 3072"))),
-    Edit("tier", {"in_tier_2": 64}, {"tiers": "1,64,256", "headline": "chat:64"}),
+    Edit("tier", {"in_tier_2": 64}, {"tiers": "1,64,256", "headline": "chat:32"}),
     Edit("reserved", {"in_kv_reserved": 1, "in_average_context_fraction": 0.5},
          {"kv_allocation": "reserved", "average_context_fraction": 0.5}, moves=False),
     Edit("hybrid off", {"in_hybrid_kv_manager": 0}, change=lambda q: with_settings(q, hybrid_kv_manager=0)),
@@ -253,20 +253,20 @@ EDITS = [
     Edit("GPU: runs", at("GPUs", L40S, "Weights bf16", 0), change=flag("bf16", L40S)),
     Edit("GPU: keeps weights in it alone", lambda sheets: {sheets.at("GPUs", H200, "Weights fp8"): 1,
          "in_near_tie_fraction": 1}, {"near_tie_fraction": 1}, change=keeps("fp8", H200)),
-    Edit("network", at("Instances", "p5en.48xlarge", "Network, Gb/s", 100),
+    Edit("network", at(PRICES_SHEET, "p5en.48xlarge", "Network, Gb/s", 100),
          change=lambda q: with_instance(q, "aws/p5en.48xlarge", network_gbps=100), moves=False),
-    Edit("price", at("Instances", "p5en.48xlarge", "$ per hour", 1.5),
+    Edit("price", at(PRICES_SHEET, "p5en.48xlarge", "$ per hour", 1.5),
          files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
     Edit("price, under a discount",
-         lambda sheets: {sheets.at("Instances", "p5en.48xlarge", "$ per hour"): 1.5, "in_discount_fraction": 0.35},
+         lambda sheets: {sheets.at(PRICES_SHEET, "p5en.48xlarge", "$ per hour"): 1.5, "in_discount_fraction": 0.35},
          {"discount_fraction": 0.35}, files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
-    Edit("price gone", at("Instances", "g6e.xlarge", "$ per hour", None), change=without("aws/g6e.xlarge")),
-    Edit("more GPUs", at("Instances", "g6e.12xlarge", "GPUs", 7), files=row("aws", "g6e.12xlarge", gpu_count=7)),
-    Edit("fewer GPUs", at("Instances", "g6.12xlarge", "GPUs", 2), files=row("aws", "g6.12xlarge", gpu_count=2)),
-    Edit("another GPU", at("Instances", "g6.xlarge", "GPU", H100), files=row("aws", "g6.xlarge", gpu=H100)),
-    Edit("another name", at("Instances", "g6.12xlarge", "Type", "small.one"),
+    Edit("price gone", at(PRICES_SHEET, "g6e.xlarge", "$ per hour", None), change=without("aws/g6e.xlarge")),
+    Edit("more GPUs", at(PRICES_SHEET, "g6e.12xlarge", "GPUs", 7), files=row("aws", "g6e.12xlarge", gpu_count=7)),
+    Edit("fewer GPUs", at(PRICES_SHEET, "g6.12xlarge", "GPUs", 2), files=row("aws", "g6.12xlarge", gpu_count=2)),
+    Edit("another GPU", at(PRICES_SHEET, "g6.xlarge", "GPU", H100), files=row("aws", "g6.xlarge", gpu=H100)),
+    Edit("another name", at(PRICES_SHEET, "g6.12xlarge", "Type", "small.one"),
          change=lambda q: with_instance(q, "aws/g6.12xlarge", instance="aws/small.one")),
-    Edit("another provider", at("Instances", "g6.12xlarge", "Provider", "acme"),
+    Edit("another provider", at(PRICES_SHEET, "g6.12xlarge", "Provider", "acme"),
          change=lambda q: with_instance(q, "aws/g6.12xlarge", instance="acme/g6.12xlarge", provider="acme")),
     Edit("spare row", in_spare_row(NEW), change=with_new_of(H200)),
     Edit("spare row, GPU unknown", in_spare_row({**NEW, "GPU": "a-gpu-of-the-future"}), moves=False),
@@ -284,9 +284,9 @@ OF_EXPERTS = [
     Edit("network to span", {"in_least_network_gbps": 401}, {"least_network_gbps": 401}),
     Edit("any network to span", {"in_least_network_gbps": 1}, {"least_network_gbps": 1}),
     Edit("more network to span than there is", {"in_least_network_gbps": 5000}, {"least_network_gbps": 5000}),
-    Edit("network of a machine", at("Instances", "p4de.24xlarge", NETWORK, 399),
+    Edit("network of a machine", at(PRICES_SHEET, "p4de.24xlarge", NETWORK, 399),
          change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=399)),
-    Edit("network of a machine, not stated", at("Instances", "p4de.24xlarge", NETWORK, None),
+    Edit("network of a machine, not stated", at(PRICES_SHEET, "p4de.24xlarge", NETWORK, None),
          change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=0)),
     Edit("stages", {"in_max_pipeline_parallel_size": 1}, {"typed": {"inputs": {"max_pipeline_parallel_size": 1}}}),
     Edit("a machine that holds it", at("GPUs", H200, "Memory, bytes", 190 * 10**9),
@@ -332,7 +332,7 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
     names = {key for one in EDITS for key in one.typed(sheets)}
     on_sheets = {key[0] for key in names if isinstance(key, tuple)}
     assert len(names) >= 40
-    assert on_sheets == {"Models", "GPUs", "Instances"}
+    assert on_sheets == {"Models", "GPUs", PRICES_SHEET}
     assert {"in_headline_workload", "in_headline_tier"} <= names  # Sizing sheet
 
 
@@ -384,10 +384,10 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
         sheets.at("Models", "Llama 3.1 70B", "KV heads (full)"): 16,
         sheets.at("Models", "Llama 3.1 405B", "Longest context"): 16_384,
         sheets.at("GPUs", H100, "Most sequences"): 64,
-        sheets.at("Instances", "p5.48xlarge", "$ per hour"): 9.75,
-        sheets.at("Instances", "g6.12xlarge", "GPUs"): 6,
-        sheets.at("Instances", "g5.xlarge", "GPU"): L40S,
-        sheets.at("Instances", sheets.spare(), "Type"): "box.1",
+        sheets.at(PRICES_SHEET, "p5.48xlarge", "$ per hour"): 9.75,
+        sheets.at(PRICES_SHEET, "g6.12xlarge", "GPUs"): 6,
+        sheets.at(PRICES_SHEET, "g5.xlarge", "GPU"): L40S,
+        sheets.at(PRICES_SHEET, sheets.spare(), "Type"): "box.1",
     }  # fmt: skip
     file = edit(default_book, tmp_path / "default.xlsx", typed)
     recalculated = convert_all([file], tmp_path)[0]

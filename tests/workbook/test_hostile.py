@@ -15,7 +15,7 @@ import books
 import openpyxl
 import pytest
 from recalculation import compare, recalculate_with_formualizer
-from workbook_cells import cells, formulas
+from workbook_cells import PRICES_SHEET, cells, formulas
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.errors import PageError, SheetgenError
@@ -209,16 +209,18 @@ def test_a_control_character_is_a_clear_error(text: str) -> None:
         books.book_bytes(solve(dataclasses.replace(question, models=models)))
 
 
-def test_links_go_to_the_web_only(default_book: Path) -> None:
+def test_links_go_to_the_web_or_to_the_workbooks_own_sheets(default_book: Path) -> None:
     book = openpyxl.load_workbook(default_book)
-    links = [c.hyperlink.target for sheet in book for row in sheet.iter_rows() for c in row if c.hyperlink]
-    assert links and all(link.startswith("https://") for link in links)
+    links = [c.hyperlink for sheet in book for row in sheet.iter_rows() for c in row if c.hyperlink]
+    away, own = [x.target for x in links if x.target], [x.location for x in links if not x.target]
+    assert away and all(target.startswith("https://") for target in away)
+    assert own and all(book[place.rpartition("!")[0].strip("'")] for place in own)
 
 
 # The names and sheets that other programs rely on ------------------------------------------------------------
 
 SHEETS = (
-    "Sizing sheet", "Inputs", "Models", "GPUs", "Instances", "Workings", "OOM guide", "Checks", "Notes and sources",
+    "Sizing sheet", "Inputs", PRICES_SHEET, "Checks", "Notes and sources", "Models", "GPUs", "Workings", "OOM guide",
 )  # fmt: skip
 INPUTS = (
     "in_context_chat", "in_context_rag", "in_context_long_doc", "in_tier_1", "in_tier_2", "in_tier_3", "in_tier_4",

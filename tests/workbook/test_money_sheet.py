@@ -16,7 +16,7 @@ import openpyxl
 import pytest
 from books import Sheets, with_instance
 from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
-from workbook_cells import ErrorValue, values
+from workbook_cells import PRICES_SHEET, ErrorValue, values
 
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import headline_rows, hosts_of, solve
@@ -68,7 +68,7 @@ def owning(gpu: str, **fields: Any) -> Callable[[Question], Question]:
 
 
 def in_spare_row(values: Mapping[str, Any]) -> Callable[[Sheets], Mapping[Any, Any]]:
-    return lambda sheets: {sheets.at("Instances", sheets.spare(), head): v for head, v in values.items()}
+    return lambda sheets: {sheets.at(PRICES_SHEET, sheets.spare(), head): v for head, v in values.items()}
 
 
 def with_acme(question: Question) -> Question:
@@ -107,15 +107,15 @@ EDITS = [
     Edit("active fraction", {"in_active_fraction": 0.1}, {"active_fraction": 0.1}),
     *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
     Edit("all terms", {f"in_{name}": value for name, value in TERMS.items()}, TERMS),
-    Edit("a reserved price", at("Instances", "p5.48xlarge", "$ per hour, reserved-3yr", 9.5),
+    Edit("a reserved price", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 9.5),
          change=priced("aws/p5.48xlarge", "reserved-3yr", 9.5)),
-    Edit("a spot price that was none", at("Instances", "p5.48xlarge", "$ per hour, spot", 3.25),
+    Edit("a spot price that was none", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, spot", 3.25),
          change=priced("aws/p5.48xlarge", "spot", 3.25)),
-    Edit("a price gone", at("Instances", "p5.48xlarge", "$ per hour, reserved-3yr", None),
+    Edit("a price gone", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", None),
          change=priced("aws/p5.48xlarge", "reserved-3yr", None)),
-    Edit("a price of 0", at("Instances", "p5.48xlarge", "$ per hour, reserved-3yr", 0),
+    Edit("a price of 0", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 0),
          change=priced("aws/p5.48xlarge", "reserved-3yr", None)),
-    Edit("an on-demand price", at("Instances", "p5.48xlarge", "$ per hour", 9.75),
+    Edit("an on-demand price", at(PRICES_SHEET, "p5.48xlarge", "$ per hour", 9.75),
          change=lambda q: with_instance(q, "aws/p5.48xlarge", usd_per_hour=9.75)),
     Edit("another headline", {"in_headline_workload": "Chat", "in_headline_tier": 1}, {"headline": "chat:1"}),
     Edit("another provider", in_spare_row(ACME), change=with_acme),

@@ -9,7 +9,7 @@ from typing import Any
 import books
 import pytest
 from recalculation import convert_all, edit, needs_libreoffice, recalculate_with_formualizer, values_after
-from workbook_cells import ErrorValue, values
+from workbook_cells import PRICES_SHEET, ErrorValue, values
 
 from sheetgen.catalog.engines import load_engine
 from sheetgen.pull.pulled import pull
@@ -90,7 +90,7 @@ def test_pull_carries_the_class_and_prices_stay_with_theirs(tmp_path: Path) -> N
     options = {"models": "8b", "workloads": "chat", "tiers": "1,32", "instances": instances, "as_of": books.AS_OF}
     path, _ = books.build(tmp_path, "small", options)
     sheets = books.Sheets(path)
-    typed = {"in_purchase": "spot", sheets.at("Instances", "p5.48xlarge", "$ per hour, spot"): 0.125}
+    typed = {"in_purchase": "spot", sheets.at(PRICES_SHEET, "p5.48xlarge", "$ per hour, spot"): 0.125}
     file = recalculate_with_formualizer(edit(path, tmp_path / "typed.xlsx", typed), tmp_path / "edited.xlsx")
     pulled = pull(file, books.catalog())
     assert pulled.options["purchase"] == "spot"

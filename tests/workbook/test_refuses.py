@@ -8,10 +8,10 @@ from typing import Any
 import books
 import pytest
 from recalculation import compare, recalculate_with_formualizer, values_after
-from workbook_cells import ErrorValue
+from workbook_cells import PRICES_SHEET, ErrorValue
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
-TO_RENT, CHEAPEST = ("What-if", "F5"), ("What-if", "F12")
+TO_RENT, CHEAPEST = ("What-if", "F11"), ("What-if", "F5")
 OWN = 6  # the first spare row of Models
 BEGUN = {"model": "Ours", "n_layers": 40, "n_heads": 40, "n_params": 14e9}
 
@@ -59,9 +59,9 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
         ("tensor_parallel_size", 3, "no such tensor-parallel size: 3"),
         ("weight_dtype", "fp-8", "no such precision of weights: fp-8"),
         ("kv_cache_dtype", "fp-8", "no such precision of the KV cache: fp-8"),
-        ("users", None, "users must be a whole number from 1"),
-        ("users", 1.5, "users must be a whole number from 1"),
-        ("users", "many", "users must be a whole number from 1"),
+        ("users", None, "people online must be a whole number from 1"),
+        ("users", 1.5, "people online must be a whole number from 1"),
+        ("users", "many", "people online must be a whole number from 1"),
         ("context_tokens", "16k", "the context must be a whole number from 1"),
         ("answer_tokens", -5, "the answer must be a whole number from 0"),
         ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
@@ -69,11 +69,11 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
 )
 def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
     found = _after(book, {f"in_whatif_{choice}": typed})
-    assert found[TO_RENT] == said
+    assert found[TO_RENT] == found[CHEAPEST] == said
     assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
     names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
     shown = {found[name] for name in names if name != "rec_whatif_instance"}
-    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(19, 27)} | {found[CHEAPEST]}
+    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(22, 30)}
     assert shown == {"-"}, f"{choice} {typed}: {shown}"
 
 
@@ -122,7 +122,7 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
 def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], said: str) -> None:
     sheets = books.Sheets(book)
     row = sheets.spare()
-    found = _after(book, {sheets.at("Instances", row, head): value for head, value in typed.items()})
+    found = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
     assert found["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
     assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
 

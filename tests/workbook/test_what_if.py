@@ -28,6 +28,7 @@ DTYPES = ("auto", "auto", "bf16", "fp8", "int8", "int4", "nvfp4")
 
 
 N_CHOICES = amount(12, 48)
+LONGEST, OF_HARDWARE = "Longest context for all on one replica", ("Rent", "Its $ per month", "Its speed")
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +105,11 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
 def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, book: Path) -> None:
     changes = {f"in_whatif_{k}": v for k, v in picked.items()}
     found = values_after(book, changes)
-    assert found["What-if", "F5"] == words
+    at = {label: f"F{row}" for row, label in _rows(book).items()}
+    assert found["What-if", at["Rent"]] == words
     not_run = "does not run" in words
-    assert (found["What-if", "F10"] == f"{words}.") == not_run
-    assert (found["What-if", "F12"] == "-") == not_run
+    assert (found["What-if", at["Where it breaks"]] == f"{words}.") == not_run
+    assert (found["What-if", at[LONGEST]] == "-") == not_run
 
 
 HARDWARE = {"h100": "aws/p5.48xlarge", "l40s": "nvidia-l40s-48gb"}
@@ -131,7 +133,8 @@ def test_the_longest_context_on_stages_is_that_of_size(
     found = values_after(book, changes)
     of_size = sheetgen.size(model=model, gpu=gpu, tensor_parallel_size=8, pipeline_parallel_size=stages,
                             context="16k", users=users)  # fmt: skip
-    assert found["What-if", "F12"] == of_size["max_context_tokens_that_fit"] > 10_000
+    at = {label: f"F{row}" for row, label in _rows(book).items()}
+    assert found["What-if", at[LONGEST]] == of_size["max_context_tokens_that_fit"] > 10_000
 
 
 def test_a_sheet_without_a_target_is_built_and_agrees(tmp_path: Path) -> None:
@@ -176,7 +179,7 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
             )
             assert same, f"{picked}: {name} is {found[name]!r}, solve says {want[name]!r}"
             n += 1
-        row = sheet["At once that one replica holds"]
+        row = sheet["Requests at once that one replica holds"]
         held = [found["What-if", f"{c}{row}"] for c in "FGHI"]
         gpus = GPUS_OF.get(picked["hardware"], 8) if want["limit"] else 0
         sizes = zip((1, 2, 4, 8), want["sequences"], want["stages"], strict=True)
@@ -184,7 +187,7 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
         assert held == shown, f"{picked}: {held} sequences on {gpus} GPUs, solve says {shown}"
         n += 4
         if picked["tensor_parallel_size"] == "auto":
-            of_it, answer = want["on_hardware"], [found["What-if", f"F{r}"] for r in (5, 6, 8)]
+            of_it, answer = want["on_hardware"], [found["What-if", f"F{sheet[of]}"] for of in OF_HARDWARE]
             if of_it == "-":
                 assert answer[1:] == ["-", "-"] and "×" not in answer[0], (
                     f"{picked}: {answer}, solve says none holds it"
@@ -228,8 +231,19 @@ def test_the_longest_context_is_that_of_size(
         "users": users, "context_tokens": 4096,
     }  # fmt: skip
     found = values_after(book_of(engine), {f"in_whatif_{k}": v for k, v in typed.items()})
-    at = {label: n for n, label in _rows(book_of(engine)).items()}["Longest context for them on one replica"]
+    at = {label: n for n, label in _rows(book_of(engine)).items()}[LONGEST]
     assert found["What-if", f"F{at}"] == row["max_context_tokens_that_fit"]
+
+
+def test_the_large_answer_is_the_cheapest_of_all_hardware_and_no_chosen_one_times_many(book: Path) -> None:
+    """5,000 people on a small instance: what stands there in large print is what `solve` recommends."""
+    found = values_after(book, {"in_whatif_users": 5_000, "in_whatif_hardware": "aws/g6e.xlarge"})
+    at = {label: f"F{row}" for row, label in reversed(_rows(book).items())}  # the first of each label
+    instance = str(found["rec_whatif_instance"]).partition("/")[2]
+    assert found["What-if", at["Cheapest to rent"]] == f"{found['rec_whatif_n_instances']:g} × {instance}"
+    assert found["What-if", at["$ per month"]] == found["rec_whatif_monthly_usd"]
+    assert found["What-if", at["Its $ per month"]] > found["rec_whatif_monthly_usd"]
+    assert found["What-if", "B12"] == 5_000 * found["in_active_fraction"]  # requests at once, among the choices
 
 
 def test_half_the_context_moves_the_gpus(book: Path) -> None:

@@ -53,7 +53,7 @@ def inserted(book: Path) -> list[Step]:
     sheet, cell = cell_of(book, "in_block_size")
     return [
         ("insert", sheet, cell[1:], "1"),
-        *(("insert", sheet, "1", "2") for sheet in ("Inputs", "Models", "GPUs", "Instances", "Workings")),
+        *(("insert", sheet, "1", "2") for sheet in ("Inputs", "Models", "GPUs", "Prices and hardware", "Workings")),
         ("columns", "Models", "1", "1"),
         ("rename", "Inputs", "Assumptions (ours)"),
     ]
@@ -63,8 +63,8 @@ def inside_a_table(book: Path) -> list[Step]:
     """A row of one's own among those of a table, and a blank one; blank rows among the inputs."""
     sheet, third = area_of(book, "cat_instances_type")[2]
     return [
-        ("insert", "Instances", third[1:], "1"), ("text", sheet, third, "box.1"),
-        ("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Instances", third[1:], "1"),
+        ("insert", "Prices and hardware", third[1:], "1"), ("text", sheet, third, "box.1"),
+        ("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Prices and hardware", third[1:], "1"),
         ("insert", "Inputs", cell_of(book, "in_tier_2")[1][1:], "2"),
     ]  # fmt: skip
 

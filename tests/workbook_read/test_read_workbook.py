@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 from packages import area_of, cell_of, name_of, part_of, replaced, rewritten, with_cell
 from recalculation import edit
-from workbook_cells import values
+from workbook_cells import PRICES_SHEET, values
 
 from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.question import ask
@@ -104,7 +104,7 @@ def moved(path: Path, out: Path, sheet: str, at: int, by: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("sheet", "at"), [("Inputs", 1), ("Inputs", 11), ("Instances", 1), ("Instances", 9), ("Models", 5), ("GPUs", 6)]
+    ("sheet", "at"), [("Inputs", 1), ("Inputs", 11), (PRICES_SHEET, 1), (PRICES_SHEET, 9), ("Models", 5), ("GPUs", 6)]
 )
 def test_rows_inserted_above_or_inside_change_nothing(
     sheet: str, at: int, book: Path, snapshot: Snapshot, tmp_path: Path
@@ -146,7 +146,7 @@ def test_an_instance_typed_under_the_table_is_told(book: Path, tmp_path: Path) -
     xml = f'<row r="{below[1:]}"><c r="{below}" t="str"><v>box.1</v></c></row></sheetData>'
     path = rewritten(book, tmp_path / "below.xlsx", {part_of(book, sheet): replaced("</sheetData>", xml)})
     (note,) = read_workbook(path).notes
-    assert note.startswith(f"Instances!{below} stands under the table and is not read.")
+    assert note.startswith(f"'Prices and hardware'!{below} stands under the table and is not read.")
 
 
 # Cells that are unusual -------------------------------------------------------------------------------------

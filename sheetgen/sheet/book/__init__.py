@@ -17,11 +17,11 @@ from sheetgen.sheet.book.inputs import build_inputs
 from sheetgen.sheet.book.levers import build_levers
 from sheetgen.sheet.book.matrices import build_candidates, build_profiles
 from sheetgen.sheet.book.money import build_money
-from sheetgen.sheet.book.sizing import build_sizing, put_state
+from sheetgen.sheet.book.sizing import build_sizing, headline_cells, put_state
 from sheetgen.sheet.book.speed import build_comparison, build_latency
 from sheetgen.sheet.book.what_if import WhatIfSheets
 from sheetgen.sheet.book.wiring import Wiring, name_all
-from sheetgen.sheet.book.workings import add_as_built, add_choices, build_loads
+from sheetgen.sheet.book.workings import add_as_built, add_choices, build_loads, rows_of_book
 from sheetgen.sheet.model import Book, Range
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.what_if import WhatIf
@@ -45,10 +45,15 @@ def build_book(
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
     question = solved.question
-    loads = [(load.model, load.workload, load.tier) for load in question.loads]
+    of_book = [question.loads[row] for row in rows_of_book(solved)]
+    loads = [(load.model, load.workload, load.tier) for load in of_book]
     workloads = [workload.name for workload in question.workloads]
     what_if = None if one is None else WhatIfSheets(solved, one, wiring)
-    workings = build_loads(wiring, workloads, loads)
+    contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
+    listed = tuple(r._replace(column=0, value=words, name=None) for r, words in contexts)
+    wiring.names["list_workload"] = Range(listed, name="list_workload")
+    wiring.names["list_tier"] = wiring.lists["tiers"]
+    workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
     latency = build_latency(wiring, workloads)
     apart = None if what_if is None else what_if.wiring
     profiles = build_profiles(solved, wiring, apart)
@@ -57,12 +62,8 @@ def build_book(
     candidates, heads = build_candidates(solved, wiring, apart, picked)
     add_choices(wiring, heads)
     add_as_built(wiring, solved, every_lever)
-    contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
-    wiring.names["list_workload"] = Range(tuple(r._replace(column=0, value=words, name=None) for r, words in contexts))
-    wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
-    notes = build_notes(page)
-    sizing = build_sizing(solved, page, wiring)
+    sizing = build_sizing(solved, page, wiring, [*(["What-if"] if what_if else []), "Money"])
     hosts = build_hosts(solved, wiring)
     money = build_money(solved, wiring, heads)
     first, behind = [], []
@@ -75,10 +76,10 @@ def build_book(
         put_state(sizing, wiring)
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
-    sheets = [
-        sizing, *first, inputs, models, gpus, instances, money, hosts, comparison, workings, latency, profiles,
-        candidates, *levers, guide, checks, notes, log, *behind,
+    hidden = [
+        models, gpus, hosts, comparison, workings, latency, profiles, candidates, *levers, guide, log, *behind,
     ]  # fmt: skip
+    sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
     return Book(
         sheets, wiring.names,
         {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,

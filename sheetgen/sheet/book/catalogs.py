@@ -1,4 +1,4 @@
-"""Models, GPUs and Instances: what the catalogs say, as inputs that a reader may change."""
+"""Models, GPUs, and Prices and hardware: what the catalogs say, as inputs that a reader may change."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
     rows, overrides = solved.question.rows, solved.question.overrides
     n_spare = max(SPARE_INSTANCES, len(overrides.own_instances))
-    sheet = titled("Instances", "Instances and prices",
+    sheet = titled("Prices and hardware", "Prices and hardware",
                    "Prices of every purchase class, with date and source; Inputs says which is in use. The last rows "
                    "are spare: fill one, it takes part.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
 

@@ -197,7 +197,7 @@ class ChecksSheet:
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, for which all others must stand."""
     page = ChecksSheet(wiring)
-    _loads(page, len(solved.question.loads))
+    _loads(page, wiring.tables["loads"].n_rows)
     _own_rows(page, len(solved.question.rows))
     heads = "Money and the first sheet", "Money", "First sheet"
     same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
@@ -226,7 +226,9 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         page.line("layouts", "GPUs whose links were raised for data-parallel ranks, which takes a rebuild (pull): none",
                   raised, 0)  # fmt: skip
     # A row that is inserted inside a table pushes others past those that the workings read.
-    for key, title, column in (("models", "Models", "n_layers"), ("instances", "Instances", "price_usd_per_hour")):
+    for key, title, column in (
+        ("models", "Models", "n_layers"), ("instances", "Prices and hardware", "price_usd_per_hour"),
+    ):  # fmt: skip
         n_rows = len(wiring.tables[key].columns[column]) + len(wiring.tables[key].spare.get(column, []))
         area = f"cat_{key}_{column}"
         # Blank cells, too: ROWS is not in the portable vocabulary.
@@ -251,8 +253,10 @@ def _loads(page: ChecksSheet, n_loads: int) -> None:
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:
-    """What the spare rows of Models and Instances lack, and whether What-if can be answered. n_listed: instances of
-    the catalog's, after which the spare rows stand."""
+    """What the spare rows of Models and of Prices and hardware lack, and whether What-if can be answered.
+
+    n_listed: instances of the catalog's, after which the spare rows stand.
+    """
     wiring = page.wiring
     models, instances = wiring.tables["models"], wiring.tables["instances"].columns
     cells = sorted(models.spare.values(), key=lambda refs: refs[0].column)
@@ -277,7 +281,7 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     side_by_side = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour")
     own = [{n: instances[n][i] for n in side_by_side} for i in range(n_listed, len(instances["type"]))]
     page.own_rows(
-        "own_instances", "Instances", own_instance_state, wiring.tables["instances"].range("instance"),
+        "own_instances", "Prices and hardware", own_instance_state, wiring.tables["instances"].range("instance"),
         ((name, list(row.values()), {**row, "gpu_known": gpu_known(row["instance_gpu"]), "price_usd_per_hour":
                                      derived(lambda usd: where(is_number(usd), usd, 0), usd)})
          for name, usd, row in zip(instances["instance"][n_listed:], instances["price_in_use"][n_listed:], own,
@@ -301,10 +305,11 @@ def _what_if(page: ChecksSheet) -> Ref:
     one = sheet.put(row, 2, Cell(1, "fixed", PLAIN))
     env = {**inputs, "users": picked["users"], "case_factor": wiring.ref("in_case_users_base")}
     requests = sheet.compute(row + 1, 1, case_requests, env,
-                             label="Requests at once on What-if; the headline's workload and tier")  # fmt: skip
-    w, t = (
+                             label="Requests at once on What-if; the headline's workload and load")  # fmt: skip
+    asked = "tier" if "tier" in loads.columns else "concurrent_requests"
+    w, at_once = (
         sheet.link(row + 1, 2 + k, lookup(loads.range(name), load), PLAIN, "computed")
-        for k, name in enumerate(("workload_row", "tier_row"))
+        for k, name in enumerate(("workload_row", asked))
     )
     of_workload = {
         name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
@@ -316,7 +321,7 @@ def _what_if(page: ChecksSheet) -> Ref:
         ("Context", picked["context_tokens"], of_workload["contexts"]),
         ("Context of the base case, times", wiring.ref("in_case_context_base"), one),
         ("Answer", picked["answer_tokens"], of_workload["answers"]),
-        ("Requests at once", requests, lookup(wiring.lists["tiers"], t)),
+        ("Requests at once", requests, at_once),
         ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
         ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
         ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),

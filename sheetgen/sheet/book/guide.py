@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.formula import formula, is_number, join_text, where
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Solution, headline_rows
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import Sheet
 from sheetgen.sheet.notes import first_link
@@ -71,7 +71,8 @@ def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
             bar, broken = next(bars[cell.model]), page.breaks[cell.model]
             longest = str(broken.longest_fit) if cell.workload == workload and broken.curve else ""
             found[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
-    return found
+    first = len(solved.question.models) * len(solved.question.workloads) * len(solved.question.tiers)
+    return found | {first + m: found[row] for m, row in enumerate(headline_rows(solved))}
 
 
 WORDS = (
@@ -88,8 +89,9 @@ WORDS = (
 )  # fmt: skip
 
 
-def build_notes(page: Page) -> Sheet:
-    """What the workbook says of itself: its assumptions, its words, what was left out, sources."""
+def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
+    """What the workbook says of itself: the sheets that are hidden, its assumptions, its words, what was left out,
+    sources."""
     sheet = titled("Notes and sources", "Notes and sources",
                    "What this workbook is, what its numbers stand on, and where they come from.", freeze=(HEAD_ROWS,
                    0))  # fmt: skip
@@ -109,6 +111,12 @@ def build_notes(page: Page) -> Sheet:
         ("Sources", sources),
     )  # fmt: skip
     row = HEAD_ROWS
+    sheet.texts(row, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there", ""), "section")
+    for row, one in enumerate(hidden, HEAD_ROWS + 1):
+        sheet.text(row, 0, f"{one.name}: {one.about}", "wrapped")
+        sheet.heights[row] = 13.5 * lines(str(sheet.cells[row, 0].value), TEXT_WIDTH) + 2
+        sheet.text(row, 1, one.name, "link_text", url=f"internal:'{one.name}'!A1")
+    row += 2
     for title, texts in blocks:
         sheet.texts(row, 0, (title, ""), "section")
         for text, url in texts:

@@ -11,6 +11,7 @@ import numpy
 from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.formula import (
+    Expr,
     Formula,
     both,
     count_steps,
@@ -52,6 +53,7 @@ from sheetgen.sheet.model import (
     RowRanges,
     RowValues,
     Sheet,
+    column_name,
     derived,
     lookup,
     place_of,
@@ -468,13 +470,25 @@ def build_candidates(
             "pipeline_stages": held["pipeline_stages"],
             "held_inside": contexts.columns["held_inside"],
         }
-        own = {name: [rows[pace] for pace in latency] for name, rows in of_pace.items()}
+        fixed, live = latency[: loads.n_fixed], loads.columns["pace_row"][loads.n_fixed :]
+        own: dict[str, list[Any]] = {name: [rows[pace] for pace in fixed] for name, rows in of_pace.items()}
+        inside = contexts.range("held_inside")
+        for at in live:  # of the load on the first sheet, whose workload a reader chooses
+            own[served.name].append(_in_column(of.rows[served.name], at))
+            own["pipeline_stages"].append(_held_at(of, "pipeline_stages", at, head))
+            own["held_inside"].append(lookup(inside, at))
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
         if has_rate := "requests_per_second" in loads.columns:
-            places, full = (_held(of, name, latency, head) for name in ("places", "full_turn_seconds"))
-            tiers = zip(loads.columns["tier"], places, loads.columns["stated_load"], strict=True)
-            given["load_requests"] = [place if tier.value == RATE else stated for tier, place, stated in tiers]
+            places, full = (list[Any](_held(of, name, fixed, head)) for name in ("places", "full_turn_seconds"))
+            tiers = zip(loads.columns["tier"][: loads.n_fixed], places, loads.columns["stated_load"], strict=False)
+            asked: list[Any] = [place if tier.value == RATE else stated for tier, place, stated in tiers]
+            for m, at in enumerate(live, 1):
+                stated, name = loads.columns["stated_load"][loads.n_fixed + m - 1], f"calc_headline_stated_{m}"
+                wiring.names[name] = stated
+                asked.append(_held_at(of, "places", at, head, stated._replace(name=name)))
+                full.append(_held_at(of, "full_turn_seconds", at, head))
+            given["load_requests"] = asked
         rows = block(monthly_usd_of_load, "loads", given, slice(n))
         if has_rate:
             given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
@@ -489,7 +503,7 @@ def build_candidates(
 
 
 def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
-    """By row of Instances, of those that share their columns: which one stands there in each purchase class.
+    """By row of Prices and hardware, of those that share their columns: which one stands there in each purchase class.
 
     Of a provider's instances with the same GPUs one alone takes part in a class.
     """
@@ -503,6 +517,25 @@ def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
         for rows in shapes.values()
         for row in rows
     }
+
+
+def _in_column(rows: Sequence[Row], at: Ref) -> RowValues:
+    """What a block of the same columns holds in one of its rows, by its number."""
+    letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
+    area = Lookup(None, lambda here: Expr(f"{letters}${first}:{letters}${last}"))
+    return RowValues(rows[int(at.value) - 1].values, Lookup.of(None, "INDEX({0},{1})", area, at))
+
+
+def _held_at(wiring: Wiring, what: str, at: Ref, head: Head, stated: Ref | None = None) -> RowValues:
+    """What a block of Profiles says of the context in that row at each candidate's profile, or what was stated."""
+    rows, places = wiring.blocks[what], head.columns["profile"]
+    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
+    values = numpy.asarray(rows[int(at.value) - 1].values)[[int(p.value) - 1 for p in places]]
+    if stated is None:
+        return RowValues(values, Lookup.of(None, "INDEX({0},{1},{2})", block, at, places[0]))
+    if stated.value > 0:
+        values = numpy.full(len(values), float(stated.value))
+    return RowValues(values, Lookup.of(None, "IF({3}>0,{3},INDEX({0},{1},{2}))", block, at, places[0], stated))
 
 
 def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[RowLookup]:

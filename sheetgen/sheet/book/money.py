@@ -14,6 +14,7 @@ from sheetgen.scenario.overrides import class_columns
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
+from sheetgen.sheet.book.sizing import built_entry
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
@@ -25,12 +26,16 @@ HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a
 class Block:
     """What the tables of one model read of the chosen load, and the row that is filled next."""
 
-    def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int) -> None:
-        self.sheet, self.wiring, self.at, self.row = sheet, wiring, at, row
+    def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int, built: Ref) -> None:
+        self.sheet, self.wiring, self.at, self.row, self.built = sheet, wiring, at, row, built
 
     def of(self, name: str) -> Lookup:
         """What a column of Workings says of the load."""
         return lookup(self.wiring.tables["loads"].range(name), self.at)
+
+    def as_built(self, name: str) -> Lookup:
+        """What a column of Workings says of the load as built; none where it was not worked out then."""
+        return built_entry(self.wiring.tables["loads"].range(name), self.built)
 
     def head(self, *labels: str) -> None:
         """A row of column heads."""
@@ -76,7 +81,7 @@ def above_zero(one: Any) -> Any:
     return both(is_number(one), one > 0)
 
 
-SPARE_PROVIDERS = 3  # as many as Instances has spare rows
+SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
 NOBODY = "Nobody on the list of hosted prices hosts this model."
 NOT_GIVEN = (
     "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
@@ -103,7 +108,8 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
     """The sheet. heads: by name, a row of the head of Candidates."""
     question = solved.question
     sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars. Rent is what is paid: "
-                   "prices of Instances, less the discount on Inputs. Prices to own stand on GPUs, the rest on Inputs.",
+                   "the prices of Prices and hardware, less the discount on Inputs. Prices to own stand on GPUs, the "
+                   "rest on Inputs.",
                    freeze=(HEAD_ROWS, 1))  # fmt: skip
     sheet.widths = dict(enumerate(WIDTHS))
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
@@ -115,7 +121,8 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         name = f"calc_money_load_{m + 1}"
         wiring.names[name] = at
         model = wiring.tables["models"].columns["model"][m]
-        block = Block(sheet, wiring, at._replace(name=name), row)
+        built = wiring.names[f"calc_money_built_{m + 1}"] = wiring.lists["built_rows"].refs[m]
+        block = Block(sheet, wiring, at._replace(name=name), row, built._replace(name=f"calc_money_built_{m + 1}"))
         place, count = _title(block, model, heads)
         on_demand, by_class, usd = _classes(
             block, place, count, list(units.PURCHASES).index(question.settings.purchase)
@@ -137,7 +144,7 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
 
 
 def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, Ref]:
-    """The bar with the model's name, and what to rent; gives the row on Instances, and how many."""
+    """The bar with the model's name, and what to rent; gives the row on Prices and hardware, and how many."""
     sheet = block.sheet
     sheet.link(block.row, 0, model, TEXT, "section")
     sheet.texts(block.row, 1, [""] * (len(WIDTHS) - 1), "section")
@@ -148,7 +155,7 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, R
     block.compute(1, words.rent_words, rented, role="light")
     block.show(4, block.of("load_words"), TEXT)
     block.show(7, block.of("hardware_words"), TEXT)
-    block.label("found: column on Candidates, row on Instances, how many", 10, "small")
+    block.label("found: column on Candidates, row on Prices and hardware, how many", 10, "small")
     position = block.show(11, block.of("position"), PLAIN, "small")
     place = block.show(12, entry(heads["instance_row"], position, is_number), PLAIN, "small")
     count = block.show(13, block.of("n_instances"), PLAIN, "small")
@@ -182,8 +189,8 @@ def _classes(block: Block, place: Ref, count: Ref, at: int) -> tuple[Ref, dict[s
             (8, "date", is_number, DATE), (9, "mark", is_text, TEXT), (10, "terms", is_text, TEXT),
         ):  # fmt: skip
             block.show(column, entry(table.range(names[what]), place, test, hour), display)
-        block.show(11, block.of(f"rent_{class_stem(purchase)}"), TEXT)
-        block.show(12, block.of(f"usd_{class_stem(purchase)}"), USD)
+        block.show(11, block.as_built(f"rent_{class_stem(purchase)}"), TEXT)
+        block.show(12, block.as_built(f"usd_{class_stem(purchase)}"), USD)
         block.row += 1
     block.label("Discount, in all rent on this sheet")
     block.show(1, inputs["discount_fraction"], units.EXACT_PERCENT)
@@ -213,13 +220,13 @@ def _classes(block: Block, place: Ref, count: Ref, at: int) -> tuple[Ref, dict[s
     block.show(1, entry(table.range("source"), place, is_text), TEXT, "small")
     block.row += 1
     block.label("Took no part, and cheaper, as built")
-    block.show(1, block.of("not_asked_words"), TEXT, "small")
+    block.show(1, block.as_built("not_asked_words"), TEXT, "small")
     block.row += 1
     return hourly[units.ON_DEMAND], {purchase: usd[0] for purchase, usd in sums.items()}, in_use[0]
 
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
-    """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
+    """A row per provider of Prices and hardware, and one for each that a reader may type in the spare rows there."""
     block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
                "Column on Candidates", "Instance", "$ per instance and hour")  # fmt: skip
     instances = block.wiring.tables["instances"]

@@ -3,50 +3,98 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from functools import partial
 
+from sheetgen.formula import is_number, where
 from sheetgen.recommend import Solution, headline_rows, needs_reservation
 from sheetgen.scenario.demand import RATE
-from sheetgen.scenario.parse import name_part
+from sheetgen.scenario.parse import Kind, name_part
+from sheetgen.scenario.question import MOST_TYPED
 from sheetgen.sheet.book.wiring import Wiring, put_light
-from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
-from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, place_of
+from sheetgen.sheet.book.words import above_words, headline_words, in_unit, rent_words
+from sheetgen.sheet.model import (
+    NONE,
+    Cell,
+    Chart,
+    Lookup,
+    Range,
+    Ref,
+    Sheet,
+    Source,
+    Validation,
+    derived,
+    lookup,
+    place_of,
+)
 from sheetgen.sheet.page import Page
 from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
-GROUP = (("KV", 9.0), ("Fit", 8.5), ("Recommended", 22.0), ("$ / month", 11.0))
+RENTED = ("Recommended", 22.0)
+GROUP = (("KV", 9.0), ("Fit", 8.5), RENTED, ("$ / month", 11.0))
 RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest name on the sheet
-WIDE = 4  # models from which the picture takes two groups of columns
+PER_PAGE = 3  # models that one printed page has side by side, at a size that can be read
+WIDE = PER_PAGE + 1  # models from which the picture takes two groups of columns
 GAP = 1.2
 CHART_ROWS = 9
+NAME = "Sizing sheet"
+BUILT_ROW = 63  # below the page: where the load as built is kept
 HEADLINE_ROW, AS_BUILT_ROW = 3, 8  # where the headline begins, and in it what is worked out when the sheet is built
 PAGE_SHAPE = 0.64  # height of a landscape page over its width, margins and footer taken off
 PIXELS_PER_WIDTH = 7
 POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
 
 
-def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
-    """The first sheet: the headline per model, weights, the matrix, a picture, assumptions, dates, legend."""
+def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[str] = ()) -> Sheet:
+    """The first sheet: the headline per model, weights, the matrix, a picture, assumptions, dates, legend.
+
+    others: the sheets that it has a link to.
+    """
     one = SizingSheet(solved, wiring)
     sheet = one.sheet
     sheet.text(0, 0, page.title, "title")
-    how = "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes."
+    how = "Change a yellow cell here, on Inputs or on Prices and hardware: everything recomputes."
     sheet.text(1, 0, f"{sheet.kind}. {how}", "subtitle")
     sheet.text(2, 0, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
+    for column, name in enumerate(others, LOAD_COLUMNS + GROUP.index(RENTED)):
+        sheet.text(2, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
     sheet.heights |= {0: 30, 1: 17, 2: 20}
     one.headline(HEADLINE_ROW)
     one.weights(15)
     last = one.foot(page, one.matrix(20) + 1)
     if sheet.landscape:
         # Stretch the rows so that the page, scaled to its width, is full: more models make it wider, not emptier.
-        width = sum(sheet.widths.values()) * POINTS_PER_WIDTH
+        parts = itertools.pairwise([LOAD_COLUMNS, *sheet.column_breaks, len(sheet.widths)])
+        widest = max(sum(sheet.widths[column] for column in range(*part)) for part in parts)
+        width = (sum(sheet.widths[column] for column in range(LOAD_COLUMNS)) + widest) * POINTS_PER_WIDTH
         heights = {row: sheet.heights.get(row, 15.0) for row in range(last + 1)}
         stretch = min(1.7, max(1.0, width * PAGE_SHAPE / sum(heights.values())))
         sheet.heights |= {row: round(h * stretch, 1) for row, h in heights.items()}
         for chart in sheet.charts:
             chart.height = int(chart.height * stretch)
     return sheet
+
+
+def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
+    """The cells that say the load on this sheet, before it stands: as typed, and as built."""
+    question, (w, t) = solved.question, solved.question.headline
+    workload = question.overrides.input("headline_workload", question.workloads[w].name)
+    number = RATE if question.numbers[t] is None else question.numbers[t]
+    cells = {
+        "workload": Ref(NAME, HEADLINE_ROW + 1, 1, workload, "in_headline_workload"),
+        "tier": Ref(NAME, HEADLINE_ROW + 2, 1, number, "in_headline_tier"),
+        "built_workload": Ref(NAME, BUILT_ROW + 1, 0, w + 1, "calc_headline_workload"),
+        "built_tier": Ref(NAME, BUILT_ROW + 1, 1, number, "calc_headline_tier"),
+    }
+    wiring.names |= {str(ref.name): ref for ref in cells.values()}
+    return cells
+
+
+def built_entry(refs: Range, at: Ref) -> Lookup:
+    """The entry of a column of values as built; none where the load is none that they were worked out for."""
+    return derived(lambda at, one: where(is_number(at), one, NONE), at, lookup(refs, at))
 
 
 def put_state(sheet: Sheet, wiring: Wiring) -> None:
@@ -70,8 +118,12 @@ class SizingSheet:
             if c.offer is not None
         )
         rent_width = min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], max(map(len, rented), default=0) + 2.0))
-        self.sheet = Sheet("Sizing sheet", landscape=len(self.groups) > 1, one_page=True,
+        n_models, n_pages = len(self.groups), -(-len(self.groups) // PER_PAGE)
+        self.sheet = Sheet(NAME, landscape=n_models > 1, one_page=n_pages == 1,
                            about="The answers on one page.")  # fmt: skip
+        if n_pages > 1:
+            self.sheet.freeze = 0, LOAD_COLUMNS
+        self.sheet.column_breaks = [self.groups[k * n_models // n_pages] for k in range(1, n_pages)]
         self.sheet.widths = {0: 17, 1: 11, 2: GAP}
         for left in self.groups:
             self.sheet.widths |= {left + k: width for k, (_, width) in enumerate((*GROUP, ("", GAP)))}
@@ -86,33 +138,26 @@ class SizingSheet:
             self.sheet.texts(row, left + 1, [""] * (len(GROUP) - 1), "section")
 
     def headline(self, top: int) -> None:
-        """Two dropdowns choose the load; beside them, per model, what to rent and what it costs."""
-        question, sheet, names = self.question, self.sheet, self.wiring.names
-        w, t = question.headline
+        """A dropdown and a number choose the load; beside them, per model, what to rent and what it costs."""
+        question, sheet, wiring = self.question, self.sheet, self.wiring
         self._bar(top, "The answer at")
+        cells = {name: wiring.ref(f"in_headline_{name}") for name in ("workload", "tier")}
         choose = Validation("Workload", "One of the workloads of this sheet.", source="list_workload")
-        workload = question.overrides.input("headline_workload", question.workloads[w].name)
-        workload = Cell(workload, "input", TEXT, validation=choose)
-        names["in_headline_workload"] = sheet.put(top + 1, 1, workload, "in_headline_workload", label="Workload")
-        asked = question.overrides.input("headline_tier", RATE if question.tiers[t] is None else question.tiers[t])
-        listed = Validation("At once", "One of the tiers on Inputs.", source="list_tier")
-        tier = sheet.put(top + 2, 1, Cell(asked, "input", WHOLE, validation=listed), "in_headline_tier",
-                         label="At once")  # fmt: skip
-        names["in_headline_tier"] = tier
-        self._find_positions(63)
+        kind = Kind("whole", 1, MOST_TYPED) if question.rate is None else Kind("text")
+        said = "Any number from 1." if question.rate is None else f"Any number from 1, or {RATE}."
+        number = Validation("Requests at once", said, kind=kind)
+        sheet.put(top + 1, 1, Cell(cells["workload"].value, "input", TEXT, validation=choose), label="Workload")
+        sheet.put(top + 2, 1, Cell(cells["tier"].value, "input", WHOLE, validation=number), label="At once")
+        self._put_built(BUILT_ROW)
+        tiers = self.loads.columns["tier" if question.rate else "concurrent_requests"]
         of_load: dict[str, Source] = {
-            "load_words": lookup(self.loads.range("load_words"), self.positions[0]), "asked": tier,
-            "concurrent_requests": lookup(
-                self.loads.range("tier" if question.rate else "concurrent_requests"), self.positions[0]
-            ),
+            "load_words": self._of("load_words", 0), "asked": cells["tier"],
+            "concurrent_requests": tiers[self.loads.n_fixed],
         }  # fmt: skip
         sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
         sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + 11), 17)}
-        for left, at in zip(self.groups, self.positions, strict=True):
-
-            def of(name: str, at: Ref = at) -> Lookup:
-                return lookup(self.loads.range(name), at)
-
+        for m, left in enumerate(self.groups):
+            of, built = partial(self._of, m=m), partial(self._as_built, m=m)
             env = {"n_instances": of("n_instances"), "instance": of("type")}
             sheet.compute(top + 1, left, rent_words, env, role="answer")
             sheet.text(top + 2, left, "$ per month", "label")
@@ -122,43 +167,57 @@ class SizingSheet:
             for row, name in enumerate(lines, top + 3):
                 sheet.link(row, left, of(name), TEXT, "computed")
             sheet.link(top + 3, left + 3, of("provider"), TEXT, "right_label")
-            sheet.link(top + AS_BUILT_ROW, left, of("sized_words"), TEXT, "computed")
-            sheet.link(top + AS_BUILT_ROW + 1, left, of("band_words"), TEXT, "small")
+            sheet.link(top + AS_BUILT_ROW, left, built("sized_words"), TEXT, "computed")
+            sheet.link(top + AS_BUILT_ROW + 1, left, built("band_words"), TEXT, "small")
             # As large as the answer, where an answer takes more machines than one may expect to find free.
             roles = ("answer", "answer_money") if self.fp8_is_large else ("computed", "left_number")
-            sheet.link(top + AS_BUILT_ROW + 2, left, of("rent_fp8"), TEXT, roles[0])
-            sheet.link(top + AS_BUILT_ROW + 2, left + 2, of("usd_fp8"), USD, roles[1])
+            sheet.link(top + AS_BUILT_ROW + 2, left, built("rent_fp8"), TEXT, roles[0])
+            sheet.link(top + AS_BUILT_ROW + 2, left + 2, built("usd_fp8"), USD, roles[1])
         sheet.text(top + AS_BUILT_ROW, 0, "Worked out", "label")
         sheet.text(top + AS_BUILT_ROW + 2, 0, "at FP8, as built", "label")
         if self.fp8_is_large:
             sheet.heights[top + AS_BUILT_ROW + 2] = 26
 
-    def _find_positions(self, row: int) -> None:
-        """Where the headline's load of each model stands on Workings.
+    def _of(self, name: str, m: int) -> Ref:
+        """What Workings says of the load on this sheet, by model."""
+        ref = self.loads.columns[name][self.loads.n_fixed + m]
+        assert isinstance(ref, Ref)
+        return ref
 
-        Small figures under the page's print area. A headline that is no load of the sheet any more, after a tier
-        was changed, stays with the tier at the same place.
-        """
-        wiring, sheet, loads = self.wiring, self.sheet, self.loads
-        sheet.text(row, 0, "Positions of the headline's load on Workings, and those as built", "off_page")
-        built = [sheet.put(row + 2, k, Cell(at + 1, "off_page", PLAIN)) for k, at in enumerate(self.question.headline)]
-        # The largest position there is, not a count of the inputs: an input that is emptied must not shift the rows.
-        env: dict[str, Source] = {
-            name: Lookup.of(max(ref.value for ref in loads.columns[key]), "MAX({0})", loads.range(key))
-            for name, key in (("n_workloads", "workload_row"), ("n_tiers", "tier_row"))
-        }
-        workloads = wiring.names["list_workload"]
-        assert isinstance(workloads, Range)
-        for k, (name, refs) in enumerate((("workload", workloads), ("tier", wiring.lists["tiers"]))):
-            key = wiring.ref(f"in_headline_{name}")
-            at = place_of(refs, key.value) or int(built[k].value)
-            found = Lookup.of(at, "IFERROR(MATCH({0},{1},0),{2})", key, refs, built[k])
-            env[f"{name}_position"] = sheet.link(row + 1, k, found, PLAIN, "off_page")
-        names = self.models.range("model")
-        for m, left in enumerate(self.groups):
-            env["model_row"] = Lookup.of(m + 1, "MATCH({0},{1},0)", names.refs[m], names)
-            self.positions.append(sheet.compute(row + 1, left, cell_position, env, role="off_page"))
+    def _as_built(self, name: str, m: int) -> Lookup:
+        """What was worked out for it when the sheet was built; none where it was not."""
+        return built_entry(self.loads.range(name), self.wiring.lists["built_rows"].refs[m])
+
+    def _put_built(self, row: int) -> None:
+        """Small figures under the page's print area: the load as built, which stands where a cell above says none, and
+        by model the rows of Workings with the load, and with what was worked out for it when the sheet was built."""
+        sheet, wiring = self.sheet, self.wiring
+        sheet.text(row, 0, "The load as built: position of its workload, requests; its row on Workings", "off_page")
+        for column, name in enumerate(("calc_headline_workload", "calc_headline_tier")):
+            sheet.put(row + 1, column, Cell(wiring.ref(name).value, "off_page", PLAIN))
+        for m, left in enumerate(self.groups, 1):
+            self.positions.append(sheet.put(row + 1, left, Cell(self.loads.n_fixed + m, "off_page", PLAIN)))
         wiring.lists["headline_rows"] = Range(tuple(self.positions))
+        wiring.lists["built_rows"] = Range(tuple(
+            sheet.link(row + 2, left, self._built_row(m), PLAIN, "off_page") for m, left in enumerate(self.groups)
+        ))  # fmt: skip
+
+    def _built_row(self, m: int) -> Lookup:
+        """The row of Workings whose values as built are of the load on this sheet: that of the tier of the same
+        number, or its own where it is still the one as built."""
+        columns, at, tiers = self.loads.columns, self.loads.n_fixed + m, self.wiring.lists["tiers"]
+        number = columns["tier" if self.question.rate else "concurrent_requests"][at]
+        pace, workload, own = columns["pace_row"][at], columns["workload_row"][at], self.positions[m]
+        built = list[Ref]()
+        for name in ("workload", "tier"):  # under names of their own: `pull` knows by them what follows no edit
+            ref, called = self.wiring.ref(f"calc_headline_{name}"), f"calc_built_{name}"
+            built.append(ref._replace(name=called))
+            self.wiring.names[called] = ref
+        place = place_of(tiers, number.value)
+        value = own.value if place is None else (pace.value - 1) * len(self.question.tiers) + place
+        text = 'IFERROR(({0}-1)*MAX({1})+MATCH({2},{3},0),IF(({4}={5})*({2}={6})>0,{7},"-"))'
+        read = pace, self.loads.range("tier_row"), number, tiers, workload, *built, own
+        return Lookup.of(value, text, *read)
 
     def weights(self, top: int) -> None:
         """Weights at BF16 and FP8, KV per token, and the precisions in use."""
@@ -187,8 +246,16 @@ class SizingSheet:
         sheet.heights[top + 1] = 18
         for left in self.groups:
             sheet.texts(top + 1, left, (f"KV, {self.unit}", *(label for label, _ in GROUP[1:])))
+        row, first = top + 2, self.loads.n_fixed  # the load above, whichever it is, then all others
+        sheet.heights[row] = 18.5
+        sheet.compute(row, 0, above_words, {"workload": columns["workload"][first]}, role="workload_last")
+        tier = columns["tier" if question.rate else "concurrent_requests"][first]
+        sheet.link(row, 1, tier, WHOLE, "tier_last")
+        for m, left in enumerate(self.groups):
+            stem = f"rec_{name_part(question.models[m].model.id)}_headline"
+            self._load(row, left, first + m, "_last", stem)
         for w, t in itertools.product(range(n_w), range(n_t)):
-            row = top + 2 + w * n_t + t
+            row = top + 3 + w * n_t + t
             sheet.heights[row] = 18.5
             rule = "_last" if t == n_t - 1 else ""
             if t == 1:
@@ -200,16 +267,21 @@ class SizingSheet:
             sheet.link(row, 1, wiring.lists["tiers"].refs[t], WHOLE, "tier" + rule)
             for m, left in enumerate(self.groups):
                 at = (m * n_w + w) * n_t + t
-                sheet.link(row, left, columns["kv_in_unit"][at], ONE_DECIMAL, "kv" + rule)
-                sheet.link(row, left + 1, columns["fit_word"][at], TEXT, "fit" + rule)
-                sheet.status_cells.append((row, left + 1))
-                rented = {"n_instances": columns["n_instances"][at], "instance": columns["type"][at]}
-                sheet.compute(row, left + 2, rent_words, rented, role="rent" + rule)
-                sheet.link(row, left + 3, columns["monthly_usd"][at], USD, "money" + rule)
                 stem = f"rec_{name_part(question.models[m].model.id)}_{name_part(question.workloads[w].id)}_{t + 1}"
-                for name in ("instance", "n_instances", "monthly_usd"):
-                    wiring.names[f"{stem}_{name}"] = columns[name][at]
-        return top + 2 + n_w * n_t
+                self._load(row, left, at, rule, stem)
+        return top + 3 + n_w * n_t
+
+    def _load(self, row: int, left: int, at: int, rule: str, stem: str) -> None:
+        """What a load takes, in a model's group of a row of the table. stem: of the names of its results."""
+        sheet, columns = self.sheet, self.loads.columns
+        sheet.link(row, left, columns["kv_in_unit"][at], ONE_DECIMAL, "kv" + rule)
+        sheet.link(row, left + 1, columns["fit_word"][at], TEXT, "fit" + rule)
+        sheet.status_cells.append((row, left + 1))
+        rented = {"n_instances": columns["n_instances"][at], "instance": columns["type"][at]}
+        sheet.compute(row, left + 2, rent_words, rented, role="rent" + rule)
+        sheet.link(row, left + 3, columns["monthly_usd"][at], USD, "money" + rule)
+        for name in ("instance", "n_instances", "monthly_usd"):
+            self.wiring.names[f"{stem}_{name}"] = columns[name][at]
 
     def foot(self, page: Page, top: int) -> int:
         """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
@@ -246,10 +318,10 @@ class SizingSheet:
         left = self.groups[-2 if wide else -1]
         sheet.texts(top, left, ("Weights", "KV", f"At the load above, {self.unit}"))
         bars = []
-        for m, at in enumerate(self.positions):
+        for m in range(n_models):
             row = top + 1 + m
             env = {"amount_bytes": columns["weights_bytes"][m], "unit_bytes": self.wiring.inputs["unit_bytes"]}
-            kv = lookup(self.loads.range("kv_in_unit"), at)
+            kv = self._of("kv_in_unit", m)
             bars.append((
                 sheet.compute(row, left, in_unit, env), sheet.link(row, left + 1, kv, ONE_DECIMAL, "computed"),
                 sheet.link(row, left + 2, columns["model"][m], TEXT),

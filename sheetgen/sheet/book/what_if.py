@@ -1,4 +1,4 @@
-"""What-if: one model on one kind of hardware, chosen from dropdowns: memory, users, context, price, cases."""
+"""What-if: one model on all hardware, and on the kind chosen from dropdowns, live: memory, people, price, cases."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from sheetgen.units import (
     DTYPES,
     FACTOR,
     ONE_DECIMAL,
+    PERCENT,
     PLAIN,
     PLAIN_LAYOUTS,
     TENSOR_PARALLEL_SIZES,
@@ -61,8 +62,8 @@ OF_SHARD = (
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer", "kv_budget_bytes_per_gpu", "layer_budget_bytes",
     "paid_layer_bytes", "pipeline_stages",
 )  # fmt: skip
-BILLS_ROW, CASES_ROW = HEAD_ROWS + 13, HEAD_ROWS + 26
-NO_RANKS = " Experts are tried on tensor-parallel layouts alone, as none of its models has any."
+BILLS_ROW, CASES_ROW = HEAD_ROWS + 16, HEAD_ROWS + 29
+NO_RANKS = "Experts are tried on tensor-parallel layouts alone, as none of its models has any."
 ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, with the candidates of that hardware
 
 
@@ -82,10 +83,11 @@ class WhatIfSheets:
         layouts = "" if len(solved.question.layouts) > len(PLAIN_LAYOUTS) else NO_RANKS
         self.sheet = titled(
             "What-if", "What-if",
-            "Choose any model and hardware in the yellow cells: memory, users, context, price and speed follow. "
-            "Users are people; requests at once are users x the active fraction on Inputs. "
-            f"Prices and rules are those of this workbook.{layouts}", one_page=True,
+            "Choose any model, load and hardware in the yellow cells; all else follows. "
+            "People online x share active = requests at once. Prices and rules are those of this workbook.",
+            one_page=True,
         )  # fmt: skip
+        self.sheet.text(HEAD_ROWS - 1, 0, layouts, "subtitle")
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
         self.inputs: dict[str, Ref] = {}  # by defined name
         self.picked = self._choices()
@@ -112,6 +114,10 @@ class WhatIfSheets:
     def _bar(self, title: str) -> None:
         self.sheet.texts(self.row, 0, [title, *[""] * LAST], "section")
         self.sheet.heights[self.row] = 20
+        self.row += 1
+
+    def _bar_of_answer(self, title: str) -> None:
+        self.sheet.texts(self.row, ANSWER, [title, *[""] * (LAST - ANSWER)], "section")
         self.row += 1
 
     def _head(self, *labels: str) -> list[Ref]:
@@ -145,21 +151,26 @@ class WhatIfSheets:
         """The yellow cells, with names in_whatif_...; the cases' factors stand further down."""
         row, sheet, picked = HEAD_ROWS, self.sheet, {}
         sheet.texts(row, 0, ("Choose", "", ""), "section")
-        sheet.texts(row, ANSWER, ["The answer, on the hardware chosen", *[""] * (LAST - ANSWER)], "section")
+        sheet.texts(
+            row,
+            ANSWER,
+            ["The answer: the cheapest of all hardware in this workbook", *[""] * (LAST - ANSWER)],
+            "section",
+        )
         kinds = {name.removeprefix("whatif_"): one.kind for name, one in BY_NAME.items() if name.startswith("whatif_")}
         for name, label, display, unit, validation in (
             ("model", "Model", TEXT, "",
              Validation("Model", "A model of Catalog, or one that you typed on Models.", "list_whatif_model")),
-            ("hardware", "GPU or instance", TEXT, "",
-             Validation("Hardware", "A GPU, or an instance of the Instances sheet.", "list_whatif_hardware")),
+            ("hardware", "Hardware to compare with", TEXT, "",
+             Validation("Hardware", "A GPU, or an instance of Prices and hardware.", "list_whatif_hardware")),
             ("tensor_parallel_size", "Tensor-parallel size", TEXT, "GPUs",
              Validation("TP", "auto takes the size with the fewest GPUs.", "list_whatif_tp")),
             ("weight_dtype", "Weights' precision", TEXT, "",
              Validation("Weights' precision", "auto or a precision on Inputs.", "list_dtype")),
             ("kv_cache_dtype", "KV cache precision", TEXT, "",
              Validation("KV cache precision", "auto or a precision on Inputs.", "list_dtype")),
-            ("users", "Users", WHOLE, "people",
-             Validation("Users", "A whole number from 1.", kind=kinds["users"])),
+            ("users", "People online", WHOLE, "people",
+             Validation("People online", "A whole number from 1.", kind=kinds["users"])),
             ("context_tokens", "Context of each", WHOLE, "tokens",
              Validation("Context", "Prompt and answer together, a whole number from 1; not below the answer.",
                         kind=kinds["context_tokens"], at_least="in_whatif_answer_tokens")),
@@ -174,17 +185,23 @@ class WhatIfSheets:
             picked[name] = sheet.put(row, CHOICE, cell, f"in_whatif_{name}", label=label)
             sheet.text(row, CHOICE + 1, unit, "unit")
             sheet.heights[row] = 18
+            if name == "users":
+                row += 2  # of these the share that is active, and what follows
+                self.people_row = row - 1
         self.inputs |= {f"in_whatif_{name}": ref for name, ref in picked.items()}
         return picked
 
     def _cases(self) -> None:
         """The cases' factors, and what they make of users and context: the workings' tiers and contexts."""
         self.row = CASES_ROW
-        self._bar("Cases: what low, base and high users, context and prices take together")
+        self._bar("Cases: what fewer and more people, context and prices take together")
         self.heads = self._head("", *CASES)[1:]
         factors: dict[str, list[Ref]] = {}
-        for name in ("users", "context", "price"):
-            label = f"{name.capitalize()} multiplier"
+        for name, label in (
+            ("users", "People online, multiplier"),
+            ("context", "Context, multiplier"),
+            ("price", "Prices, multiplier"),
+        ):
             check = Validation(label, "A factor above 0; the base is 1.", kind=BY_NAME[f"case_{name}_base"].kind)
             row, cells = self._line(label), [Cell(f, "input", FACTOR, validation=check) for f in self.one.factors[name]]
             factors[name] = [
@@ -198,6 +215,14 @@ class WhatIfSheets:
         tokens = self._computed("Context, tokens", case_context_tokens, *(
             {"case_factor": factor, "max_context_tokens": limit} for factor in contexts))  # fmt: skip
         self.wiring.lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(tokens))}
+        at_once, share = tiers[CASES.index("base")], self.of.inputs["active_fraction"]
+        for row, label, what, display, unit in (
+            (self.people_row, "of them active at the peak", share, PERCENT, "on Inputs"),
+            (self.people_row + 1, "Requests at once", at_once, WHOLE, "requests"),
+        ):
+            self.sheet.link(row, CHOICE, what, display, label=label)
+            self.sheet.text(row, CHOICE + 1, unit, "unit")
+            self.sheet.heights[row] = 18
 
     def _lengths_and_targets(self) -> None:
         """By case its prompt and answer, and the targets: what the workings read beside context and requests."""
@@ -268,10 +293,10 @@ class WhatIfSheets:
         return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
 
     def _bills(self, sizes: Sequence[Ref], rented: Ref) -> tuple[Ref, Range]:
-        """The parts of one GPU's memory at each tensor-parallel size, and the GPUs that are needed; gives the place of
+        """The memory of one GPU by part at each tensor-parallel size, and the GPUs that are needed; gives the place of
         the size that the page is for, and the row of GPUs needed."""
         self.row = BILLS_ROW
-        self._bar(f"Memory of one GPU of the chosen hardware, by tensor-parallel size, {self.unit}")
+        self._bar(f"Memory of one GPU of the hardware to compare with, by tensor-parallel size, {self.unit}")
         labels = self._shown("Tensor-parallel size", *sizes, display=PLAIN, role="head", label_role="head")
         weights = self._of_sizes("loaded_weights_bytes_per_gpu")
         of_size = {name: self._of_sizes(name) for name in OF_SIZE}
@@ -288,8 +313,8 @@ class WhatIfSheets:
                 env["amount_bytes"] = env[name]
             line = self._computed(label, words.bill_in_unit, *envs, display=ONE_DECIMAL)
             series.append((label, line[0], line[-1], colour))
-        needed = self._computed("GPUs for all users", words.gpus_needed, *envs)
-        self._computed("At once that one replica holds", words.requests_held, *envs)
+        needed = self._computed("GPUs for all of them", words.gpus_needed, *envs)
+        self._computed("Requests at once that one replica holds", words.requests_held, *envs)
         row = named(self.of.names, "tbl_whatif_needed", needed)
         env = {"needed": row, "sizes": named(self.of.names, "tbl_whatif_sizes", sizes), "rented": rented,
                "asked": self.picked["tensor_parallel_size"]}  # fmt: skip
@@ -311,33 +336,35 @@ class WhatIfSheets:
     def _sentences(
         self, place: Ref, needed: Range, load: Mapping[str, Ref], rented: Mapping[str, Ref], longest: Ref
     ) -> None:
-        """Beside the choices: of the hardware chosen, then of the cheapest of all."""
+        """Beside the choices: the cheapest of all, then the hardware chosen, which may cost many times that."""
         self.row = HEAD_ROWS + 1
         sequences, stages = (lookup(Range(self._of_sizes(name)), place) for name in ("sequences", "pipeline_stages"))
         n_needed = lookup(needed, place)
-        self._computed("To rent", words.hardware_answer, {
+        self._computed("Cheapest to rent", words.cheapest_answer,
+                       {"n_instances": load["n_instances"], "instance": load["type"]}, role="answer")  # fmt: skip
+        [cheapest] = self._shown("$ per month", load["monthly_usd"], display=USD, role="answer_money")
+        self._shown("which is", load["hardware_words"], display=TEXT)
+        self._shown("Speed", load["speed_words"], display=TEXT)
+        self._shown("Serves", load["room_words"], display=TEXT)
+        self._bar_of_answer("The same load on the hardware to compare with")
+        self._computed("Rent", words.hardware_answer, {
             "n_instances": rented["n_instances"], "instance": rented["type"], "needed": n_needed,
             "sequences": sequences,
-        }, role="answer")  # fmt: skip
-        [monthly] = self._shown("$ per month", rented["monthly_usd"], display=USD, role="answer_money")
-        self._shown("which is", rented["hardware_words"], display=TEXT)
-        self._shown("Speed", rented["speed_words"], display=TEXT)
-        self._shown("Serves", rented["room_words"], display=TEXT)
+        }, role="light")  # fmt: skip
+        [monthly] = self._shown("Its $ per month", rented["monthly_usd"], display=USD, role="left_number")
+        self._shown("Its speed", rented["speed_words"], display=TEXT)
+        self._shown("It serves", rented["room_words"], display=TEXT)
         self._computed("Where it breaks", words.boundary_words, {
             "tensor_parallel_size": lookup(self.of.area("tbl_whatif_sizes"), place), "sequences": sequences,
             "context_words": worked_out(short_tokens, {**self.env, "tokens": self.picked["context_tokens"]}),
             "stages": stages,
         })  # fmt: skip
-        [gpus] = self._shown("GPUs for all users", n_needed, display=PLAIN, role="left_number")
-        self._computed("Longest context for them on one replica", words.longest_words, {"longest": longest},
+        [gpus] = self._shown("GPUs for all of them", n_needed, display=PLAIN, role="left_number")
+        self._computed("Longest context for all on one replica", words.longest_words, {"longest": longest},
                        role="left_number")  # fmt: skip
-        self._computed("Cheapest of all hardware", words.cheapest_words,
-                       {"n_instances": load["n_instances"], "instance": load["type"]})  # fmt: skip
-        [recommended] = self._shown("its $ per month", load["monthly_usd"], display=USD, role="left_number")
-        self._shown("its speed", load["speed_words"], display=TEXT)
         self.of.names |= {
             "rec_whatif_instance": load["instance"], "rec_whatif_n_instances": load["n_instances"],
-            "rec_whatif_monthly_usd": recommended, "rec_whatif_hardware_gpus": gpus,
+            "rec_whatif_monthly_usd": cheapest, "rec_whatif_hardware_gpus": gpus,
             "rec_whatif_hardware_monthly_usd": monthly,
         }  # fmt: skip
 
@@ -362,12 +389,12 @@ class WhatIfSheets:
     def _sensitivity(self) -> None:
         """What moves the cost most."""
         self.row += 1
-        self._bar("What moves $ per month most: each by itself, between its low and its high case")
+        self._bar("What changes $ per month most: each by itself, between its low and its high case")
         self._head("", *CASES, "swing", "of the base", "")
         usd, swings = self.wiring.tables["loads"].columns["monthly_usd"], []
         drivers = [
             self._shown(label, usd[LOADS.index(low)], usd[BASE], usd[LOADS.index(high)], display=USD)
-            for label, low, high in (("Users", (1, 0), (1, 2)), ("Context", (0, 1), (2, 1)))
+            for label, low, high in (("People online", (1, 0), (1, 2)), ("Context", (0, 1), (2, 1)))
         ]
         prices = ({"monthly_usd": usd[BASE], "price_factor": factor} for factor in self.price_factors)
         drivers.append(self._computed("Prices", words.case_monthly_usd, *prices))

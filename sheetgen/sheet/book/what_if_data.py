@@ -50,7 +50,7 @@ LABELS = {  # by fact of a model
 
 def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     """Catalog: what the dropdowns offer. First the workbook's own models and the spare rows, whose facts are read
-    from Models, then the catalog's; below them the GPUs, and the instances of Instances."""
+    from Models, then the catalog's; below them the GPUs, and the instances of Prices and hardware."""
     sheet = titled("Catalog", "Catalog", "Every model and GPU that What-if offers, with the facts that sizing reads; "
                    "sources: `sheetgen show NAME`.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
     own = wiring.tables["models"]
@@ -215,7 +215,7 @@ def _model(
 
 
 def at_instance(of: Wiring, column: str, asked: Ref, otherwise: Ref) -> Lookup:
-    """What Instances says of the one that was chosen, or something else where a GPU was."""
+    """What Prices and hardware says of the one that was chosen, or something else where a GPU was."""
     rows, held = (of.tables["instances"].range(name) for name in ("instance", column))
     listed = place_of(rows, asked.value)
     value = otherwise.value if listed is None else held.refs[listed - 1].value or 0

@@ -85,6 +85,7 @@ class Table:
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
+    n_fixed: int = 0  # rows whose workload and tier are what they were built with, where not all are
     rows_below: int = 0  # that something else below the table takes
     lock = "column"
 
@@ -154,6 +155,15 @@ class Table:
             line = self._head(f"{label}, found", PASSED_ON, width)
             found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
         self.columns[name or one.name] = found
+
+    def replace(self, name: str, i: int, what: Lookup, display: Display) -> Ref:
+        """Another cell in place of that of a row, with what a look-up gives."""
+        old = self.columns[name][i]
+        assert isinstance(old, Ref)
+        del self.sheet.cells[old.row, old.column]
+        new = self.sheet.link(old.row, old.column, what, display, "computed", lock=self.lock)
+        self.columns[name][i] = new
+        return new
 
     def looked_up(
         self, name: str, label: str, found: Iterable[Ref | Lookup], display: Display, *, note: str = "",

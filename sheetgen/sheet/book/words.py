@@ -202,12 +202,6 @@ def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_si
     return tp_position + is_older_gpu * n_tensor_parallel_sizes
 
 
-@formula("Position of a load", PLAIN)
-def cell_position(model_row: Any, workload_position: Any, tier_position: Any, n_workloads: Any, n_tiers: Any) -> Any:
-    """The row of a model, workload and tier on Workings, from 1."""
-    return ((model_row - 1) * n_workloads + workload_position - 1) * n_tiers + tier_position
-
-
 @formula("What to rent", TEXT)
 def rent_words(n_instances: Any, instance: Any) -> Any:
     """The number of instances and their name, or the reason why there are none."""
@@ -297,8 +291,14 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
 
 @formula("The answer's load", TEXT)
 def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
-    """The load that the answer is for; where the number chosen is no longer listed, that it is not."""
-    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no longer listed"))
+    """The load that the answer is for; where what was typed is no number from 1, that it is not."""
+    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no number from 1"))
+
+
+@formula("The load above", TEXT)
+def above_words(workload: Any) -> Any:
+    """The workload of the load above, marked as on the printed page."""
+    return join_text("◆ ", workload)
 
 
 @formula("Hardware in words", TEXT)
@@ -567,6 +567,12 @@ def requests_held(
 def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
     """The recommended instances; none where the choices cannot be answered."""
     return where(choices_state == OK, rent_words(n_instances, instance), NONE)
+
+
+@formula("Cheapest of all, or why none", TEXT)
+def cheapest_answer(choices_state: Any, n_instances: Any, instance: Any) -> Any:
+    """The recommended instances; where the choices cannot be answered, what is wrong with them."""
+    return where(choices_state == OK, rent_words(n_instances, instance), choices_state)
 
 
 @formula("Longest context")

@@ -20,9 +20,10 @@ from sheetgen.formula import (
     whole_text,
 )
 from sheetgen.levers import EveryLever, at_fp8
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, not_asked
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, headline_rows, not_asked
 from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import Rental
+from sheetgen.scenario.demand import RATE
 from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS, class_stem
@@ -42,32 +43,42 @@ UNIT_COSTS = (
 
 def build_loads(
     wiring: Wiring, workloads: Sequence[str], loads: Sequence[tuple[int, int, int]], name: str = "Workings",
-    names: Sequence[str] = (),
+    names: Sequence[str] = (), headline: Mapping[str, Ref] | None = None,
 ) -> Sheet:  # fmt: skip
     """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand.
 
     loads: model, workload and tier of each, from 0. names: what each is called, where not by its workload.
+    headline: the cells of the first sheet that say one more load of each model, which stand below the others.
     """
     sheet = titled(name, name, "A row per load: model, workload, tier, the tokens charged, and the cheapest hardware "
                    "that holds it.", freeze=(HEAD_ROWS + 1, 4))  # fmt: skip
     table, models, lists = Table(wiring, sheet, len(loads), "loads"), wiring.tables["models"], wiring.lists
+    table.n_fixed = len(loads) - (len(models.columns["model"]) if headline else 0)
     table.given("model_row", "Model row", [m + 1 for m, _, _ in loads], PLAIN, role="fixed", width=8)
     table.given("workload_row", "Workload row", [w + 1 for _, w, _ in loads], PLAIN, role="fixed", width=8)
-    table.given("tier_row", "Tier row", [t + 1 for _, _, t in loads], PLAIN, role="fixed", width=8)
+    tiers = [t + 1 if i < table.n_fixed else NONE for i, (_, _, t) in enumerate(loads)]
+    table.given("tier_row", "Tier row", tiers, PLAIN, role="fixed", width=8)
     table.given("pace_row", "Context row", [m * len(workloads) + w + 1 for m, w, _ in loads], PLAIN, role="fixed",
                 width=8, note="Row of the model and workload on Contexts.")  # fmt: skip
+    if headline:
+        _follow_headline(table, headline)
     table.picked("model", "Model", models.range("model"), "model_row", TEXT, width=24)
     table.given("workload", "Workload", names or [workloads[w] for _, w, _ in loads], TEXT, role="label", width=14)
+    if headline:
+        for i in range(table.n_fixed, table.n_rows):
+            table.replace("workload", i, lookup(wiring.area("list_workload"), table.columns["workload_row"][i]), TEXT)
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
     has_rate = "peak_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for people
     if has_rate:
         table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
         table.picked("tier", "Tier", lists["tiers"], "tier_row", PLAIN, width=14)
+        _put_headline(table, "tier", headline)
         table.computed(words.stated_requests, width=14)
         table.computed(words.requests_per_second, width=14)
     else:
         table.picked("concurrent_requests", "At once", lists["tiers"], "tier_row", width=14)
+        _put_headline(table, "concurrent_requests", headline)
     table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
                  width=14)  # fmt: skip
     table.computed(words.rate_or_load_words if has_rate else words.load_words, name="load_words", width=30)
@@ -86,6 +97,40 @@ def build_loads(
     if has_rate:
         _add_chance(table)
     return sheet
+
+
+def rows_of_book(solved: Solution) -> list[int]:
+    """By row of Workings, which load of the question it is: all tiers, then the load on the first sheet once more."""
+    question = solved.question
+    n_tiers = len(question.models) * len(question.workloads) * len(question.tiers)
+    return [*range(n_tiers), *headline_rows(solved)]
+
+
+def _follow_headline(table: Table, cells: Mapping[str, Ref]) -> None:
+    """The rows of the load on the first sheet: its workload, and its row on Contexts, as the cells there say."""
+    wiring, columns = table.wiring, table.columns
+    works, fixed = wiring.area("list_workload"), Range(columns["workload_row"][: table.n_fixed])
+    for m, i in enumerate(range(table.n_fixed, table.n_rows), 1):
+        at = place_of(works, cells["workload"].value) or int(cells["built_workload"].value)
+        found = Lookup.of(at, "IFERROR(MATCH({0},{1},0),{2})", cells["workload"], works, cells["built_workload"])
+        row = table.replace("workload_row", i, found, PLAIN)
+        model = columns["model_row"][i]
+        pace = (int(model.value) - 1) * max(int(ref.value) for ref in fixed.refs) + at
+        found = Lookup.of(pace, "({0}-1)*MAX({1})+{2}", model, fixed, row)
+        ref, name = table.replace("pace_row", i, found, PLAIN), f"calc_headline_context_{m}"
+        wiring.names[name] = ref
+        columns["pace_row"][i] = ref._replace(name=name)
+
+
+def _put_headline(table: Table, name: str, cells: Mapping[str, Ref] | None) -> None:
+    """Its requests at once: any number from 1, or the rate where there is one; else the number as built."""
+    if cells is None:
+        return
+    asked, built = cells["tier"], cells["built_tier"]
+    none = f'IF({{0}}="{RATE}",{{0}},{{1}})' if name == "tier" else "{1}"
+    text = f"IF(ISNUMBER({{0}}),IF({{0}}>=1,{{0}},{{1}}),{none})"
+    for i in range(table.n_fixed, table.n_rows):
+        table.replace(name, i, Lookup.of(asked.value, text, asked, built), PLAIN if name == "tier" else WHOLE)
 
 
 def _add_chance(loads: Table) -> None:
@@ -182,9 +227,11 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
     columns, gpus = table.columns, wiring.tables["gpus"]
 
-    def rows_of(name: str, key: str) -> list[Range]:
+    def rows_of(name: str, key: str) -> list[Range | Lookup]:
         # By their places: Gnumeric has no INDEX(matrix, row, 0).
-        return [Range(wiring.rows[name][int(ref.value) - 1], lock="columns") for ref in columns[key]]
+        fixed = table.n_rows if key == "model_row" or name == RANKED else table.n_fixed
+        found = [Range(wiring.rows[name][int(ref.value) - 1], lock="columns") for ref in columns[key][:fixed]]
+        return [*found, *_of_rows(wiring, name, columns[key][fixed:])]
 
     rows = _rows(wiring, head, rows_of) | {"monthly": monthly, "among": Lookup.of(True, "1")}
     _add_steps(table, rows, _CALLED)
@@ -194,7 +241,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     ) -> None:
         """What stands in a range at the column that was chosen; where none was, a dash, or of what is rented why.
 
-        through: the range has rows of Instances or GPUs, and this says which one each column is of.
+        through: the range has rows of Prices and hardware or of GPUs, and this says which one each column is of.
         """
 
         found = []
@@ -258,8 +305,8 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
 def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> None:
     """What takes a choice anew, which no cell makes, as values: what memory alone would take, the month at the ends of
     the band of speed, the answer at FP8 and in each purchase class, and who took no part and is cheaper."""
-    table, rows = wiring.tables["loads"], range(len(solved.choices))
-    fits, others = [solved.choices[row].offer is not None for row in rows], not_asked(solved)
+    table, rows = wiring.tables["loads"], rows_of_book(solved)
+    fits, others = {row: solved.choices[row].offer is not None for row in rows}, not_asked(solved)
 
     def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
         shown = [NONE if value is None or value == "" else value for value in values]
@@ -273,13 +320,13 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
         str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows])  # fmt: skip
     put("band_words", "the ends of the speed band", [
         str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows])  # fmt: skip
-    found = [at_fp8(levers) for levers in every_lever] or [None for _ in rows]
+    found = [at_fp8(every_lever[row]) if every_lever else None for row in rows]
     rented("fp8", "at FP8", [
         Rental(one.candidate, one.n_instances, one.monthly_usd) if one else None for one in found])  # fmt: skip
     for purchase, answers in solved.by_purchase.items():
-        rented(class_stem(purchase), purchase, answers)
+        rented(class_stem(purchase), purchase, [answers[row] for row in rows])
     put("not_asked_words", "took no part, and cheaper", [
-        "; ".join(str(wording.not_asked_words(one)) for one in of) for of in others], width=60)  # fmt: skip
+        "; ".join(str(wording.not_asked_words(one)) for one in others[row]) for row in rows], width=60)  # fmt: skip
 
 
 # What the steps of the choice find, as the columns of Workings call it.

@@ -1,0 +1,108 @@
+"""The load on the first sheet: any number typed there is answered, in a row of its own, and never beside another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from recalculation import values_after
+from workbook_cells import values
+
+from sheetgen.recommend import headline_rows, solve
+from sheetgen.scenario.parse import name_part
+from sheetgen.scenario.question import ask
+
+SMALL = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b"}  # whose headline is Chat at 32
+RATE = {**SMALL, "requests_per_second": "3", "headline": "chat"}
+WORDS, ROW = ("Sizing sheet", "A7"), ("Sizing sheet", "B23")  # the answer's load, and the number of its row
+
+AS_BUILT = ("Sizing sheet", "D12")
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("headline"), "small", SMALL, with_what_if=False)[0]
+
+
+@pytest.fixture(scope="module")
+def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("headline"), "rate", RATE, with_what_if=False)[0]
+
+
+def answers(options: dict[str, Any]) -> dict[str, Any]:
+    """What solve says of the headline, under the names of the workbook."""
+    solved = solve(ask(books.catalog(), options))
+    found = {}
+    for row in headline_rows(solved):
+        choice = solved.choices[row]
+        stem = f"rec_{name_part(solved.model_of(row).model.id)}_headline"
+        fits = choice.offer is not None
+        found[f"{stem}_instance"] = solved.candidate(choice.offer).instance if fits else choice.verdict
+        found[f"{stem}_n_instances"] = choice.n_instances if fits else "-"
+        found[f"{stem}_monthly_usd"] = choice.monthly_usd if fits else "-"
+    return found
+
+
+def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
+    assert len(want) == 9
+    for name, value in want.items():
+        assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
+
+
+@pytest.mark.parametrize(
+    ("workload", "number", "headline"),
+    [
+        ("Chat", 200, "chat:200"),
+        ("Long document", 7, "long-doc:7"),
+        ("chat", 32, "chat:32"),
+        ("Chat", 5000, "chat:5000"),
+    ],
+)
+def test_any_number_is_answered(book: Path, workload: str, number: int, headline: str) -> None:
+    found = values_after(book, {"in_headline_workload": workload, "in_headline_tier": number})
+    agree(found, answers({**SMALL, "headline": headline}))
+    assert found[WORDS].lower() == f"{workload}, {number} at once".lower() and found[ROW] == number
+    assert found["chk_all"] == "OK"
+
+
+def test_what_was_worked_out_when_it_was_built_is_that_of_the_load_or_a_dash(book: Path) -> None:
+    """What set the size, of a tier: the words of its row; of a number for which nothing was worked out none."""
+    built = books.Sheets(book)
+    head = next(letters for (sheet, head), letters in built.columns.items()
+                if sheet == "Workings" and head == "As built: what drives the size")  # fmt: skip
+    of_tier = [built.values["Workings", f"{head}{books.HEAD + n}"] for n in (1, 2, 3)]  # of Chat, the first model
+    for number, words in zip((1, 32, 256, 200), (*of_tier, "-"), strict=True):
+        assert values_after(book, {"in_headline_tier": number})[AS_BUILT] == words
+
+
+def test_a_tier_changed_on_inputs_leaves_the_answer_with_its_number(book: Path) -> None:
+    found = values_after(book, {"in_tier_2": 200})
+    agree(found, answers(SMALL))
+    assert found[WORDS] == "Chat, 32 at once" and found["in_headline_tier"] == found[ROW] == 32
+    assert found["chk_all"] == "OK"
+
+
+@pytest.mark.parametrize("typed", ["many", 0, -5, None])
+def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: Any) -> None:
+    found = values_after(book, {"in_headline_tier": typed})
+    agree(found, answers(SMALL))
+    assert found[WORDS].startswith("Chat, 32 at once; ") and found[WORDS].endswith(" is no number from 1")
+    assert found[ROW] == 32 and found["chk_all"] == "CHECK"
+
+
+@pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
+def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: str) -> None:
+    workload = {"chat": "Chat", "long-doc": "Long document"}[headline.partition(":")[0]]
+    found = values_after(rate, {"in_headline_workload": workload, "in_headline_tier": typed})
+    agree(found, answers({**RATE, "headline": headline}))
+
+
+def test_a_number_of_no_tier_is_built_and_has_its_row(tmp_path: Path) -> None:
+    path, question = books.build(tmp_path, "typed", {**SMALL, "headline": "chat:200"}, with_what_if=False)
+    found = values(path)
+    assert question.typed == 200 and question.numbers[question.headline[1]] == 200
+    agree(found, answers({**SMALL, "headline": "chat:200"}))
+    assert found[ROW] == found["in_headline_tier"] == 200
+    assert len(question.loads) == 3 * 2 * 3 + 3
