@@ -54,6 +54,7 @@ def formulas(path: Path) -> dict[str, dict[tuple[int, int], str]]:
 
 
 _ROW_OF_CANDIDATES = re.compile(r"Candidates!C[A-Z]+R(\[-?\d+\]):C[A-Z]+R\1")
+_ONE_OF_ROWS = re.compile(r"CHOOSE\(CBR\[0\](?:,Candidates!row)+\)")  # by the workload's place
 
 
 def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) -> None:
@@ -71,9 +72,10 @@ def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) 
         columns: dict[tuple[int, int], set[str]] = defaultdict(set)
         for (row, column), text in cells.items():
             if row > HEAD_ROW and not re.fullmatch(ON_FIRST_SHEET, text):
-                # The choice reads the row of its load, of its workload or of its model by place: Gnumeric has no
-                # INDEX(matrix, row, 0).
-                columns[table_of[row], column].add(_ROW_OF_CANDIDATES.sub("Candidates!row", text))
+                # The choice reads the row of its load, of its workload or of its model by place (of the load on the
+                # first sheet, that of one of its model's workloads): Gnumeric has no INDEX(matrix, row, 0).
+                by_place = _ROW_OF_CANDIDATES.sub("Candidates!row", text)
+                columns[table_of[row], column].add(_ONE_OF_ROWS.sub("Candidates!row", by_place))
         n += len(columns)
         several += [f"{sheet} column {c}: {sorted(texts)[:2]}" for c, texts in columns.items() if len(texts) > 1]
     assert n > 150 and not several, several[:5]

@@ -33,6 +33,7 @@ from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import (
     HEAD_ROWS,
     LEFT,
+    Beside,
     Head,
     RowLookup,
     Wiring,
@@ -328,6 +329,15 @@ def monthly_usd_of_load(
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 
+@formula("Requests at once, stated or of the rate")
+def requests_of_candidate(stated_load: Any, places: Any) -> Any:
+    """The requests at once that a load states; where it states none, the places that the rate takes on a candidate.
+
+    Source: places.
+    """
+    return where(stated_load > 0, stated_load, places)
+
+
 @formula("Runs the weights' precision (2 natively)", PLAIN)
 def precision_run(runs_weights: Any) -> Any:
     """2 where the candidate's GPU computes in the weights' precision, 1 where it keeps weights in it alone, else 0.
@@ -465,29 +475,27 @@ def build_candidates(
         given = {**wiring.inputs, **contexts.columns, **of_head, **held}
         of.rows[served.name] = block(served, "contexts", given)
         # A load's context is part of the sheet's structure, so its rows are named directly.
-        of_pace: dict[str, Sequence[Any]] = {
-            served.name: of.rows[served.name],
-            "pipeline_stages": held["pipeline_stages"],
-            "held_inside": contexts.columns["held_inside"],
-        }
         fixed, live = latency[: loads.n_fixed], loads.columns["pace_row"][loads.n_fixed :]
-        own: dict[str, list[Any]] = {name: [rows[pace] for pace in fixed] for name, rows in of_pace.items()}
-        inside = contexts.range("held_inside")
+        own: dict[str, list[Any]] = {
+            served.name: [of.rows[served.name][pace] for pace in fixed],
+            "pipeline_stages": _held(of, "pipeline_stages", [*fixed, *live], head),
+            "held_inside": [contexts.columns["held_inside"][pace] for pace in fixed],
+        }
         for at in live:  # of the load on the first sheet, whose workload a reader chooses
-            own[served.name].append(_in_column(of.rows[served.name], at))
-            own["pipeline_stages"].append(_held_at(of, "pipeline_stages", at, head))
-            own["held_inside"].append(lookup(inside, at))
+            values = of.rows[served.name][int(at.value) - 1].values
+            own[served.name].append(RowLookup(values, at, "INDEX({0},{1})", (_column_of(of.rows[served.name]),)))
+            own["held_inside"].append(Beside(lookup(contexts.range("held_inside"), at)))
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
         if has_rate := "requests_per_second" in loads.columns:
-            places, full = (list[Any](_held(of, name, fixed, head)) for name in ("places", "full_turn_seconds"))
-            tiers = zip(loads.columns["tier"][: loads.n_fixed], places, loads.columns["stated_load"], strict=False)
-            asked: list[Any] = [place if tier.value == RATE else stated for tier, place, stated in tiers]
-            for m, at in enumerate(live, 1):
-                stated, name = loads.columns["stated_load"][loads.n_fixed + m - 1], f"calc_headline_stated_{m}"
-                wiring.names[name] = stated
-                asked.append(_held_at(of, "places", at, head, stated._replace(name=name)))
-                full.append(_held_at(of, "full_turn_seconds", at, head))
+            places, full = (_held(of, name, [*fixed, *live], head) for name in ("places", "full_turn_seconds"))
+            stated = loads.columns["stated_load"]
+            tiers = zip(loads.columns["tier"], places, stated, strict=True)
+            asked: list[Any] = [place if tier.value == RATE else known for tier, place, known in tiers]
+            asked[loads.n_fixed :] = block(
+                requests_of_candidate, "loads",
+                {"stated_load": stated[loads.n_fixed :], "places": places[loads.n_fixed :]}, slice(loads.n_fixed, n),
+            )  # fmt: skip
             given["load_requests"] = asked
         rows = block(monthly_usd_of_load, "loads", given, slice(n))
         if has_rate:
@@ -519,30 +527,19 @@ def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
     }
 
 
-def _in_column(rows: Sequence[Row], at: Ref) -> RowValues:
-    """What a block of the same columns holds in one of its rows, by its number."""
+def _column_of(rows: Sequence[Row]) -> Lookup:
+    """A block's column above or below the cell that reads it."""
     letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
-    area = Lookup(None, lambda here: Expr(f"{letters}${first}:{letters}${last}"))
-    return RowValues(rows[int(at.value) - 1].values, Lookup.of(None, "INDEX({0},{1})", area, at))
+    return Lookup(None, lambda here: Expr(f"{letters}${first}:{letters}${last}"))
 
 
-def _held_at(wiring: Wiring, what: str, at: Ref, head: Head, stated: Ref | None = None) -> RowValues:
-    """What a block of Profiles says of the context in that row at each candidate's profile, or what was stated."""
-    rows, places = wiring.blocks[what], head.columns["profile"]
-    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
-    values = numpy.asarray(rows[int(at.value) - 1].values)[[int(p.value) - 1 for p in places]]
-    if stated is None:
-        return RowValues(values, Lookup.of(None, "INDEX({0},{1},{2})", block, at, places[0]))
-    if stated.value > 0:
-        values = numpy.full(len(values), float(stated.value))
-    return RowValues(values, Lookup.of(None, "IF({3}>0,{3},INDEX({0},{1},{2}))", block, at, places[0], stated))
-
-
-def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[RowLookup]:
-    """By load, what a block of Profiles says of its context at each candidate's profile."""
+def _held(wiring: Wiring, what: str, latency: Sequence[int | Ref], head: Head) -> list[RowLookup]:
+    """By load, what a block of Profiles says of its context at each candidate's profile; contexts by their place, or
+    by the cell that numbers them."""
     rows = wiring.blocks[what]
     block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
     places = head.columns["profile"]
     at = [int(p.value) - 1 for p in places]
     values, read = [numpy.asarray(row.values)[at] for row in rows], (block, places[0])
-    return [RowLookup(list(values[pace]), pace + 1, "INDEX({0},{2},{1})", read) for pace in latency]
+    numbers = [(pace + 1, pace) if isinstance(pace, int) else (pace, int(pace.value) - 1) for pace in latency]
+    return [RowLookup(list(values[place]), number, "INDEX({0},{2},{1})", read) for number, place in numbers]

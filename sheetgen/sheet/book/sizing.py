@@ -40,7 +40,7 @@ WIDE = PER_PAGE + 1  # models from which the picture takes two groups of columns
 GAP = 1.2
 CHART_ROWS = 9
 NAME = "Sizing sheet"
-BUILT_ROW = 63  # below the page: where the load as built is kept
+BUILT_ROW = 99  # below the page: where the load as built is kept
 HEADLINE_ROW, AS_BUILT_ROW = 3, 8  # where the headline begins, and in it what is worked out when the sheet is built
 PAGE_SHAPE = 0.64  # height of a landscape page over its width, margins and footer taken off
 PIXELS_PER_WIDTH = 7
@@ -85,9 +85,12 @@ def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
     cells = {
         "workload": Ref(NAME, HEADLINE_ROW + 1, 1, workload, "in_headline_workload"),
         "tier": Ref(NAME, HEADLINE_ROW + 2, 1, number, "in_headline_tier"),
-        "built_workload": Ref(NAME, BUILT_ROW + 1, 0, w + 1, "calc_headline_workload"),
-        "built_tier": Ref(NAME, BUILT_ROW + 1, 1, number, "calc_headline_tier"),
-    }
+        "built_workload": Ref(NAME, BUILT_ROW + 1, 0, w + 1, "calc_built_workload"),
+        "built_requests": Ref(NAME, BUILT_ROW + 1, 1, number, "calc_built_requests"),
+        "workload_row": Ref(NAME, BUILT_ROW + 2, 0, place_of(wiring.area("list_workload"), workload) or w + 1,
+                            "calc_headline_workload"),
+        "requests": Ref(NAME, BUILT_ROW + 2, 1, number, "calc_headline_requests"),
+    }  # fmt: skip
     wiring.names |= {str(ref.name): ref for ref in cells.values()}
     return cells
 
@@ -192,9 +195,17 @@ class SizingSheet:
         """Small figures under the page's print area: the load as built, which stands where a cell above says none, and
         by model the rows of Workings with the load, and with what was worked out for it when the sheet was built."""
         sheet, wiring = self.sheet, self.wiring
-        sheet.text(row, 0, "The load as built: position of its workload, requests; its row on Workings", "off_page")
-        for column, name in enumerate(("calc_headline_workload", "calc_headline_tier")):
-            sheet.put(row + 1, column, Cell(wiring.ref(name).value, "off_page", PLAIN))
+        sheet.text(row, 0, "Position of the workload, requests: as built, then in use; rows on Workings", "off_page")
+        built = [sheet.put(row + 1, column, Cell(wiring.ref(f"calc_built_{name}").value, "off_page", PLAIN))
+                 for column, name in enumerate(("workload", "requests"))]  # fmt: skip
+        workload, requests = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
+        read = wiring.ref("in_headline_workload"), wiring.area("list_workload"), built[0]
+        found = Lookup.of(workload.value, "IFERROR(MATCH({0},{1},0),{2})", *read)
+        sheet.link(workload.row, workload.column, found, PLAIN, "off_page")
+        none = "{1}" if self.question.rate is None else f'IF({{0}}="{RATE}",{{0}},{{1}})'
+        text = f"IF(ISNUMBER({{0}}),IF(AND({{0}}>=1,INT({{0}})={{0}}),{{0}},{{1}}),{none})"
+        found = Lookup.of(requests.value, text, wiring.ref("in_headline_tier"), built[1])
+        sheet.link(requests.row, requests.column, found, PLAIN, "off_page")
         for m, left in enumerate(self.groups, 1):
             self.positions.append(sheet.put(row + 1, left, Cell(self.loads.n_fixed + m, "off_page", PLAIN)))
         wiring.lists["headline_rows"] = Range(tuple(self.positions))
@@ -208,11 +219,8 @@ class SizingSheet:
         columns, at, tiers = self.loads.columns, self.loads.n_fixed + m, self.wiring.lists["tiers"]
         number = columns["tier" if self.question.rate else "concurrent_requests"][at]
         pace, workload, own = columns["pace_row"][at], columns["workload_row"][at], self.positions[m]
-        built = list[Ref]()
-        for name in ("workload", "tier"):  # under names of their own: `pull` knows by them what follows no edit
-            ref, called = self.wiring.ref(f"calc_headline_{name}"), f"calc_built_{name}"
-            built.append(ref._replace(name=called))
-            self.wiring.names[called] = ref
+        # By their names: `pull` knows by them what follows no edit.
+        built = [self.wiring.ref(f"calc_built_{name}") for name in ("workload", "requests")]
         place = place_of(tiers, number.value)
         value = own.value if place is None else (pace.value - 1) * len(self.question.tiers) + place
         text = 'IFERROR(({0}-1)*MAX({1})+MATCH({2},{3},0),IF(({4}={5})*({2}={6})>0,{7},"-"))'

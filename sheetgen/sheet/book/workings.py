@@ -23,7 +23,6 @@ from sheetgen.levers import EveryLever, at_fp8
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, headline_rows, not_asked
 from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import Rental
-from sheetgen.scenario.demand import RATE
 from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS, class_stem
@@ -72,13 +71,11 @@ def build_loads(
     has_rate = "peak_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for people
     if has_rate:
         table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
-        table.picked("tier", "Tier", lists["tiers"], "tier_row", PLAIN, width=14)
-        _put_headline(table, "tier", headline)
+        _put_requests(table, "tier", "Tier", PLAIN, headline)
         table.computed(words.stated_requests, width=14)
         table.computed(words.requests_per_second, width=14)
     else:
-        table.picked("concurrent_requests", "At once", lists["tiers"], "tier_row", width=14)
-        _put_headline(table, "concurrent_requests", headline)
+        _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
     table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
                  width=14)  # fmt: skip
     table.computed(words.rate_or_load_words if has_rate else words.load_words, name="load_words", width=30)
@@ -108,29 +105,24 @@ def rows_of_book(solved: Solution) -> list[int]:
 
 def _follow_headline(table: Table, cells: Mapping[str, Ref]) -> None:
     """The rows of the load on the first sheet: its workload, and its row on Contexts, as the cells there say."""
-    wiring, columns = table.wiring, table.columns
-    works, fixed = wiring.area("list_workload"), Range(columns["workload_row"][: table.n_fixed])
-    for m, i in enumerate(range(table.n_fixed, table.n_rows), 1):
-        at = place_of(works, cells["workload"].value) or int(cells["built_workload"].value)
-        found = Lookup.of(at, "IFERROR(MATCH({0},{1},0),{2})", cells["workload"], works, cells["built_workload"])
-        row = table.replace("workload_row", i, found, PLAIN)
-        model = columns["model_row"][i]
-        pace = (int(model.value) - 1) * max(int(ref.value) for ref in fixed.refs) + at
-        found = Lookup.of(pace, "({0}-1)*MAX({1})+{2}", model, fixed, row)
-        ref, name = table.replace("pace_row", i, found, PLAIN), f"calc_headline_context_{m}"
-        wiring.names[name] = ref
-        columns["pace_row"][i] = ref._replace(name=name)
-
-
-def _put_headline(table: Table, name: str, cells: Mapping[str, Ref] | None) -> None:
-    """Its requests at once: any number from 1, or the rate where there is one; else the number as built."""
-    if cells is None:
-        return
-    asked, built = cells["tier"], cells["built_tier"]
-    none = f'IF({{0}}="{RATE}",{{0}},{{1}})' if name == "tier" else "{1}"
-    text = f"IF(ISNUMBER({{0}}),IF({{0}}>=1,{{0}},{{1}}),{none})"
+    columns = table.columns
+    fixed = Range(columns["workload_row"][: table.n_fixed])
     for i in range(table.n_fixed, table.n_rows):
-        table.replace(name, i, Lookup.of(asked.value, text, asked, built), PLAIN if name == "tier" else WHOLE)
+        row = table.replace("workload_row", i, cells["workload_row"], PLAIN)
+        model, n_workloads = columns["model_row"][i], max(int(ref.value) for ref in fixed.refs)
+        pace = (int(model.value) - 1) * n_workloads + int(row.value)
+        table.replace("pace_row", i, Lookup.of(pace, "({0}-1)*MAX({1})+{2}", model, fixed, row), PLAIN)
+
+
+def _put_requests(table: Table, name: str, label: str, display: Display, cells: Mapping[str, Ref] | None) -> None:
+    """The requests at once of each load: those of its tier, or what the first sheet asks for."""
+    tiers, places = table.wiring.lists["tiers"], table.columns["tier_row"]
+
+    def of(place: Ref, number: Ref) -> Lookup:
+        return derived(_where_number, place, lookup(tiers, place), number)
+
+    found = [lookup(tiers, place) if cells is None else of(place, cells["requests"]) for place in places]
+    table.looked_up(name, label, found, display, width=14)
 
 
 def _add_chance(loads: Table) -> None:
@@ -229,9 +221,10 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
 
     def rows_of(name: str, key: str) -> list[Range | Lookup]:
         # By their places: Gnumeric has no INDEX(matrix, row, 0).
-        fixed = table.n_rows if key == "model_row" or name == RANKED else table.n_fixed
-        found = [Range(wiring.rows[name][int(ref.value) - 1], lock="columns") for ref in columns[key][:fixed]]
-        return [*found, *_of_rows(wiring, name, columns[key][fixed:])]
+        every = [Range(row, lock="columns") for row in wiring.rows[name]]
+        fixed = table.n_fixed if key == "pace_row" else table.n_rows
+        found = [every[int(ref.value) - 1] for ref in columns[key][:fixed]]
+        return [*found, *(_of_workload(every, table, i) for i in range(fixed, table.n_rows))]
 
     rows = _rows(wiring, head, rows_of) | {"monthly": monthly, "among": Lookup.of(True, "1")}
     _add_steps(table, rows, _CALLED)
@@ -355,6 +348,15 @@ def _corners(wiring: Wiring, name: str) -> Range:
     """A block of Candidates, whole, by its name."""
     rows = wiring.rows[name]
     return named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
+
+
+def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
+    """Of a load whose workload a reader chooses, its row among those of its model's workloads."""
+    key, pace = table.columns["workload_row"][i], int(table.columns["pace_row"][i].value)
+    first = pace - int(key.value)
+    own = rows[first : first + len(rows) // len(table.wiring.tables["models"].columns["model"])]
+    text = ",".join(f"{{{n}}}" for n in range(1, 1 + len(own)))
+    return Lookup.of(rows[pace - 1].value, f"CHOOSE({{0}},{text})", key, *own)
 
 
 def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
