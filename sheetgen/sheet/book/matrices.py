@@ -305,7 +305,7 @@ def _by_column(wiring: Wiring, head: Head, names: Sequence[str], places: Sequenc
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
 
 
-@formula("$ per month", USD_OR_SLOW, within=[parallelism.replicas_per_instance])
+@formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
     load_requests: Any, requests_per_instance: Any, replicas_per_instance: Any, survive: Any, zones: Any,
     data_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
@@ -316,7 +316,7 @@ def monthly_usd_of_load(
     Source: n_instances x price x hours.
     """
     paced_requests = ratio(requests_per_instance, replicas_per_instance)
-    # load / paced, in which the replicas of an instance stand once: they are a long formula, and Excel has a limit.
+    # load / paced, both of an instance: a replica's, divided back, need not be whole.
     replicas = n_replicas(
         load_requests * replicas_per_instance, requests_per_instance, replicas_per_instance, survive, zones
     )
@@ -457,18 +457,14 @@ def build_candidates(
         of.rows["precisions"] = block(precision_run, "models", {**of_head, "runs_weights": runs})
         paces = range(contexts.n_rows)
         held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
-        served = parallelism.requests_per_instance.with_parts(
-            (parallelism.paced_requests, parallelism.replicas_per_instance)
-        )
         given = {**wiring.inputs, **contexts.columns, **of_head, **held}
+        # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
+        replicas = parallelism.replicas_per_instance
+        of.rows[replicas.name] = given[replicas.name] = block(replicas, "contexts", given)
+        served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
         of.rows[served.name] = block(served, "contexts", given)
         # A load's context is part of the sheet's structure, so its rows are named directly.
-        of_pace: dict[str, Sequence[Any]] = {
-            served.name: of.rows[served.name],
-            "pipeline_stages": held["pipeline_stages"],
-            "held_inside": contexts.columns["held_inside"],
-        }
-        own = {name: [rows[pace] for pace in latency] for name, rows in of_pace.items()}
+        own = {name: [of.rows[name][pace] for pace in latency] for name in (replicas.name, served.name)}
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
         if has_rate := "requests_per_second" in loads.columns:
