@@ -33,7 +33,6 @@ from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import (
     HEAD_ROWS,
     LEFT,
-    Beside,
     Head,
     RowLookup,
     Wiring,
@@ -308,7 +307,7 @@ def _by_column(wiring: Wiring, head: Head, names: Sequence[str], places: Sequenc
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
 
 
-@formula("$ per month", USD_OR_SLOW, within=[parallelism.replicas_per_instance])
+@formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
     load_requests: Any, requests_per_instance: Any, replicas_per_instance: Any, survive: Any, zones: Any,
     data_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
@@ -319,7 +318,7 @@ def monthly_usd_of_load(
     Source: n_instances x price x hours.
     """
     paced_requests = ratio(requests_per_instance, replicas_per_instance)
-    # load / paced, in which the replicas of an instance stand once: they are a long formula, and Excel has a limit.
+    # load / paced, both of an instance: a replica's, divided back, need not be whole.
     replicas = n_replicas(
         load_requests * replicas_per_instance, requests_per_instance, replicas_per_instance, survive, zones
     )
@@ -469,22 +468,19 @@ def build_candidates(
         of.rows["precisions"] = block(precision_run, "models", {**of_head, "runs_weights": runs})
         paces = range(contexts.n_rows)
         held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
-        served = parallelism.requests_per_instance.with_parts(
-            (parallelism.paced_requests, parallelism.replicas_per_instance)
-        )
         given = {**wiring.inputs, **contexts.columns, **of_head, **held}
+        # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
+        replicas = parallelism.replicas_per_instance
+        of.rows[replicas.name] = given[replicas.name] = block(replicas, "contexts", given)
+        served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
         of.rows[served.name] = block(served, "contexts", given)
         # A load's context is part of the sheet's structure, so its rows are named directly.
         fixed, live = latency[: loads.n_fixed], loads.columns["pace_row"][loads.n_fixed :]
-        own: dict[str, list[Any]] = {
-            served.name: [of.rows[served.name][pace] for pace in fixed],
-            "pipeline_stages": _held(of, "pipeline_stages", [*fixed, *live], head),
-            "held_inside": [contexts.columns["held_inside"][pace] for pace in fixed],
-        }
+        own: dict[str, list[Any]] = {n: [of.rows[n][pace] for pace in fixed] for n in (replicas.name, served.name)}
         for at in live:  # of the load on the first sheet, whose workload a reader chooses
-            values = of.rows[served.name][int(at.value) - 1].values
-            own[served.name].append(RowLookup(values, at, "INDEX({0},{1})", (_column_of(of.rows[served.name]),)))
-            own["held_inside"].append(Beside(lookup(contexts.range("held_inside"), at)))
+            for name, rows in own.items():
+                values = of.rows[name][int(at.value) - 1].values
+                rows.append(RowLookup(values, at, "INDEX({0},{1})", (_column_of(of.rows[name]),)))
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
         if has_rate := "requests_per_second" in loads.columns:

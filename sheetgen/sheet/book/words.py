@@ -140,7 +140,7 @@ def served_of_load(requests_per_second: Any, served_at_target: Any, served_reque
     return where(requests_per_second > 0, served_requests_per_second, served_at_target)
 
 
-@formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS, within=[parallelism.replicas_per_instance])
+@formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
 def ranked_of_candidate(
     monthly_usd: Any, instance_month_usd: Any, requests_per_second: Any, replicas_per_instance: Any,
     requests_per_instance: Any, survive: Any, zones: Any, extra_headroom_fraction: Any, full_turn_seconds: Any,
