@@ -482,7 +482,7 @@ def build_candidates(
             "held_inside": [contexts.columns["held_inside"][pace] for pace in fixed],
         }
         for at in live:  # of the load on the first sheet, whose workload a reader chooses
-            values = of.rows[served.name][int(at.value) - 1].values
+            values = list(of.rows[served.name][int(at.value) - 1].values)
             own[served.name].append(RowLookup(values, at, "INDEX({0},{1})", (_column_of(of.rows[served.name]),)))
             own["held_inside"].append(Beside(lookup(contexts.range("held_inside"), at)))
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
