@@ -126,7 +126,7 @@ def test_the_table_has_every_load_once_in_order(book: Path, typed: int, tiers: d
 def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: Any) -> None:
     found = values_after(book, {"in_headline_tier": typed})
     agree(found, answers(SMALL))
-    assert found[WORDS].startswith("Chat, 32 at once; ") and found[WORDS].endswith(" is no number from 1")
+    assert found[WORDS].startswith("Chat, 32 at once; ") and found[WORDS].endswith(" is no whole number from 1")
     assert marked(found) == 32 and found["chk_all"] == "CHECK"
 
 

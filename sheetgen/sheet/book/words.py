@@ -291,8 +291,9 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
 
 @formula("The answer's load", TEXT)
 def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
-    """The load that the answer is for; where what was typed is no number from 1, that it is not."""
-    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no number from 1"))
+    """The load that the answer is for; where what was typed is no whole number from 1, that it is not."""
+    otherwise = join_text(load_words, "; ", asked, " is no whole number from 1")
+    return where(asked == concurrent_requests, load_words, otherwise)
 
 
 @formula("Load in the table", TEXT)
