@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from sheetgen.scenario.question import ask
 
 SMALL = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b"}  # whose headline is Chat at 32
 RATE = {**SMALL, "requests_per_second": "3", "headline": "chat"}
-WORDS, ROW = ("Sizing sheet", "A7"), ("Sizing sheet", "B23")  # the answer's load, and the number of its row
-
-AS_BUILT = ("Sizing sheet", "D12")
+WORDS, AS_BUILT = ("Sizing sheet", "A7"), ("Sizing sheet", "D12")  # the answer's load; what drove its size
+FIRST_ROW = 23  # of the table
+OTHER = "any other: type it above"
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,18 @@ def answers(options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def table(found: dict[Any, Any]) -> list[tuple[str, Any, Any]]:
+    """The rows of the table on the first sheet: load, at once, and the first model's $ per month."""
+    rows = itertools.takewhile(lambda r: ("Sizing sheet", f"A{r}") in found, itertools.count(FIRST_ROW))
+    return [tuple(found["Sizing sheet", f"{column}{row}"] for column in "ABG") for row in rows]  # type: ignore[misc]
+
+
+def marked(found: dict[Any, Any]) -> Any:
+    """The number of the one row that is marked as the case above."""
+    [number] = [at_once for load, at_once, _ in table(found) if load.startswith("◆")]
+    return number
+
+
 def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
     assert len(want) == 9
     for name, value in want.items():
@@ -63,33 +76,58 @@ def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
 def test_any_number_is_answered(book: Path, workload: str, number: int, headline: str) -> None:
     found = values_after(book, {"in_headline_workload": workload, "in_headline_tier": number})
     agree(found, answers({**SMALL, "headline": headline}))
-    assert found[WORDS].lower() == f"{workload}, {number} at once".lower() and found[ROW] == number
+    assert found[WORDS].lower() == f"{workload}, {number} at once".lower() and marked(found) == number
     assert found["chk_all"] == "OK"
+
+
+def as_built(book: Path) -> list[Any]:
+    """What drives the size at each tier of Chat on the first model, as built."""
+    built = books.Sheets(book)
+    head = built.columns["Workings", "As built: what drives the size"]
+    return [built.values["Workings", f"{head}{books.HEAD + n}"] for n in (1, 2, 3)]
 
 
 def test_what_was_worked_out_when_it_was_built_is_that_of_the_load_or_a_dash(book: Path) -> None:
     """What set the size, of a tier: the words of its row; of a number for which nothing was worked out none."""
-    built = books.Sheets(book)
-    head = next(letters for (sheet, head), letters in built.columns.items()
-                if sheet == "Workings" and head == "As built: what drives the size")  # fmt: skip
-    of_tier = [built.values["Workings", f"{head}{books.HEAD + n}"] for n in (1, 2, 3)]  # of Chat, the first model
-    for number, words in zip((1, 32, 256, 200), (*of_tier, "-"), strict=True):
+    for number, words in zip((1, 32, 256, 200), (*as_built(book), "-"), strict=True):
         assert values_after(book, {"in_headline_tier": number})[AS_BUILT] == words
+
+
+def test_what_a_tier_had_as_built_never_stands_beside_the_number_that_replaced_it(book: Path) -> None:
+    """Tier 2 was 32, now it is 200: the words of 32 are not those of 200, and still those of 32."""
+    words = as_built(book)[1]
+    assert values_after(book, {"in_tier_2": 200, "in_headline_tier": 200})[AS_BUILT] == "-"
+    assert values_after(book, {"in_tier_2": 200})[AS_BUILT] == words
 
 
 def test_a_tier_changed_on_inputs_leaves_the_answer_with_its_number(book: Path) -> None:
     found = values_after(book, {"in_tier_2": 200})
     agree(found, answers(SMALL))
-    assert found[WORDS] == "Chat, 32 at once" and found["in_headline_tier"] == found[ROW] == 32
+    assert found[WORDS] == "Chat, 32 at once" and found["in_headline_tier"] == marked(found) == 32
     assert found["chk_all"] == "OK"
 
 
-@pytest.mark.parametrize("typed", ["many", 0, -5, None])
+@pytest.mark.parametrize("typed", [1, 20, 32, 200, 5000])
+@pytest.mark.parametrize("tiers", [{}, {"in_tier_1": 300, "in_tier_3": 20}])
+def test_the_table_has_every_load_once_in_order(book: Path, typed: int, tiers: dict[str, int]) -> None:
+    found = values_after(book, {**tiers, "in_headline_workload": "Long document", "in_headline_tier": typed})
+    numbers = sorted(found[f"in_tier_{n}"] for n in (1, 2, 3))
+    want = [("Chat 4k", n) for n in numbers] + [("Long document 128k", n) for n in sorted({*numbers, typed})]
+    rows = [(load.removeprefix("◆ "), at_once) for load, at_once, _ in table(found)]
+    assert rows == [*want, *([(OTHER, "-")] if typed in numbers else [])]
+    assert marked(found) == typed
+    for load, at_once, usd in table(found):
+        if load != OTHER:
+            headline = {"in_headline_workload": load.removeprefix("◆ ").rpartition(" ")[0], "in_headline_tier": at_once}
+            assert usd == values_after(book, headline)["rec_llama_3_1_8b_headline_monthly_usd"], (load, at_once)
+
+
+@pytest.mark.parametrize("typed", ["many", 0, -5, 2.5, None])
 def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: Any) -> None:
     found = values_after(book, {"in_headline_tier": typed})
     agree(found, answers(SMALL))
-    assert found[WORDS].startswith("Chat, 32 at once; ") and found[WORDS].endswith(" is no number from 1")
-    assert found[ROW] == 32 and found["chk_all"] == "CHECK"
+    assert found[WORDS].startswith("Chat, 32 at once; ") and found[WORDS].endswith(" is no whole number from 1")
+    assert marked(found) == 32 and found["chk_all"] == "CHECK"
 
 
 @pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
@@ -104,5 +142,5 @@ def test_a_number_of_no_tier_is_built_and_has_its_row(tmp_path: Path) -> None:
     found = values(path)
     assert question.typed == 200 and question.numbers[question.headline[1]] == 200
     agree(found, answers({**SMALL, "headline": "chat:200"}))
-    assert found[ROW] == found["in_headline_tier"] == 200
+    assert marked(found) == found["in_headline_tier"] == 200
     assert len(question.loads) == 3 * 2 * 3 + 3

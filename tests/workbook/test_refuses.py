@@ -8,7 +8,7 @@ from typing import Any
 import books
 import pytest
 from recalculation import compare, recalculate_with_formualizer, values_after
-from workbook_cells import PRICES_SHEET, ErrorValue
+from workbook_cells import PRICES_SHEET, ErrorValue, values
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 TO_RENT, CHEAPEST = ("What-if", "F11"), ("What-if", "F5")
@@ -147,3 +147,15 @@ def test_python_says_the_same_in_every_cell(tmp_path: Path, typed: dict[str, Any
     path = books.build(tmp_path, "typed", {**OPTIONS, "typed": typed})[0]
     result = compare(path, recalculate_with_formualizer(path, tmp_path / "r.xlsx"))
     assert not result.mismatches, str(result)
+
+
+def test_replicas_hold_what_all_their_ranks_hold(tmp_path: Path) -> None:
+    """A rank of a data-parallel layout holds a share of its replica's load: the check counts the replica's ranks."""
+    options = {**OPTIONS, "models": "deepseek-v3", "workloads": "long-doc", "tiers": "32,128",
+               "instances": "aws/p6-b200.48xlarge"}  # fmt: skip
+    path, _ = books.build(tmp_path, "ranks", options, with_what_if=False)
+    found, sheets = values(path), books.Sheets(path)
+    heads = "DP", "Sequences per rank", "Replicas"
+    ranks, held, replicas = (sheets.values["Workings", f"{sheets.columns['Workings', head]}5"] for head in heads)
+    assert ranks > 1 and held * replicas < 32
+    assert found["chk_loads_held"] == found["chk_all"] == "OK"

@@ -22,7 +22,7 @@ HEADS = (
     ("Held", 9), ("Money", 9), ("Tokens", 9),
 )  # fmt: skip
 LOADS = 5  # the column where the loads begin
-BELOW = HEAD_ROWS + 26  # the row below the checks
+BELOW = HEAD_ROWS + 27  # the row below the checks
 SMALL = Display("0E+0")
 TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
@@ -34,10 +34,10 @@ def classified(fit_word: Any) -> Any:
 
 
 @formula("A load is held", PLAIN)
-def load_is_held(n_instances: Any, sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
-    """1 where the replicas hold the load, or nothing was recommended."""
+def load_is_held(n_instances: Any, replica_sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
+    """1 where the replicas, each with all its ranks, hold the load, or nothing was recommended."""
     replicas = where(is_number(n_replicas), n_replicas, 0)
-    return where(is_number(n_instances), where(sequences * replicas >= load_requests, 1, 0), 1)
+    return where(is_number(n_instances), where(replica_sequences * replicas >= load_requests, 1, 0), 1)
 
 
 @formula("Money adds up", PLAIN)
@@ -199,6 +199,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     page = ChecksSheet(wiring)
     _loads(page, wiring.tables["loads"].n_rows)
     _own_rows(page, len(solved.question.rows))
+    _headline(page)
     heads = "Money and the first sheet", "Money", "First sheet"
     same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
     page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
@@ -250,6 +251,18 @@ def _loads(page: ChecksSheet, n_loads: int) -> None:
             columns[k].append(sheet.compute(row, LOADS + 2 + k, one, env))
     for (_, name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
         page.all_of(name, label, refs)
+
+
+def _headline(page: ChecksSheet) -> None:
+    """Whether the first sheet answers what is typed there, and nothing else in its place."""
+    wiring = page.wiring
+    workload, requests = (wiring.ref(f"in_headline_{name}") for name in ("workload", "tier"))
+    in_use, number = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
+    named = lookup(wiring.area("list_workload"), in_use)
+    pairs = (str(workload.value).lower(), str(named.value).lower()), (requests.value, number.value)
+    found = sum(typed == used for typed, used in pairs)
+    counted = Lookup.of(found, "IF({0}={1},1,0)+IF({2}={3},1,0)", workload, named, requests, number)
+    page.line("headline", "Workload and requests typed on the first sheet are those that it answers", counted, 2)
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:

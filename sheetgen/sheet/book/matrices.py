@@ -479,7 +479,7 @@ def build_candidates(
         own: dict[str, list[Any]] = {n: [of.rows[n][pace] for pace in fixed] for n in (replicas.name, served.name)}
         for at in live:  # of the load on the first sheet, whose workload a reader chooses
             for name, rows in own.items():
-                values = of.rows[name][int(at.value) - 1].values
+                values = list(of.rows[name][int(at.value) - 1].values)
                 rows.append(RowLookup(values, at, "INDEX({0},{1})", (_column_of(of.rows[name]),)))
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone

@@ -12,7 +12,7 @@ from sheetgen.scenario.demand import RATE
 from sheetgen.scenario.parse import Kind, name_part
 from sheetgen.scenario.question import MOST_TYPED
 from sheetgen.sheet.book.wiring import Wiring, put_light
-from sheetgen.sheet.book.words import above_words, headline_words, in_unit, rent_words
+from sheetgen.sheet.book.words import headline_words, in_unit, load_in_table, place_in_table, rent_words, tier_key
 from sheetgen.sheet.model import (
     NONE,
     Cell,
@@ -41,6 +41,7 @@ GAP = 1.2
 CHART_ROWS = 9
 NAME = "Sizing sheet"
 BUILT_ROW = 99  # below the page: where the load as built is kept
+BUILT, IN_USE = (tuple(f"calc_{of}_{name}" for name in ("workload", "requests")) for of in ("built", "headline"))
 HEADLINE_ROW, AS_BUILT_ROW = 3, 8  # where the headline begins, and in it what is worked out when the sheet is built
 PAGE_SHAPE = 0.64  # height of a landscape page over its width, margins and footer taken off
 PIXELS_PER_WIDTH = 7
@@ -196,9 +197,9 @@ class SizingSheet:
         by model the rows of Workings with the load, and with what was worked out for it when the sheet was built."""
         sheet, wiring = self.sheet, self.wiring
         sheet.text(row, 0, "Position of the workload, requests: as built, then in use; rows on Workings", "off_page")
-        built = [sheet.put(row + 1, column, Cell(wiring.ref(f"calc_built_{name}").value, "off_page", PLAIN))
-                 for column, name in enumerate(("workload", "requests"))]  # fmt: skip
-        workload, requests = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
+        built = [sheet.put(row + 1, column, Cell(wiring.ref(name).value, "off_page", PLAIN))
+                 for column, name in enumerate(BUILT)]  # fmt: skip
+        workload, requests = map(wiring.ref, IN_USE)
         read = wiring.ref("in_headline_workload"), wiring.area("list_workload"), built[0]
         found = Lookup.of(workload.value, "IFERROR(MATCH({0},{1},0),{2})", *read)
         sheet.link(workload.row, workload.column, found, PLAIN, "off_page")
@@ -206,6 +207,13 @@ class SizingSheet:
         text = f"IF(ISNUMBER({{0}}),IF(AND({{0}}>=1,INT({{0}})={{0}}),{{0}},{{1}}),{none})"
         found = Lookup.of(requests.value, text, wiring.ref("in_headline_tier"), built[1])
         sheet.link(requests.row, requests.column, found, PLAIN, "off_page")
+        tiers = wiring.lists["tiers"]
+        at = Lookup.of(place_of(tiers, requests.value) or NONE, 'IFERROR(MATCH({0},{1},0),"-")', requests, tiers)
+        self.tier_place = sheet.link(row + 3, 0, at, PLAIN, "off_page")
+        wiring.names["calc_built_tiers"] = Range(tuple(
+            sheet.put(row + 4 + t, self.groups[0], Cell(RATE if number is None else number, "off_page", PLAIN))
+            for t, number in enumerate(self.question.tiers)
+        ))  # fmt: skip
         for m, left in enumerate(self.groups, 1):
             self.positions.append(sheet.put(row + 1, left, Cell(self.loads.n_fixed + m, "off_page", PLAIN)))
         wiring.lists["headline_rows"] = Range(tuple(self.positions))
@@ -214,18 +222,16 @@ class SizingSheet:
         ))  # fmt: skip
 
     def _built_row(self, m: int) -> Lookup:
-        """The row of Workings whose values as built are of the load on this sheet: that of the tier of the same
-        number, or its own where it is still the one as built."""
-        columns, at, tiers = self.loads.columns, self.loads.n_fixed + m, self.wiring.lists["tiers"]
+        """The row of Workings whose values as built are of the load on this sheet: that of the tier that was of the
+        same number then, or its own where it is still the one as built."""
+        columns, at, own = self.loads.columns, self.loads.n_fixed + m, self.positions[m]
         number = columns["tier" if self.question.rate else "concurrent_requests"][at]
-        pace, workload, own = columns["pace_row"][at], columns["workload_row"][at], self.positions[m]
         # By their names: `pull` knows by them what follows no edit.
-        built = [self.wiring.ref(f"calc_built_{name}") for name in ("workload", "requests")]
-        place = place_of(tiers, number.value)
+        tiers, built = self.wiring.area("calc_built_tiers"), map(self.wiring.ref, BUILT)
+        place, pace, workload = place_of(tiers, number.value), columns["pace_row"][at], columns["workload_row"][at]
         value = own.value if place is None else (pace.value - 1) * len(self.question.tiers) + place
         text = 'IFERROR(({0}-1)*MAX({1})+MATCH({2},{3},0),IF(({4}={5})*({2}={6})>0,{7},"-"))'
-        read = pace, self.loads.range("tier_row"), number, tiers, workload, *built, own
-        return Lookup.of(value, text, *read)
+        return Lookup.of(value, text, pace, self.loads.range("tier_row"), number, tiers, workload, *built, own)
 
     def weights(self, top: int) -> None:
         """Weights at BF16 and FP8, KV per token, and the precisions in use."""
@@ -246,50 +252,92 @@ class SizingSheet:
                 sheet.link(row, left + 3, columns[name][m], TEXT, "right_link")
 
     def matrix(self, top: int) -> int:
-        """Models x tiers within workloads: KV, fit, what to rent, $ per month; gives the row below."""
-        question, wiring, sheet, columns = self.question, self.wiring, self.sheet, self.loads.columns
-        n_w, n_t = len(question.workloads), len(question.tiers)
+        """A row per workload and number at once, in their order: KV, fit, what to rent, $ per month; gives the row
+        below."""
+        sheet, loads, wiring = self.sheet, self.loads, self.wiring
         self._bar(top, "Cost by workload and load")
         sheet.texts(top + 1, 0, ("Workload", "At once"))
         sheet.heights[top + 1] = 18
         for left in self.groups:
             sheet.texts(top + 1, left, (f"KV, {self.unit}", *(label for label, _ in GROUP[1:])))
-        row, first = top + 2, self.loads.n_fixed  # the load above, whichever it is, then all others
-        sheet.heights[row] = 18.5
-        sheet.compute(row, 0, above_words, {"workload": columns["workload"][first]}, role="workload_last")
-        tier = columns["tier" if question.rate else "concurrent_requests"][first]
-        sheet.link(row, 1, tier, WHOLE, "tier_last")
-        for m, left in enumerate(self.groups):
-            stem = f"rec_{name_part(question.models[m].model.id)}_headline"
-            self._load(row, left, first + m, "_last", stem)
-        for w, t in itertools.product(range(n_w), range(n_t)):
-            row = top + 3 + w * n_t + t
+        shown = self._order(BUILT_ROW + 4)
+        asked = dict(zip(("asked_workload", "asked_requests"), map(wiring.ref, IN_USE), strict=True))
+        tiers = loads.range("tier" if self.question.rate else "concurrent_requests")
+        for row, positions in enumerate(shown, top + 2):
             sheet.heights[row] = 18.5
-            rule = "_last" if t == n_t - 1 else ""
-            if t == 1:
-                env = {**wiring.inputs, "tokens": wiring.lists["contexts"].refs[w]}
-                sheet.compute(row, 0, short_tokens, env, role="context" + rule)
-            else:
-                name, role = (question.workloads[w].name, "workload") if t == 0 else ("", "context")
-                sheet.text(row, 0, name, role + rule)
-            sheet.link(row, 1, wiring.lists["tiers"].refs[t], WHOLE, "tier" + rule)
-            for m, left in enumerate(self.groups):
-                at = (m * n_w + w) * n_t + t
-                stem = f"rec_{name_part(question.models[m].model.id)}_{name_part(question.workloads[w].id)}_{t + 1}"
-                self._load(row, left, at, rule, stem)
-        return top + 3 + n_w * n_t
+            rule = "_last" if row == top + 1 + len(shown) else ""
+            of_load = {name: built_entry(loads.range(name), positions[0])
+                       for name in ("workload", "context_words", "workload_row")}  # fmt: skip
+            number = built_entry(tiers, positions[0])
+            env = {**of_load, **asked, "at_once": number}
+            sheet.compute(row, 0, load_in_table, env, role="workload" + rule)
+            sheet.link(row, 1, number, WHOLE, "tier" + rule)
+            for left, at in zip(self.groups, positions, strict=True):
+                self._load(row, left, at, rule)
+        self._name_results()
+        return top + 2 + len(shown)
 
-    def _load(self, row: int, left: int, at: int, rule: str, stem: str) -> None:
-        """What a load takes, in a model's group of a row of the table. stem: of the names of its results."""
-        sheet, columns = self.sheet, self.loads.columns
-        sheet.link(row, left, columns["kv_in_unit"][at], ONE_DECIMAL, "kv" + rule)
-        sheet.link(row, left + 1, columns["fit_word"][at], TEXT, "fit" + rule)
+    def _load(self, row: int, left: int, at: Ref, rule: str) -> None:
+        """What a load takes, in a model's group of a row of the table. at: its row on Workings."""
+        sheet = self.sheet
+
+        def of(name: str) -> Lookup:
+            return built_entry(self.loads.range(name), at)
+
+        sheet.link(row, left, of("kv_in_unit"), ONE_DECIMAL, "kv" + rule)
+        sheet.link(row, left + 1, of("fit_word"), TEXT, "fit" + rule)
         sheet.status_cells.append((row, left + 1))
-        rented = {"n_instances": columns["n_instances"][at], "instance": columns["type"][at]}
-        sheet.compute(row, left + 2, rent_words, rented, role="rent" + rule)
-        sheet.link(row, left + 3, columns["monthly_usd"][at], USD, "money" + rule)
-        for name in ("instance", "n_instances", "monthly_usd"):
-            self.wiring.names[f"{stem}_{name}"] = columns[name][at]
+        sheet.compute(row, left + 2, rent_words, {"n_instances": of("n_instances"), "instance": of("type")},
+                      role="rent" + rule)  # fmt: skip
+        sheet.link(row, left + 3, of("monthly_usd"), USD, "money" + rule)
+
+    def _name_results(self) -> None:
+        """Names of each load's answer: by the place of its tier, and of the load above."""
+        columns, models, workloads = self.loads.columns, self.question.models, self.question.workloads
+        keys = zip(*(columns[f"{of}_row"] for of in ("model", "workload", "tier")), strict=True)
+        for i, (m, w, t) in enumerate(keys):
+            of = "headline" if i >= self.loads.n_fixed else f"{name_part(workloads[w.value - 1].id)}_{t.value}"
+            for name in ("instance", "n_instances", "monthly_usd"):
+                self.wiring.names[f"rec_{name_part(models[m.value - 1].model.id)}_{of}_{name}"] = columns[name][i]
+
+    def _order(self, top: int) -> list[list[Ref]]:
+        """By row of the table and model, the row of Workings that is shown there, kept under the page: workloads in
+        their order, in each the tiers by their numbers, and the load above in its place among them. Where it is one of
+        the tiers, nothing is left for the last row."""
+        sheet, wiring, tiers, question = self.sheet, self.wiring, self.wiring.lists["tiers"], self.question
+        n_w, n_t = len(question.workloads), len(question.tiers)
+        workload, requests = map(wiring.ref, IN_USE)
+        numbers = [ref.value for ref in tiers.refs if isinstance(ref.value, int | float)]
+        n_tiers = Lookup.of(n_t, "MAX({0})", self.loads.range("tier_row"))
+        largest = Lookup.of(max(numbers, default=0), "MAX({0})", tiers)
+        keys = Range(tuple(
+            sheet.compute(top + t, 1, tier_key, {
+                "tier": tier, "largest_tier": largest, "n_tiers": n_tiers,
+                "tier_place": sheet.put(top + t, 0, Cell(t + 1, "off_page", PLAIN)),
+            }, role="off_page") for t, tier in enumerate(tiers.refs)
+        ))  # fmt: skip
+        top += n_t
+        places = [sheet.put(top + k, 0, Cell(k + 1, "off_page", PLAIN)) for k in range(n_w * n_t + 1)]
+        below = sum(n < requests.value for n in numbers) if isinstance(requests.value, int | float) else 0
+        own_place = sheet.compute(self.tier_place.row, 1, place_in_table, {
+            "tier_place": self.tier_place, "n_rows": places[-1], "workload_row": workload, "n_tiers": n_tiers,
+            "n_smaller": Lookup.of(below, 'COUNTIFS({0},"<"&{1})', tiers, requests),
+        }, role="off_page")  # fmt: skip
+        order, shown = sorted(range(n_t), key=lambda t: keys.refs[t].value), []
+        for place in places:
+            k = place.value - 1 - (place.value > own_place.value)
+            at = NONE if place.value == own_place.value else k // n_t * n_t + order[k % n_t] + 1
+            passed = "({0}-1-IF({0}>{1},1,0))"  # rows of the table above, without that of the load above
+            text = (f'IF({{0}}={{1}},"-",INT({passed}/{{2}})*{{2}}+MATCH(SMALL({{3}},MOD({passed},{{2}})+1),{{3}},0))')
+            found = sheet.link(place.row, 1, Lookup.of(at, text, place, own_place, n_tiers, keys), PLAIN, "off_page")
+            shown.append([])
+            for m, (left, own) in enumerate(zip(self.groups, self.positions, strict=True)):
+                none = NONE if self.tier_place.value != NONE else own.value
+                value = none if at == NONE else m * n_w * n_t + at
+                text = 'IF(ISNUMBER({0}),({1}-{2})*({3}-1)+{0},IF(ISNUMBER({4}),"-",{1}))'
+                what = Lookup.of(value, text, found, own, self.positions[0], places[-1], self.tier_place)
+                shown[-1].append(sheet.link(place.row, left, what, PLAIN, "off_page"))
+        return shown
 
     def foot(self, page: Page, top: int) -> int:
         """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""

@@ -156,7 +156,7 @@ class Table:
             found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
         self.columns[name or one.name] = found
 
-    def replace(self, name: str, i: int, what: Lookup, display: Display) -> Ref:
+    def replace(self, name: str, i: int, what: Ref | Lookup, display: Display) -> Ref:
         """Another cell in place of that of a row, with what a look-up gives."""
         old = self.columns[name][i]
         assert isinstance(old, Ref)

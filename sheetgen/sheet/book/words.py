@@ -291,14 +291,30 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
 
 @formula("The answer's load", TEXT)
 def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
-    """The load that the answer is for; where what was typed is no number from 1, that it is not."""
-    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no number from 1"))
+    """The load that the answer is for; where what was typed is no whole number from 1, that it is not."""
+    otherwise = join_text(load_words, "; ", asked, " is no whole number from 1")
+    return where(asked == concurrent_requests, load_words, otherwise)
 
 
-@formula("The load above", TEXT)
-def above_words(workload: Any) -> Any:
-    """The workload of the load above, marked as on the printed page."""
-    return join_text("◆ ", workload)
+@formula("Load in the table", TEXT)
+def load_in_table(
+    workload: Any, context_words: Any, workload_row: Any, at_once: Any, asked_workload: Any, asked_requests: Any
+) -> Any:
+    """A load's workload and context, the case above marked as on the printed page; what a row without a load is for."""
+    mark = where(both(workload_row == asked_workload, at_once == asked_requests), "◆ ", "")
+    return where(is_number(workload_row), join_text(mark, workload, " ", context_words), "any other: type it above")
+
+
+@formula("Order of a tier", PLAIN)
+def tier_key(tier: Any, tier_place: Any, largest_tier: Any, n_tiers: Any) -> Any:
+    """A number that orders the tiers: by requests at once, and where those are alike by place; the rate is the last."""
+    return where(is_number(tier), tier, largest_tier + 1) * n_tiers + tier_place
+
+
+@formula("Row of the case in the table", PLAIN)
+def place_in_table(tier_place: Any, n_rows: Any, workload_row: Any, n_tiers: Any, n_smaller: Any) -> Any:
+    """Where the case above stands among its workload's tiers; where it is one of them the last row, which is free."""
+    return where(is_number(tier_place), n_rows, (workload_row - 1) * n_tiers + n_smaller + 1)
 
 
 @formula("Hardware in words", TEXT)
