@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, unescape
 
 import pytest
-from workbook_cells import ErrorValue, cells, column_and_row, formulas, names, sheet_parts, values
+from workbook_cells import ErrorValue, cells, column_and_row, formulas, names, sheet_parts
 
 POISON_NUMBER, POISON_TEXT = -987654321, "poison"
 
@@ -166,6 +166,9 @@ class LiveWorkbook:
         found |= {place: _as_in_a_file(self._book.get_value(*spot)) for place, spot in self._formulas}
         return found | {name: found.get(place) for name, place in self._names.items()}
 
+    def value_of(self, place: tuple[str, str]) -> Any:
+        return _as_in_a_file(self._book.get_value(*_spot(place)))
+
 
 def _spot(place: tuple[str, str]) -> tuple[str, int, int]:
     column, row = column_and_row(place[1])
@@ -300,6 +303,22 @@ def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
     return out
 
 
+def edit_and_recalculate(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
+    """The same, and beside every formula what formualizer gives it then: it keeps the workbook open, so that only what
+    hangs on the edits is calculated."""
+    named, found = names(path), values_after(path, changes)
+    left = {named[key] if isinstance(key, str) else key: value for key, value in changes.items()}
+
+    def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
+        if formula := _FORMULA.search(inside):
+            return _with_value(attributes, formula[0], found.get((sheet, cell)))
+        return _with_value(attributes, "", left.pop((sheet, cell))) if (sheet, cell) in left else None
+
+    _rewrite(path, out, change)
+    assert not left, f"no such cell to edit: {sorted(left)}"
+    return out
+
+
 _SLIPS = (("*", "+"), ("/", "*"), ("-", "+"), ("+", "-"), ("MIN(", "MAX("), ("<", ">"))
 
 
@@ -307,18 +326,25 @@ def tamper(path: Path, out: Path, spared: re.Pattern[str] | None = None) -> tupl
     """Slip one wrong sign into one numeric formula whose value it changes: (sheet, cell, right, wrong).
 
     spared: formulas that are left alone, such as those of values as built, which no edit is compared by."""
-    for sign, other in _SLIPS:
-        for sheet, cell, right, value in formulas(path):
-            if spared and spared.search(right):
-                continue
-            if isinstance(value, float) and sign in re.sub(r'"[^"]*"|\'[^\']*\'', "", right):
-                wrong = right.replace(sign, other)
-                _replace_formula(path, out, sheet, cell, wrong)
-                trial = recalculate_with_formualizer(out, out.with_suffix(".trial.xlsx"))
-                got = values(trial).get((sheet, cell))
-                trial.unlink()
-                if isinstance(got, float) and not same(value, got):
-                    return sheet, cell, right, wrong
+    sheet, cell, right, wrong = _slip(path, path.stat().st_mtime_ns, spared)
+    _replace_formula(path, out, sheet, cell, wrong)
+    return sheet, cell, right, wrong
+
+
+@functools.lru_cache(3)
+def _slip(path: Path, _version: int, spared: re.Pattern[str] | None) -> tuple[str, str, str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder) / "trial.xlsx"
+        for sign, other in _SLIPS:
+            for sheet, cell, right, value in formulas(path):
+                if spared and spared.search(right):
+                    continue
+                if isinstance(value, float) and sign in re.sub(r'"[^"]*"|\'[^\']*\'', "", right):
+                    wrong = right.replace(sign, other)
+                    _replace_formula(path, trial, sheet, cell, wrong)
+                    got = LiveWorkbook(trial).value_of((sheet, cell))
+                    if isinstance(got, float) and not same(value, got):
+                        return sheet, cell, right, wrong
     raise AssertionError(f"no formula of {path} could be tampered with")
 
 

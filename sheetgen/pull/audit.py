@@ -186,8 +186,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
                 continue
             held = cells.get(here, NOTHING)
             place = Place(name, *here)
-            is_copied = still and one.formula is held.formula and one.away == held.away
-            if not is_copied and not _same_formula(one, held, places):
+            if not (still and _is_copy(one, held)) and not _same_formula(one, held, places):
                 text = held.value if held.formula is None else f"={held.text.removeprefix('=')}"
                 overwritten.append(Overwritten(place, _label(old[name], at), one.text, text))
                 continue
@@ -304,6 +303,22 @@ def _places(built: Mapping[int, Mark], found: Mapping[int, Mark]) -> dict[int, i
         if what in ("equal", "replace"):
             places |= dict(zip(old[i:j], new[k:n], strict=False))
     return places
+
+
+def _is_copy(one: Written, held: Written) -> bool:
+    """Whether both are the same formula where no line has moved: asked of every cell, answered once for those that
+    share a formula."""
+    if one.formula is None or held.formula is None:
+        return False
+    return _same_away(one.formula, held.formula, (held.away[0] - one.away[0], held.away[1] - one.away[1]))
+
+
+@functools.lru_cache(maxsize=100_000)
+def _same_away(one: Parsed, held: Parsed, away: At) -> bool:
+    """Whether a formula is the copy of another so many rows and columns away."""
+    if one.template != held.template or one.sheets != held.sheets or (one.moves != held.moves).any():
+        return False
+    return bool((one.places == held.at(away)).all())
 
 
 def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) -> bool:

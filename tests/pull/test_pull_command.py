@@ -10,7 +10,7 @@ import books
 import pytest
 from cells_of import TINY, without_picks
 from click.testing import CliRunner, Result
-from recalculation import edit, recalculate_with_formualizer
+from recalculation import edit_and_recalculate
 
 from sheetgen.cli import main
 
@@ -26,8 +26,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def edited(book: Path, tmp_path: Path) -> Path:
     cells = {"in_context_chat": 8192, "in_cuda_graph_bytes_per_gpu": 3e9, "in_output_long_doc": 500}
     (tmp_path / "mail").mkdir()
-    typed = edit(book, tmp_path / "mail" / "typed.xlsx", cells)
-    return recalculate_with_formualizer(typed, tmp_path / "mail" / "q3.xlsx")
+    return edit_and_recalculate(book, tmp_path / "mail" / "q3.xlsx", cells)
 
 
 def run(*arguments: object) -> Result:
@@ -76,7 +75,7 @@ def test_it_never_writes_over_the_workbook(edited: Path) -> None:
     result = run("pull", edited, "--out", edited.parent, "--format", "xlsx")
     assert result.exit_code == 1 and "is the edited workbook. Choose another --out or --name." in result.stderr
     assert edited.read_bytes() == before
-    assert sorted(p.name for p in edited.parent.iterdir()) == ["q3.xlsx", "typed.xlsx"], "something was left behind"
+    assert sorted(p.name for p in edited.parent.iterdir()) == ["q3.xlsx"], "something was left behind"
 
 
 def test_what_is_no_workbook_is_told_in_one_line(tmp_path: Path) -> None:

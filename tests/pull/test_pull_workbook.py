@@ -13,7 +13,7 @@ from amounts import amount
 from cells_of import TINY, Places, without_picks
 from option_edits import option_edits
 from random_edits import random_edits
-from recalculation import edit, recalculate_with_formualizer
+from recalculation import edit, edit_and_recalculate
 from workbook_cells import areas, values
 
 from sheetgen.catalog import Catalog
@@ -42,7 +42,7 @@ def places(book: Path) -> Places:
 
 def edited(book: Path, folder: Path, cells: dict[Any, Any]) -> Path:
     """The workbook with these cells typed into, recalculated."""
-    return recalculate_with_formualizer(edit(book, folder / "typed.xlsx", cells), folder / "edited.xlsx")
+    return edit_and_recalculate(book, folder / "edited.xlsx", cells)
 
 
 def again(pulled: Pulled, catalog: Catalog | None = None) -> dict[str, Any]:
@@ -123,11 +123,11 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
 
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
-    file = edit(book, tmp_path / "edited.xlsx", {"in_context_chat": 8192, price: 10.0})
-    pulled = pull(file, books.catalog())
+    typed = {"in_context_chat": 8192, price: 10.0}
+    pulled = pull(edit(book, tmp_path / "typed.xlsx", typed), books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "not recalculated"
     assert pulled.other_results
-    fresh = pull(recalculate_with_formualizer(file, tmp_path / "fresh.xlsx"), books.catalog())
+    fresh = pull(edited(book, tmp_path, typed), books.catalog())
     assert document(fresh.solved) == document(pulled.solved)
     assert all(agree(now, fresh.found.results[name]) for name, now in pulled.after.results.items())
     said = "\n".join(lines(pulled))

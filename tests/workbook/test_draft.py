@@ -9,7 +9,7 @@ from typing import Any
 import books
 import pytest
 from click.testing import CliRunner
-from recalculation import assert_recalculates, edit, needs_libreoffice, recalculate_with_formualizer
+from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
 
 import sheetgen
@@ -64,8 +64,8 @@ def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path:
     """The draft's cache follows the KV precision that a reader types."""
     pulled = pull(book, books.catalog())
     assert not pulled.changed and pulled.audit is not None and pulled.audit.verdict == "agrees"
-    typed = edit(book, tmp_path / "typed.xlsx", {"in_kv_cache_dtype": "fp8"})
-    back = pull(recalculate_with_formualizer(typed, tmp_path / "edited.xlsx"), books.catalog())
+    edited = edit_and_recalculate(book, tmp_path / "edited.xlsx", {"in_kv_cache_dtype": "fp8"})
+    back = pull(edited, books.catalog())
     assert [(one.name, one.new) for one in back.changed] == [("kv_cache_dtype", "fp8")]
     assert back.audit is not None and back.audit.verdict == "agrees" and not back.other_results
     assert back.options["draft_model"] == DRAFT and json.dumps(data(back))

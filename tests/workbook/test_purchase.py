@@ -8,7 +8,7 @@ from typing import Any
 
 import books
 import pytest
-from recalculation import convert_all, edit, needs_libreoffice, recalculate_with_formualizer, values_after
+from recalculation import convert_all, edit, edit_and_recalculate, needs_libreoffice, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
 
 from sheetgen.catalog.engines import load_engine
@@ -91,8 +91,7 @@ def test_pull_carries_the_class_and_prices_stay_with_theirs(tmp_path: Path) -> N
     path, _ = books.build(tmp_path, "small", options)
     sheets = books.Sheets(path)
     typed = {"in_purchase": "spot", sheets.at(PRICES_SHEET, "p5.48xlarge", "$ per hour, spot"): 0.125}
-    file = recalculate_with_formualizer(edit(path, tmp_path / "typed.xlsx", typed), tmp_path / "edited.xlsx")
-    pulled = pull(file, books.catalog())
+    pulled = pull(edit_and_recalculate(path, tmp_path / "edited.xlsx", typed), books.catalog())
     assert pulled.options["purchase"] == "spot"
     assert pulled.overrides["instances"] == {"aws/p5.48xlarge": {"price_spot": 0.125}}
     assert len(pulled.changed) == 2 and not pulled.other_results

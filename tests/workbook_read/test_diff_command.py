@@ -14,7 +14,7 @@ import books
 import pytest
 from markdown_it import MarkdownIt
 from packages import TINY, area_of, name_of, replaced, rewritten, with_cell
-from recalculation import edit, recalculate_with_formualizer
+from recalculation import edit, edit_and_recalculate
 
 from sheetgen.api import recommend_record, recommended
 from sheetgen.recommend import solve
@@ -47,8 +47,7 @@ def edited(book: Path, tmp_path: Path) -> Edited:
     """The workbook with cells typed into it, recalculated."""
 
     def make(changes: Mapping[Any, Any], of: Path = book) -> Path:
-        n = len(list(tmp_path.iterdir()))
-        return recalculate_with_formualizer(edit(of, tmp_path / f"{n}-typed.xlsx", changes), tmp_path / f"{n}.xlsx")
+        return edit_and_recalculate(of, tmp_path / f"{len(list(tmp_path.iterdir()))}.xlsx", changes)
 
     return make
 
