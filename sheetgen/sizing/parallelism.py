@@ -183,16 +183,19 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
 @formula("Layers that fit on a stage")
 def layers_that_fit(
     layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
-    kv_cache_memory_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
 ) -> Any:  # fmt: skip
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
+    A pool that is set outright is taken first, whatever of it the cache fills; one that is a limit as far as it goes.
+
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
-    left = largest(0, layer_budget_bytes - kv_cache_memory_bytes) * n_layers
-    held = ratio(kv_cache_memory_bytes * n_layers, charge_bytes)  # by a pool that is set outright
-    apart = smallest(ratio(left, paid_layer_bytes), held)
-    return round_down(where(kv_cache_memory_bytes == 0, ratio(left, paid_layer_bytes + charge_bytes), apart))
+    outright = kv_cache_memory_bytes * (1 - set_pool_is_limit)
+    left = largest(0, layer_budget_bytes - outright) * n_layers
+    fit = ratio(left, paid_layer_bytes + where(outright > 0, 0, charge_bytes))
+    held = ratio(kv_cache_memory_bytes * n_layers, charge_bytes)
+    return round_down(where(kv_cache_memory_bytes == 0, fit, smallest(fit, held)))
 
 
 @formula("Pipeline stages", passed_on=OF_STAGES)
