@@ -278,14 +278,15 @@ def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
 
 
 def charge(
-    model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = "", gpu: str = ""
+    model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = "", gpu: str = "", stages: int = 1
 ) -> tuple[Fraction, Fraction]:
-    """What vLLM's admission charges one sequence on one rank, and what it keeps while it decodes."""
+    """What vLLM's admission charges one sequence on one rank, windows with a batch for each stage and one more; and
+    what it keeps while it decodes."""
     of = layout(model, tp, kv_dtype, draft, gpu)
     kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
     pages, block = kept + CHECKPOINT_BLOCKS * of.groups["state"], of.blocks["windowed"]
     if of.groups["windowed"]:
-        held = min(context, of.window - (0 if of.chunked else 1) + IN_FLIGHT * batched)
+        held = min(context, of.window - (0 if of.chunked else 1) + (stages - 1 + IN_FLIGHT) * batched)
         pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
         kept += of.groups["windowed"] * min(pages_read(of.window, of.chunked, block), -(-context // block))
     return of.page_bytes * pages, of.page_bytes * kept
@@ -462,6 +463,7 @@ def replica(
         for stages in range(2, MOST_STAGES + 1):  # the fullest: most layers, the larger of embedding and head
             heaviest, part = parts_of_stage(model, stages)
             pool = budget - staged - rank * heaviest - Fraction(max(ends), tp) - tables
+            need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu, stages)
             held = hold(pool, need * part, keep * part)
             if held >= 1:
                 break

@@ -48,8 +48,6 @@ under no entry.
 
 ## Read, and not counted
 
-- With pipeline stages more batches are under way than two (stages + 1 on Model Runner V2, the stages on V1): windows
-  of staged models are charged two.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
   `*_per_token_head` ones are no dtype here; HiSparse (KV on the host) is not sized.
 - Groups of unequal pages that are packed block by block (from 0.29, with a layout other than the default).

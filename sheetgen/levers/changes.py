@@ -411,8 +411,9 @@ class Plans:
         requests = -(-int(of("load_requests")) // replicas)
         layers = self._model(row).model.n_layers
         share = -(-layers // stages) / layers
-        charge, parked, weights = (of(n) * share for n in ("charge_bytes", "steady_bytes", "paid_layer_bytes"))
-        needed = kv_cache.pool_for(requests, charge, parked)
+        charge = of("charge_bytes") + kv_cache.windows_of_stages(stages, {n: of(n) for n in kv_cache.OF_WINDOWS})
+        parked, weights = of("steady_bytes") * share, of("paid_layer_bytes") * share
+        needed = kv_cache.pool_for(requests, charge * share, parked)
         short = needed - of("kv_budget_bytes_per_gpu") if stages == 1 else needed + weights - of("layer_budget_bytes")
         n_gpus = replicas * size * stages
         if short > weights:

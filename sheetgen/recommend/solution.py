@@ -45,7 +45,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     # What a load's context takes of one rank, and how many stages a replica needs for it.
     "paces": (("pace",), (*estimate.TOKENS, parallelism.within_limit)),
     "stages": (("pace", "profile"), (
-        kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
+        kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit,
+        parallelism.pipeline_stages,
     )),
     "steps": (("pace", "profile"), estimate.STEP),
     "limits": (("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit)),

@@ -263,7 +263,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
         "memory_budget_bytes": fit["memory_budget_bytes"], "kv_pool_bytes_per_gpu": pool,
-        "kv_bytes_per_sequence_per_gpu": fit["charge_bytes"] * part,
+        "kv_bytes_per_sequence_per_gpu": _needed(fit, 1, load.context_tokens) * part,
         "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
         "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
@@ -277,11 +277,16 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     }  # fmt: skip
 
 
+NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
+NEEDS_OF_FIT = {name for one in NEEDS for name in one.inputs} | {*kv_cache.OF_WINDOWS}
+
+
 def _needed(fit: Fit, requests: int, tokens: int) -> float:
-    """The pool that one rank needs for that many sequences of that many tokens, without stages."""
-    both = (kv_cache.charge_bytes, kv_cache.steady_bytes)
-    values = {name: fit[name] for one in both for name in one.inputs} | all_of(tokens)
-    return float(kv_cache.pool_for(requests, *(one.of(values) for one in both)))
+    """The pool that one rank needs for that many sequences of that many tokens, before its stages divide it."""
+    values: dict[str, Any] = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
+    values = evaluate(NEEDS, values)
+    charged = values["charge_bytes"] + kv_cache.windows_of_stages(fit.choice.pipeline_parallel_size, values)
+    return float(kv_cache.pool_for(requests, charged, values["steady_bytes"]))
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
@@ -294,7 +299,7 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
 # As `recommend.solve` has them.
-HOLDS = (*TOKENS, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
+HOLDS = (*TOKENS, *NEEDS, parallelism.sequences)
 
 
 def breaks(solved: Solution) -> tuple[Breaks, ...]:

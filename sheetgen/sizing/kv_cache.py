@@ -9,9 +9,11 @@ request keeps the windows alone, for blocks that slid out of them are freed befo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import (
+    Formula,
     Quantity,
     both,
     formula,
@@ -24,7 +26,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.units import TEXT
+from sheetgen.units import PLAIN, TEXT
 
 
 def heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
@@ -311,21 +313,34 @@ def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserv
     return where(kv_reserved == 1, max_model_len, context_tokens)
 
 
+def batches_under_way(in_flight_batches: Quantity, on_second_runner: Quantity, pipeline_parallel_size: Quantity) -> Any:
+    """Batches that an engine which overlaps them has under way at once: with pipeline stages as many as fill these,
+    and on the second runner one more."""
+    return where(
+        in_flight_batches > 1, largest(in_flight_batches, pipeline_parallel_size + on_second_runner), in_flight_batches
+    )
+
+
 @formula("Tokens a windowed layer is charged")
 def windowed_tokens(
     admitted_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
-    in_flight_batches: Quantity, hybrid_kv_manager: Quantity,
+    in_flight_batches: Quantity, on_second_runner: Quantity, pipeline_parallel_size: Quantity,
+    hybrid_kv_manager: Quantity,
 ) -> Any:  # fmt: skip
-    """Tokens that admission charges a windowed layer: the window and the tokens of a batch under way.
+    """Tokens that admission charges a windowed layer: the window and the tokens of the batches under way.
 
-    A window saves nothing while max_num_batched_tokens reaches the context, and nothing at all where the
-    hybrid KV manager is off.
+    A window saves nothing while these reach the context, and nothing at all where the hybrid KV manager is off.
 
-    Source: reference engine_rules.md (admission rule).
+    Source: reference engine_rules.md (admission rule); vLLM config/vllm.py (max_concurrent_batches) from 0.26 on: 2
+            without pipeline stages; with them as many as stages, on Model Runner V2 one more.
     """
-    in_flight = in_flight_batches * max_num_batched_tokens
-    window = window_tokens - 1 + window_is_chunked + in_flight
+    batches = batches_under_way(in_flight_batches, on_second_runner, pipeline_parallel_size)
+    window = window_tokens - 1 + window_is_chunked + batches * max_num_batched_tokens
     return where(hybrid_kv_manager == 1, smallest(admitted_tokens, window), admitted_tokens)
+
+
+# Where stages are not known yet: how many there are follows from what is charged.
+UNSTAGED_WINDOWS = windowed_tokens.with_parts([Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)])
 
 
 @formula("Tokens a windowed layer keeps")
@@ -408,13 +423,33 @@ def kv_blocks_per_sequence_steady(charged_tokens: Quantity, steady_windowed_toke
     return kv_blocks_per_sequence.of(known | tokens | {"checkpoint_blocks": 0})
 
 
-@formula("Charge per sequence and rank", within=[kv_blocks_per_sequence.with_parts([windowed_tokens])])
+@formula("Charge per sequence and rank", within=[kv_blocks_per_sequence])
 def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> Any:
-    """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
+    """What admission charges one sequence on one rank, in bytes, without pipeline stages.
 
     Source: kv_blocks_per_sequence x kv_block_bytes.
     """
     return kv_blocks_per_sequence * kv_block_bytes
+
+
+def windows_bytes(batches: Quantity, known: Mapping[str, Quantity]) -> Any:
+    """What admission charges more for windows where so many batches more are under way than without stages, in bytes,
+    before pipeline stages divide it. Reads OF_WINDOWS."""
+    alone, block = known["windowed_tokens"], known["windowed_block_tokens"]
+    more = smallest(known["admitted_tokens"], alone + batches * known["max_num_batched_tokens"])
+    return known["n_windowed_groups"] * known["kv_block_bytes"] * (round_up(more / block) - round_up(alone / block))
+
+
+OF_WINDOWS = (
+    "windowed_tokens", "windowed_block_tokens", "admitted_tokens", "max_num_batched_tokens", "n_windowed_groups",
+    "kv_block_bytes", "in_flight_batches", "on_second_runner",
+)  # fmt: skip
+
+
+def windows_of_stages(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
+    """The same for the batches that so many pipeline stages have under way."""
+    alone = known["in_flight_batches"]
+    return windows_bytes(batches_under_way(alone, known["on_second_runner"], pipeline_stages) - alone, known)
 
 
 @formula("Steady KV per sequence and rank", within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens])])

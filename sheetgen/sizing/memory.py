@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.formula import Quantity, formula, largest, ratio, round_down, round_up, smallest, where
+from sheetgen.formula import Quantity, both, formula, largest, ratio, round_down, round_up, smallest, where
 from sheetgen.sizing.kv_cache import held_sequences, pool_for
 from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
@@ -202,9 +202,8 @@ def memory_budget_bytes(
 def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
     """The pool that the engine takes of what is left: all, or as much as is set outright. Where less is left than that,
     what is left if the engine takes what is set as a limit; else negative: it runs out of memory as it starts."""
-    short = left_bytes - kv_cache_memory_bytes
-    where_short = where(set_pool_is_limit == 1, left_bytes, short)
-    return where(kv_cache_memory_bytes == 0, left_bytes, where(short < 0, where_short, kv_cache_memory_bytes))
+    taken = both(kv_cache_memory_bytes > 0, left_bytes >= kv_cache_memory_bytes)
+    return where(taken, kv_cache_memory_bytes, left_bytes - kv_cache_memory_bytes * (1 - set_pool_is_limit))
 
 
 def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:

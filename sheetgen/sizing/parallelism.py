@@ -20,7 +20,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.kv_cache import held_sequences
+from sheetgen.sizing.kv_cache import OF_WINDOWS, held_sequences, windows_bytes, windows_of_stages
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.sizing.weights import (
@@ -180,22 +180,27 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
     return where(context_tokens <= max_context_tokens, 1, 0)
 
 
-@formula("Layers that fit on a stage")
+@formula("Layers that fit on a stage", passed_on=OF_WINDOWS)
 def layers_that_fit(
     layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
-    kv_cache_memory_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
 ) -> Any:  # fmt: skip
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
+    A pool that is set outright is taken first, whatever of it the cache fills; one that is a limit as far as it goes.
+    Each further stage brings a batch, and a stage keeps the windows of its own layers: of one batch of all at most.
+
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
-    left = largest(0, layer_budget_bytes - kv_cache_memory_bytes) * n_layers
-    held = ratio(kv_cache_memory_bytes * n_layers, charge_bytes)  # by a pool that is set outright
-    apart = smallest(ratio(left, paid_layer_bytes), held)
-    return round_down(where(kv_cache_memory_bytes == 0, ratio(left, paid_layer_bytes + charge_bytes), apart))
+    outright = kv_cache_memory_bytes * (1 - set_pool_is_limit)
+    windows = windows_bytes(where(known["in_flight_batches"] > 1, 1, 0), known)
+    left = largest(0, layer_budget_bytes - where(outright > 0, outright, windows)) * n_layers
+    fit = ratio(left, paid_layer_bytes + where(outright > 0, 0, charge_bytes))
+    held = ratio(largest(0, kv_cache_memory_bytes - windows) * n_layers, charge_bytes)
+    return round_down(smallest(fit, where(kv_cache_memory_bytes == 0, n_layers, held)))
 
 
-@formula("Pipeline stages", passed_on=OF_STAGES)
+@formula("Pipeline stages", passed_on=(*OF_STAGES, *OF_WINDOWS))
 def pipeline_stages(
     runs: Quantity, within_limit: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity,
     layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity, layer_budget_bytes: Quantity,
@@ -208,31 +213,35 @@ def pipeline_stages(
             whose layers differ, the fewest of 2, 3, 4 and 8 at which the heaviest fits.
     Source: INTERFACE (PP above 1 only where a whole instance is too small); vLLM pipeline parallelism.
     """
-    even = largest(2, round_up(ratio(n_layers, layers_that_fit)))
-    even = where(layers_that_fit >= 1, even, 0)
+    # Too many stages count as one more than are allowed, and these as none; nothing long stands twice in the text.
+    most = max_pipeline_parallel_size + 1
+    even = remainder(largest(2, round_up(n_layers / largest(layers_that_fit, n_layers / most))), most)
     in_order = stages_in_order(
-        layer_budget_bytes, paid_layer_bytes, charge_bytes, kv_cache_memory_bytes, set_pool_is_limit, known
-    )
-    needed = where(known[WEIGHTS_SHARES[0]] > 0, in_order, even)
-    staged = where(needed <= max_pipeline_parallel_size, needed, 0)
+        layer_budget_bytes, paid_layer_bytes, charge_bytes, max_pipeline_parallel_size, kv_cache_memory_bytes,
+        set_pool_is_limit, known,
+    )  # fmt: skip
+    staged = where(known[WEIGHTS_SHARES[0]] > 0, in_order, even)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
 
 
 def stages_in_order(
-    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity, kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity, known: Mapping[str, Quantity],
+    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
+    max_pipeline_parallel_size: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
+    known: Mapping[str, Quantity],
 ) -> Any:  # fmt: skip
-    """The fewest of the numbers of stages whose shares are known at which the heaviest stage holds its part of the
-    weights and of one sequence's cache; 0 where none does."""
+    """The fewest of the numbers of stages allowed whose shares are known at which the heaviest stage holds its part of
+    the weights and of one sequence's cache; 0 where none does."""
     found: Any = 0
     for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
         left = layer_budget_bytes - paid_layer_bytes * known[weights]
         pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        found = where(pool >= charge_bytes * known[cache], known[stages], found)
+        charged = charge_bytes + windows_of_stages(known[stages], known)
+        allowed = known[stages] <= max_pipeline_parallel_size
+        found = where(both(allowed, pool >= charged * known[cache]), known[stages], found)
     return found
 
 
-@formula("Sequences per replica", passed_on=OF_STAGES)
+@formula("Sequences per replica", passed_on=(*OF_STAGES, *OF_WINDOWS))
 def sequences(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
     layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
@@ -251,7 +260,8 @@ def sequences(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
         set_pool_is_limit, known,
     )  # fmt: skip
-    held = held_sequences(pool, charge_bytes * share, steady_bytes * share)
+    charged = charge_bytes + windows_of_stages(pipeline_stages, known)
+    held = held_sequences(pool, charged * share, steady_bytes * share)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 

@@ -111,3 +111,15 @@ def test_tensorrt_llm_takes_it_as_a_limit() -> None:
         assert less["kv_pool_bytes_per_gpu"] == 20 * GIB < free
         assert more["kv_pool_bytes_per_gpu"] == (free if engine == "tensorrt-llm" else 0)
         assert more["fits"] == (engine == "tensorrt-llm")
+
+
+@pytest.mark.parametrize("limit", [200_000_000_000, 2 * GIB])
+def test_a_limit_bounds_the_stages_of_equal_layers(limit: int) -> None:
+    """405B in bf16 is 811.7 GB on 8 x 80 GB at most 640: two stages, whatever limit is above what a request takes."""
+    asked = {"model": "405b", "context": 4096, "users": 1, "instances": "aws/p4d.24xlarge,aws/p4de.24xlarge"}
+    asked |= {"engine": "tensorrt-llm", "tpot_ms": "off", "ttft_ms": "off"}
+    free, bound = (sheetgen.recommend(**asked, **more)["cells"][0] for more in ({}, {"kv_cache_memory_bytes": limit}))
+    for cell in free, bound:
+        assert (cell["instance"], cell["n_instances"], cell["pipeline_parallel_size"]) == ("aws/p4de.24xlarge", 2, 2)
+    outright = sheetgen.recommend(**asked | {"engine": "vllm"}, kv_cache_memory_bytes=limit)["cells"][0]
+    assert (outright["instance"] is not None) == (limit == 2 * GIB)

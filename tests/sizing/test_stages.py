@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sheetgen.api import size
+from sheetgen.api import recommend, size
 from sheetgen.catalog import Catalog
 
 GIB = 2**30
@@ -55,3 +55,41 @@ def test_nemotron_super_at_two_stages_is_62_gib() -> None:
 def test_equal_layers_are_divided_as_before() -> None:
     at = {pp: size(model="70b", gpu="h200", pipeline_parallel_size=pp, context=8192) for pp in (2, 4)}
     assert at[2]["kv_bytes_per_token_per_gpu"] == 2 * at[4]["kv_bytes_per_token_per_gpu"]
+
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "batches"),
+    [  # at 1, 2, 3 and 4 stages
+        ("gemma-3-27b", "0.25.1", (1, 1, 1, 1)),  # one batch, whatever is under way
+        ("gemma-3-27b", "0.28.0", (2, 3, 4, 5)),  # dense: on Model Runner V2
+        ("gpt-oss-120b", "0.28.0", (2, 2, 3, 4)),  # experts: on V1, which does not overlap steps on stages
+        ("gpt-oss-120b", "0.33.0", (2, 3, 4, 5)),
+    ],
+)
+def test_windows_are_charged_the_batches_that_stages_have_under_way(
+    model: str, version: str, batches: tuple[int, ...]
+) -> None:
+    asked = {"model": model, "gpu": "h100", "context": 131_072, "engine_version": version}
+    charged = [size(**asked, pipeline_parallel_size=pp)["kv_bytes_per_sequence"] for pp in range(1, 5)]
+    # A batch of 8,192 tokens in blocks of 16; a block is 10 layers of 16 heads, or 18 of 8, of keys and values of 128,
+    # or 64: 1.25 MiB in 6 groups, 0.5625 in one.
+    batch = 512 * (6 * 1.25 if model == "gemma-3-27b" else 0.5625) * MIB
+    assert [round((one - charged[0]) / batch + batches[0], 6) for one in charged] == list(batches)
+    kept = [size(**asked, pipeline_parallel_size=pp)["kv_bytes_per_sequence_steady"] for pp in (1, 2)]
+    assert kept[0] == kept[1]  # a request decodes once for each turn through the stages
+
+
+@pytest.mark.parametrize(("gpu", "context"), [("h100", 32_768), ("l40s", 65_536)])
+def test_what_is_rented_on_stages_holds_what_size_says(gpu: str, context: int) -> None:
+    asked = {"model": "trinity-large", "context_tokens": context, "users": 4, "gpus": gpu}
+    cell = recommend(**asked, tpot_ms="off", ttft_ms="off")["cells"][0]
+    stages, held = cell["pipeline_parallel_size"], cell["sequences_per_replica"]
+    assert stages > 1
+    sizes = {name: cell[name] for name in ("gpu", "tensor_parallel_size", "data_parallel_size")}
+    at = {"model": "trinity-large", "context": context, **sizes}
+    alike = [size(**at, pipeline_parallel_size=stages, concurrent_requests=n)["fits"] for n in (held, held + 1)]
+    assert alike == [True, False]
+    assert not size(**at, pipeline_parallel_size=stages - 1, concurrent_requests=1)["fits"]

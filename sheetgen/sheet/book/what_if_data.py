@@ -252,7 +252,7 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
     sheet.text(row, 0, "Longest context for all users, by halving", "section")
     sheet.texts(row, 1, (*HEADS, "Halves"))
     halves = sheet.put(row + 1, len(HEADS) + 1, Cell(2, "fixed", PLAIN))
-    env = _beside(sheet, row, len(HEADS) + 2, env)
+    env = _beside(sheet, row, len(HEADS) + 2, {**env, "pipeline_parallel_size": env["pipeline_stages"]})
     low: Source = ZERO
     high: Source = limit
     put = partial(sheet.compute, lock="column")
