@@ -18,6 +18,7 @@ from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
+    from sheetgen.catalog import Catalog
     from sheetgen.launch.recommended import Launch
     from sheetgen.recommend import Solution
     from sheetgen.sheet.model import Book
@@ -66,7 +67,9 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     solved = solve(ask(catalog, asked))
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
-    files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive, launched=launched)
+    files, missing = draw(
+        solved, formats, catalog, required=bool(named), brand=brand, archive=archive, launched=launched
+    )
     targets = {place_of_format(place, name): data for name, data in files.items()}
     write_files(targets)
     if missing:
@@ -120,9 +123,10 @@ def pull(
     from sheetgen.pull.words import data, lines, scenario_text
 
     note(f"reading {shown(edited)}, and working it out anew ...", quiet)
-    pulled = read_back(edited, Catalog(*catalogs), models)
+    catalog = Catalog(*catalogs)
+    pulled = read_back(edited, catalog, models)
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
-    drawn, missing = draw(pulled.solved, kinds, required="pdf" in requested, brand=drawn_with)
+    drawn, missing = draw(pulled.solved, kinds, catalog, required="pdf" in requested, brand=drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
     targets = {place_of_format(place, name): content for name, content in files.items()}
@@ -245,7 +249,7 @@ def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: s
 
 @gc_paused()
 def draw(
-    solved: Solution, formats: Sequence[str], required: bool, brand: Brand | None = None,
+    solved: Solution, formats: Sequence[str], catalog: Catalog, required: bool, brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
     launched: Mapping[int, Launch] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], str | None]:  # fmt: skip
@@ -254,6 +258,7 @@ def draw(
     Raises MissingLibraryError or PageError where a format was named (`required`) and cannot be drawn.
     """
     from sheetgen.api import sheet_record
+    from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.build_page import build_page
     from sheetgen.writers.apart import pdf_apart
@@ -263,7 +268,7 @@ def draw(
         # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
         every = archive.name or any(FORMATS[ending].every_lever for ending in formats)
         levers = levers_of_sheet(solved) if every else None
-        page = build_page(solved, levers)
+        page = with_launch_rows(build_page(solved, levers), solved, launched, catalog)
         if process:
             process.send(page, brand, archive)
 

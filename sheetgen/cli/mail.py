@@ -145,7 +145,7 @@ def _message(
         if not files["pdf"].startswith(b"%PDF-"):
             raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
-    files |= draw(solved, missing, required=True, brand=brand)[0] if missing else {}
+    files |= draw(solved, missing, catalog, required=True, brand=brand)[0] if missing else {}
     if since is not None:
         from sheetgen.cli.diff_text import changes_since
 

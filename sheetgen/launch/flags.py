@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Launcher, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.launch.check import ENGINES_OWN, UNQUANTIZED, Checked, Remedy, Trial, check
+from sheetgen.launch.check import ENGINES_OWN, UNQUANTIZED, Checked, Remedy, Trial, checks
 from sheetgen.launch.engines import WRITERS, Checkpoint, Plan, Written, checkpoint_for, command, here_document
+from sheetgen.sheet.wording import small_size
 from sheetgen.units import GIB, MIB
 
 CAVEAT = "Whether a stack knows the model's architecture is not checked here: read its list of models."
@@ -89,6 +90,8 @@ def shown_facts(facts: Mapping[str, float | str]) -> dict[str, str]:
             return value
         if name.endswith("_fraction"):
             return f"{100 * value:.4g}%"
+        if name == "kv_bytes_per_token":
+            return str(small_size(value, "gib"))
         return f"{value:,.1f}" if name.endswith(("_gib", "_mib_per_sequence")) else f"{value:,.0f}"
 
     return {name: text(name, value) for name, value in facts.items()}
@@ -161,13 +164,24 @@ def flags_for(
     requested: the inputs as typed; point: their record as `sheetgen size` gives it. Every launcher is checked,
     since the advice compares them.
     """
+    return flags_for_each(engines, [(requested, point)], catalog)[0]
+
+
+def flags_for_each(
+    engines: tuple[str, ...], points: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], catalog: Catalog
+) -> list[tuple[dict[str, Flags], Advice]]:
+    """The same of several points."""
     file = catalog.file(StackFile)
     launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
-    checked = {engine: check(requested, point, one, catalog) for engine, one in launchers.items()}
-    found = {e: _flags(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
-    own = launchers.get(str(point["engine"]))
-    remarks = remarks_of(own, checked[own.engine].requested) if own else ()
-    return found, replace(advise(checked, file), remarks=remarks)
+    tried = iter(checks([(*one, launcher) for one in points for launcher in launchers.values()], catalog))
+    found = []
+    for requested, point in points:
+        checked = dict(zip(launchers, tried, strict=False))
+        flags = {e: _flags(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
+        own = launchers.get(str(point["engine"]))
+        remarks = remarks_of(own, checked[own.engine].requested) if own else ()
+        found.append((flags, replace(advise(checked, file), remarks=remarks)))
+    return found
 
 
 def _flags(

@@ -314,7 +314,7 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         "context_tokens": length, "max_model_len": length, "input_tokens": None, "output_tokens": None,
         "prefix_cache_hit_fraction": 0, "average_context_fraction": 1,
     }  # fmt: skip
-    trial = trials([full], launcher, catalog)[0]
+    trial = trials([full], [launcher], catalog)[0]
     assert trial is not None
     limit = settings.max_tokens
     if settings.sequence_lengths is not None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sheetgen.api import record, sized_point
+from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
-from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
+from sheetgen.errors import ScenarioError
+from sheetgen.launch.engines import WRITERS, command
+from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for_each, flags_record
 from sheetgen.recommend import Fit, Solution, headline_rows
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import engine_defaults
+from sheetgen.scenario.deployment import DEFAULTS, engine_defaults
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.sheet.page import LaunchRow, Page, words
+from sheetgen.sheet.wording import gpus, plural, whole
 from sheetgen.units import GIB
 
 
@@ -30,10 +35,46 @@ def launches(solved: Solution, engines: tuple[str, ...], catalog: Catalog) -> di
     """The flags for these engines of each headline's answer, by its load; none where nothing holds it."""
     fits = {row: Fit.of(solved, row) for row in headline_rows(solved)}
     points = {row: fullest_replica(fit) for row, fit in fits.items() if fit is not None}
-    return {
-        row: Launch(*flags_for(engines, point, record(sized_point(point, catalog)), catalog))
-        for row, point in points.items()
-    }
+    if not points:
+        return {}
+    columns = {name: [point.get(name) for point in points.values()] for name in DEFAULTS}
+    columns |= {name: [point[name] for point in points.values()] for name in ("model", "gpu")}
+    sized = size_columns(columns, len(points), catalog)
+    if errors := [line for error in sized.points.errors if error is not None for line in error.splitlines()]:
+        raise ScenarioError(*errors)
+    pairs = [(point, record(sized, place)) for place, point in enumerate(points.values())]
+    return {row: Launch(*of) for row, of in zip(points, flags_for_each(engines, pairs, catalog), strict=True)}
+
+
+def with_launch_rows(page: Page, solved: Solution, launched: Mapping[int, Launch], catalog: Catalog) -> Page:
+    """`page` with how each answer is launched under the sheet's engine, and the stack that suits it, and why. Nothing
+    for an engine that no flags are kept for, or where a model or GPU of a workbook is not in the catalogs any more."""
+    engine = solved.question.engine.engine
+    known = (engine,) if engine in WRITERS else ()
+    if not known or any(engine not in one.flags for one in launched.values()) or not launched:
+        try:
+            launched = launches(solved, known, catalog)
+        except ScenarioError:
+            return page
+    rows = [_row(solved, row, launch, engine) for row, launch in launched.items()]
+    return replace(page, launches=tuple(rows))
+
+
+def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
+    flags = launch.flags.get(engine)
+    if flags is None:
+        text = "no flags are kept for this engine"
+    elif flags.written is None:
+        text = flags.checked.verdict
+    else:
+        files = f"  (with {', '.join(flags.written.files)}: --flags {engine} writes it)" if flags.written.files else ""
+        text = command(flags.written.groups, " ") + files
+    fit = Fit.of(solved, row)
+    assert fit is not None, "only what fits is launched"
+    each = gpus(fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.candidate)
+    at_once = whole(fit.choice.requests_per_replica)
+    on = words("{}, each on {} with {} at once", plural(fit.choice.n_replicas, "replica"), each, at_once)
+    return LaunchRow(solved.model_of(row).model.name, on, text, launch.advice.line)
 
 
 def with_launches(document: dict[str, Any], launched: Mapping[int, Launch]) -> dict[str, Any]:

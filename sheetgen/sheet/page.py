@@ -352,6 +352,15 @@ class Ask(NamedTuple):
     in_dollars: Cell  # beside another currency
 
 
+class LaunchRow(NamedTuple):
+    """How one model's answer is started."""
+
+    model: str
+    on: Text  # "2 replicas, each on 4× H100 SXM with 16 at once"
+    command: str
+    stack: str  # which one suits, and why
+
+
 class CostPoint(NamedTuple):
     """One load of a curve of cost; no `monthly` where nothing holds it, and `word` says why."""
 
@@ -404,6 +413,7 @@ class Page:
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     pages: int = 2  # 1: without the part for engineers
+    launches: tuple[LaunchRow, ...] = ()  # of each answer; `launch`, a floor above, fills it in
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
@@ -614,6 +624,7 @@ def tables_of(page: Page) -> Iterator[Table]:
         ("Where it dies", "Part", "Looks like", "Change, and which way", "On this sheet"),
         ((f.where, f.bill, f.looks_like, f.change, f.here) for f in page.fingerprints),
     )
+    yield table("Launch", ("Model", "Where", "Command", "Stack"), page.launches)
     yield table(
         "What one change buys",
         ("Model", "Change", "At what cost", "Then rent", _number(f"{sign} a month"), _number("Saves")),

@@ -13,8 +13,10 @@ import sheetgen
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli.extras import flag_lines
-from sheetgen.launch.recommended import fullest_replica, launches
-from sheetgen.recommend import Fit, Solution
+from sheetgen.launch.recommended import fullest_replica, launches, with_launch_rows
+from sheetgen.recommend import Fit, Solution, headline_rows, solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
 
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "users": 200},
@@ -71,6 +73,26 @@ def test_ranks_are_launched_as_ranks() -> None:
     of_rank = -(-fit.choice.requests_per_replica // ranks)
     assert f"--data-parallel-size {ranks} " in text and "--enable-expert-parallel" in text
     assert f"--max-num-seqs {of_rank} " in text
+
+
+def test_the_page_has_the_command_of_each_answer() -> None:
+    """Those of all models are worked out together, and are what each gives by itself; no row where nothing holds it."""
+    answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))
+    page = build_page(answer)
+    assert not page.launches, "which a floor above fills in"
+    rows = with_launch_rows(page, answer, {}, catalog()).launches
+    assert [row.model for row in rows] == ["Llama 3.1 8B", "DeepSeek-V3"]  # 16k tokens are over Gemma's 8k
+    for line, row in ((0, 0), (2, 1)):
+        fit = Fit.of(answer, headline_rows(answer)[line])
+        assert fit is not None
+        name = str(answer.question.models[line].model.id)
+        alone = launches(solve(ask(catalog(), {"models": name, "as_of": "2026-11-20"})), ("vllm",), catalog())
+        (of_one,) = alone.values()
+        assert rows[row].stack == of_one.advice.line
+        assert f"--tensor-parallel-size {fit.layout.tensor_parallel_size} " in rows[row].command
+        assert f"{fit.choice.n_replicas} replica" in str(rows[row].on)
+    requested = launches(answer, ("sglang", "vllm"), catalog())
+    assert with_launch_rows(page, answer, requested, catalog()).launches == rows
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:

@@ -58,8 +58,8 @@ def test_facts_are_those_that_rules_may_name() -> None:
             "recurrent-states", ("nim",), ("36 of 48",),  # its vLLM keeps a state once, not twice
         ),
         ({**POINTS["r1"]}, "latent-copied", ("sglang", "vllm", "tensorrt-llm"), ("61 layers", "TP 8")),
-        ({**POINTS["r1-dp"]}, "latent-shared-out", ("sglang", "vllm", "tensorrt-llm"), ("8 data-parallel", "70,272")),
-        ({"model": "8b", "gpu": "rtx-4090"}, "small-gpu", ("lmdeploy",), ("RTX 4090", "131,072")),
+        ({**POINTS["r1-dp"]}, "latent-shared-out", ("sglang", "vllm", "tensorrt-llm"), ("8 data-parallel", "68.6 KiB")),
+        ({"model": "8b", "gpu": "rtx-4090"}, "small-gpu", ("lmdeploy",), ("RTX 4090", "128.0 KiB a token")),
         ({**POINTS["70b-fp8"]}, "one-shape-for-long", ("tensorrt-llm",), ("80 layers", "1,904")),
         (
             {**POINTS["70b-fp8"], "gpu": "b200", "weight_dtype": "nvfp4"},
@@ -69,7 +69,7 @@ def test_facts_are_those_that_rules_may_name() -> None:
             {"model": "gpt-oss-20b", "gpu": "spark", "prefix_cache_hit_fraction": 0.5},
             "dgx-spark", ("vllm",), ("DGX Spark", "208"),
         ),
-        ({**POINTS["8b"]}, "nothing-special", ("vllm",), ("32 layers", "131,072")),
+        ({**POINTS["8b"]}, "nothing-special", ("vllm",), ("32 layers", "128.0 KiB a token")),
         ({"model": "405b", "gpu": "t4"}, None, (None,), ("no stack",)),
     ],
 )  # fmt: skip

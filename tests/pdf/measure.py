@@ -41,7 +41,7 @@ question.reference.assumptions, catalog.file(LeverFile), catalog.file(StackFile)
 guidance.fingerprints(catalog)
 """,
     timed="""
-files, _ = draw(solve(ask(catalog, asked)), ["pdf"], required=True, archive=archive_of(None, None, "", ""))
+files, _ = draw(solve(ask(catalog, asked)), ["pdf"], catalog, required=True, archive=archive_of(None, None, "", ""))
 Path(sys.argv[2]).write_bytes(files["pdf"])
 """,
 )
