@@ -92,6 +92,12 @@ class _Writer:
             worksheet.set_column(column, column, width)
         for row, height in sheet.heights.items():
             worksheet.set_row(row, height)
+        if sheet.folded:
+            first, last = sheet.folded
+            worksheet.outline_settings(symbols_below=False)
+            worksheet.set_row(first - 1, sheet.heights.get(first - 1), None, {"collapsed": True})
+            for row in range(first, last + 1):
+                worksheet.set_row(row, sheet.heights.get(row), None, {"level": 1, "hidden": True})
         runs = shared_runs(sheet.cells)
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(worksheet, row, column, cell, runs.get((row, column)))
@@ -111,7 +117,8 @@ class _Writer:
         put_page(worksheet, sheet, self.book, self.brand)
         if sheet.kind:
             worksheet.set_tab_color(model.TABS[sheet.kind][1])
-        worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
+        if sheet.folded is None:  # no spreadsheet opens a fold of a protected sheet
+            worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
         form = self._format(cell)
@@ -293,6 +300,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
     is_first = sheet.name == book.sheets[0].name
     put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
     last = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
+    last = last if sheet.n_printed is None else sheet.n_printed - 1
     if sheet.kind and sheet.name not in model.PRINTED:
         worksheet.print_area(0, last + 1, 0, last + 1)
         return

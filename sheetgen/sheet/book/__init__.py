@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.sheet.book.change_log import SCHEMA, build_log
 from sheetgen.sheet.book.checks import build_checks
+from sheetgen.sheet.book.constants import build_constants, derive_constants
 from sheetgen.sheet.book.guide import build_guide, build_notes
 from sheetgen.sheet.book.hosted import build_hosts
 from sheetgen.sheet.book.inputs import build_inputs
@@ -39,8 +40,11 @@ def build_book(
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
     wiring = Wiring(baseline=baseline or {})
+    constants = build_constants(solved, wiring)
     inputs = build_inputs(solved, wiring)
+    derive_constants(constants)
     name_all(wiring, inputs.name)
+    name_all(wiring, constants.sheet.name)
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
@@ -77,7 +81,8 @@ def build_book(
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     hidden = [
-        models, gpus, hosts, comparison, workings, latency, profiles, candidates, *levers, guide, log, *behind,
+        constants.sheet, models, gpus, hosts, comparison, workings, latency, profiles, candidates, *levers, guide, log,
+        *behind,
     ]  # fmt: skip
     sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
     return Book(
