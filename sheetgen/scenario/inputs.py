@@ -435,6 +435,7 @@ INPUTS: tuple[Input, ...] = (
     *(Input(name, kind, shown=True) for name, kind in (
         # Only where they are no workload or no tier of the sheet.
         ("headline_workload", Kind("text")), ("headline_tier", Kind("whole", 1, MOST)),
+        ("money_model", Kind("text")),
         ("speed_pace", Kind("text")), ("speed_requests", Kind("whole", 1, 1e6)),
         *((f"whatif_{name}", Kind("text"))
           for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype")),

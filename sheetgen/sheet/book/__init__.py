@@ -26,6 +26,7 @@ from sheetgen.sheet.book.workings import add_as_built, add_choices, build_loads,
 from sheetgen.sheet.model import Book, Range
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.what_if import WhatIf
+from sheetgen.units import TEXT
 
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
 
@@ -74,10 +75,12 @@ def build_book(
     if what_if is not None:
         what_if.answer(heads)
         first, behind = [what_if.sheet], what_if.behind
-    log = build_log(solved, page, wiring, [sizing, *first])
+    log = build_log(solved, page, wiring, [sizing, *first, money])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     if levers:
         put_state(sizing, wiring)
+        for sheet, row, column in wiring.states_as_built:
+            sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     hidden = [
