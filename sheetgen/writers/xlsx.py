@@ -285,8 +285,8 @@ def filtered(sheet: Sheet) -> Area | None:
 
 
 CHART_ROWS = 9  # rows that a chart covers on the page
-POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
-PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
+POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # of one unit of column width in Arial 10 as LibreOffice draws it; units of an edge
+PAGE_POINTS = {True: 734.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
 PAGE_HEIGHT = 500.0  # of a landscape page, likewise
 _PAPER = {"a4": 9, "letter": 1}
 
@@ -325,7 +325,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
 def scale(sheet: Sheet, first: int, last: int) -> float:
     """How far the sheet must shrink so that these columns are one page wide, with those that are on every page."""
     columns = [*range(min(first, sheet.freeze[1])), *range(first, last + 1)]
-    width = sum(sheet.widths.get(column, DEFAULT_WIDTH) for column in columns)
+    width = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in columns)
     return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
 

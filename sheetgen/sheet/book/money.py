@@ -16,7 +16,7 @@ from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
 from sheetgen.sheet.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
-from sheetgen.sheet.book.money_page import build_page_of_money, n_rows_of_page
+from sheetgen.sheet.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, place_of
@@ -64,10 +64,14 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         built = wiring.names[f"calc_money_built_{m + 1}"] = wiring.lists["built_rows"].refs[m]
         block = Block(sheet, wiring, at._replace(name=name), row, built._replace(name=f"calc_money_built_{m + 1}"))
         blocks.append(block)
-        sheet.page_breaks.append(row)
         _of_model(block, m, heads, of_providers[m], list(units.PURCHASES).index(question.settings.purchase))
         row = block.row + 1
     build_page_of_money(solved, wiring, blocks)
+    for column, text, ref in (
+        (0, "to Inputs: class, discount, hours", wiring.ref("in_purchase")),
+        (USD_AT, "to Prices and hardware", wiring.tables["instances"].columns["type"][0]),
+    ):
+        sheet.text(HEAD_ROWS - 1, column, text, "link_text", url=f"internal:'{ref.sheet}'!B{ref.row + 1}")
     return sheet
 
 
@@ -76,6 +80,7 @@ def _of_model(
 ) -> None:
     """A page of the sheet. purchase: the position of the class in use."""
     model = block.wiring.tables["models"].columns["model"][m]
+    block.sheet.page_breaks.append(block.row)
     block.place, block.count = _title(block, m, model, heads)
     on_demand = _classes(block, purchase)
     block.wiring.of_money.append((str(model.value), block.sums[0], block.wiring.headline_usd[m]))
@@ -87,17 +92,15 @@ def _of_model(
     block.show(1 + len(UNITS), block.wiring.inputs["utilization"], PERCENT)
     block.row += 1
     _providers(block, of_providers)
+    block.sheet.page_breaks.append(block.row)
+    block.bar(model, "owning, and hosted by others")
     _owned(block, on_demand)
     _hosted(block, m)
 
 
 def _title(block: Block, m: int, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, Ref]:
     """The bar with the model's name, and what to rent; gives the row on Prices and hardware, and how many."""
-    sheet = block.sheet
-    sheet.link(block.row, 0, model, TEXT, "section")
-    sheet.texts(block.row, 1, [""] * (N_PRINTED - 1), "section")
-    sheet.heights[block.row] = 20
-    block.row += 1
+    block.bar(model, "renting, hardware as recommended")
     block.label("To rent")
     rented = {"n_instances": block.of("n_instances"), "instance": block.of("type")}
     block.compute(1, words.rent_words, rented, role="light")
@@ -166,8 +169,8 @@ def _classes(block: Block, at: int) -> Ref:
 
 def _as_built(block: Block) -> None:
     """Each purchase class answered by itself, and who took no part: no cell works these out."""
-    block.head("Each class answered anew", "To rent", "", "", "$ per month", "Values of the build", "", None)
-    block.wiring.states_as_built.append((block.sheet, block.row - 1, 7))
+    block.head("Each class answered anew", "To rent", "", "", "$ per month", "Values of the build", None)
+    block.wiring.states_as_built.append((block.sheet, block.row - 1, 6))
     for purchase in units.PURCHASES:
         block.label(purchase)
         block.show(1, block.as_built(f"rent_{class_stem(purchase)}"), TEXT)
@@ -285,8 +288,8 @@ def _hosted(block: Block, m: int) -> None:
     hosts = block.wiring.tables["hosts"]
     mine = [i for i, ref in enumerate(hosts.columns["model_row"]) if ref.value == m + 1]
     prompt, cached, answer = HOST_PRICES
-    block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years",
-               *(f"Renting cheaper above, {purchase}" for purchase in block.paid), cached[1], answer[1])  # fmt: skip
+    renting = (f"Renting cheaper above, {units.PURCHASES[one].words}" for one in block.paid)
+    block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
 
     def of(name: str) -> Range:
         return Range([hosts.columns[name][i] for i in mine])

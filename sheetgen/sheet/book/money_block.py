@@ -10,12 +10,12 @@ from sheetgen.formula import Formula, both, is_number, where
 from sheetgen.sheet.book.sizing import built_entry
 from sheetgen.sheet.book.wiring import Wiring
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
-from sheetgen.units import Display
+from sheetgen.units import TEXT, Display
 
 HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a year and of three follow
 N_PRINTED = 12  # columns; to the right stands what look-ups found
 FOUND = N_PRINTED + 1
-WIDTHS = {0: 28, **dict.fromkeys(range(1, N_PRINTED), 11.4), N_PRINTED: 3}
+WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED: 3}
 
 
 class Block:
@@ -37,6 +37,13 @@ class Block:
     def as_built(self, name: str) -> Lookup:
         """What a column of Workings says of the load as built; none where it was not worked out then."""
         return built_entry(self.wiring.tables["loads"].range(name), self.built)
+
+    def bar(self, model: Ref, about: str) -> None:
+        """A dark bar with the model's name."""
+        self.sheet.link(self.row, 0, model, TEXT, "section")
+        self.sheet.texts(self.row, 1, [about, *[""] * (N_PRINTED - 2)], "section")
+        self.sheet.heights[self.row] = 20
+        self.row += 1
 
     def head(self, *labels: str | None) -> None:
         """A row of column heads."""

@@ -17,22 +17,21 @@ from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_C
 
 MONTHS = cost.CONSTANTS["months_in_three_years"]
 ALL_MODELS, LISTED = "All models together", "list_money_model"
-OWNED = "owned, base price"
-WAYS = (*units.PURCHASES, OWNED)
-CHART_ROWS, CHART_WIDTH, PIXELS_PER_POINT = 14, 960, 4 / 3
-ON_ONE_PAGE = 4  # models of which the three tables and the picture are on one printed page
+OWNED = "owned"
+WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned, base price"}
+CHART_ROWS, CHART_WIDTH, PIXELS_PER_POINT = 13, 960, 4 / 3
 USD_AT, TOTAL_AT, IN_MONTH_AT = 5, 9, 8  # columns where the dollars begin, the totals, and the month's own cash
 MONTH_HEIGHT = 12.75
 ADDED_UP = "An amount is added up where the models are meant together (Inputs), and each has one."
-NOT_PAID_AHEAD = (
-    "Rent of the hardware above in each class, renewed at today's price, paid month by month (prices without payment "
-    "up front); owning is the purchase, then power and site. Without contingency."
+WHAT_IS_PAID = (
+    "Renting: the hardware above, renewed at today's price and paid month by month; no price listed is paid up front.",
+    "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
 )
 
 
 def n_rows_of_page(n_models: int) -> int:
     """The row below these pages."""
-    return HEAD_ROWS + 4 * n_models + CHART_ROWS + MONTHS + 20
+    return HEAD_ROWS + 4 * n_models + CHART_ROWS + MONTHS + 24
 
 
 def build_page_of_money(solved: Solution, wiring: Wiring, blocks: Sequence[Block]) -> None:
@@ -40,13 +39,9 @@ def build_page_of_money(solved: Solution, wiring: Wiring, blocks: Sequence[Block
     page = MoneyPage(solved, wiring, blocks)
     page.costs()
     page.sources()
-    if len(blocks) > ON_ONE_PAGE:
-        page.sheet.page_breaks.append(page.row)
-    page.ways()
-    chart_at = page.row
-    page.row += CHART_ROWS
     page.sheet.page_breaks.append(page.row)
-    page.cash(chart_at)
+    page.ways()
+    page.cash()
     assert page.row + 1 == n_rows_of_page(len(blocks))
 
 
@@ -82,7 +77,7 @@ class MoneyPage:
             "n_known": Lookup.of(len(known), "COUNT({0})", area),
             "n_models": Lookup.of(len(cells), "COUNTA({0})", area),
         }  # fmt: skip
-        return self.sheet.compute(row, column, words.together_usd, env, role="light", display=display)
+        return self.sheet.compute(row, column, words.together_usd, env, role="total", display=display)
 
     def costs(self) -> None:
         """What each model costs in the class in use, and the total of models that are meant together."""
@@ -154,7 +149,8 @@ class MoneyPage:
         sheet, bar = self.sheet, self.row
         self._bar("The same hardware, each way to pay")
         self._fill_bar(bar)
-        self._heads("$ per month", *units.PURCHASES, "Owned: power and site", "Owned: the purchase, $", "", "", "", "")
+        rented = list(WAYS.values())[:-1]
+        self._heads("$ per month", *rented, "owned: power, site", "owned: purchase, $", "", "", "", "")
         self.column: dict[str, list[Ref]] = {}
         names = []
         for block, model in zip(self.blocks, self.models, strict=True):
@@ -168,10 +164,11 @@ class MoneyPage:
         for column, refs in enumerate(self.column.values(), 1):
             refs.append(self._total(self.row, column, refs))
         self.wiring.names[LISTED] = Range(tuple(names))
-        sheet.text(self.row, 8, ADDED_UP, "remark")
+        self.row += 1
+        sheet.text(self.row, 0, ADDED_UP, "remark")
         self.row += 2
 
-    def cash(self, chart_at: int) -> None:
+    def cash(self) -> None:
         """What the model that is chosen, or all of them, take month by month, each way to pay."""
         sheet, wiring, bar = self.sheet, self.wiring, self.row
         question = self.solved.question
@@ -189,9 +186,8 @@ class MoneyPage:
         found = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', asked, listed)
         sheet.text(self.row, N_PRINTED + 1, "Found: row of the ways to pay", "off_page")
         place = sheet.link(self.row, N_PRINTED + 2, found, PLAIN, "off_page")
-        sheet.text(self.row, 3, NOT_PAID_AHEAD, "remark")
         self.row += 1
-        heads = sheet.texts(self.row, 0, ("", *WAYS))
+        heads = sheet.texts(self.row, 0, ("", *WAYS.values()))
         sheet.heights[self.row] = 31
         self.row += 1
         up_front, each_month, in_all = [], [], []
@@ -202,13 +198,24 @@ class MoneyPage:
                 sheet.link(self.row, column, ahead, USD, "computed")
                 if way == OWNED else sheet.put(self.row, column, Cell(0, "fixed", USD), lock="row")
             )  # fmt: skip
-            each_month.append(sheet.link(self.row + 1, column, entry(of_way, place, is_number), USD, "computed"))
+            # Of a GPU whose price nobody knows, power alone would look cheap.
+            each = entry(of_way, place, is_number, up_front[-1] if way == OWNED else None)
+            each_month.append(sheet.link(self.row + 1, column, each, USD, "computed"))
             env = {**wiring.inputs, "monthly_usd": each_month[-1]._replace(lock="row")}
             in_all.append(sheet.compute(self.row + 2, column, cost.three_year_usd, env))
         for k, label in enumerate(("Up front", "Each month", f"Months 1 to {MONTHS}")):
             sheet.text(self.row + k, 0, label, "label")
         self.row += 3
-        self._heads("Paid to date, by month", *WAYS, None, "In the month: class in use", "In the month: owned")
+        for line in WHAT_IS_PAID:
+            sheet.text(self.row, 0, line, "remark")
+            self.row += 1
+        self._chart(heads[1:], up_front, in_all)
+        sheet.page_breaks.append(self.row)
+        bar = self.row
+        self._bar("Paid to date, by month")
+        sheet.link(bar, 1, asked, TEXT, "section")
+        self._fill_bar(bar)
+        self._heads("Month", *WAYS.values(), None, "In the month: class in use", "In the month: owned")
         at = list(units.PURCHASES).index(question.settings.purchase)
         in_use = of_class_in_use(each_month[:-1], at, wiring.inputs["purchase_row"])
         for month in range(1, MONTHS + 1):
@@ -219,13 +226,16 @@ class MoneyPage:
             self._month(IN_MONTH_AT + 1, cost.cash_in_month_usd, number, up_front[-1], each_month[-1])
             sheet.heights[self.row] = MONTH_HEIGHT
             self.row += 1
-        sheet.charts.append(Chart(
-            chart_at, 0, f"Cash of {MONTHS} months by way to pay, US dollars (model chosen below)",
+
+    def _chart(self, heads: Sequence[Ref], up_front: Sequence[Ref], months: Sequence[Ref]) -> None:
+        self.sheet.charts.append(Chart(
+            self.row, 0, f"Cash of {MONTHS} months by way to pay, US dollars (of the model chosen above)",
             "Stacked bars: what is paid up front and in the months, for each purchase class and for owning.",
-            (heads[1], heads[-1]),
-            [("Up front", up_front[0], up_front[-1], "#F59E0B"), ("Months", in_all[0], in_all[-1], "#1D4ED8")],
+            (heads[0], heads[-1]),
+            [("Up front", up_front[0], up_front[-1], "#F59E0B"), ("Months", months[0], months[-1], "#1D4ED8")],
             CHART_WIDTH, int((CHART_ROWS - 1) * 15 * PIXELS_PER_POINT), "US dollars",
         ))  # fmt: skip
+        self.row += CHART_ROWS
 
     def _month(self, column: int, one: Formula, month: Ref, ahead: Ref, each: Ref | Lookup) -> None:
         """A cell of the table of months, in this row."""
