@@ -38,9 +38,12 @@ from sheetgen.units import (
 )
 from sheetgen.units import TEXT as AS_TEXT
 
-# Sections of the Inputs sheet.
-KV_CACHE, CHOICES = "3  Which precision does the KV cache have?", "Other choices"
-TARGETS, MONEY = "How long may a token take?", "Money"
+# Sections of the Inputs sheet: three questions, money, targets, and below them what is folded away.
+CONTEXT = "1  What is the longest context? (prompt and answer together, in tokens)"
+LOAD = "2  How many requests come at once at the peak?"
+PRECISION = "3  Which precision do the weights and the KV cache have?"
+MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be survived?"
+RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
 DTYPES = "auto bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
@@ -144,69 +147,71 @@ class Settings:
                "Share of the hours in which the hardware does its load, for $ per token. Default 0.7; of a day's "
                "requests what their mean is of their peak."),
         Row(MONEY, "Utilization", "", PERCENT, "Share of the hours run in which the hardware does the load: what a "
-            "million tokens costs is at this share."))
+            "million tokens costs is at this share.", below="hours_per_month"))
     contingency_fraction: float = entry(0.0, SHARE,
         Option("money", "SHARE", "Contingency, in a line of its own under the sums. Default 0."),
         Row(MONEY, "Contingency", "", PERCENT,
-            "A line of its own under the sums; it is in no price of an hour, a user or a token."))
+            "A line of its own under the sums; it is in no price of an hour, a user or a token.", below="utilization"))
     currency: str = entry("USD", Kind("currency"),
         Option("money", "CODE", "Currency of the totals, such as EUR; needs --fx-rate. Default USD."),
         Row(MONEY, "Currency of the totals", "", AS_TEXT,
-            "Its three letters. Prices are in US dollars; totals are converted at the rate below.", title="Currency"))
+            "Its three letters. Prices are in US dollars; totals are converted at the rate below.", title="Currency",
+            below="contingency_fraction"))
     fx_rate: float = entry(1.0, Kind(low=LEAST, high=10_000_000),
         Option("money", "RATE", "How many of that currency one US dollar is."),
-        Row(MONEY, "Exchange rate", "per $", FACTOR, "How many of that currency one US dollar is."))
+        Row(MONEY, "Exchange rate", "per $", FACTOR, "How many of that currency one US dollar is.", below="currency"))
     fx_date: str | None = entry(None, DATE_OF_SHEET,  # None: the sheet's own date
         Option("money", "DATE", "Day of that rate. Default: the sheet's date."),
-        Row(MONEY, "Day of the exchange rate", "", DATE, "The sheet's date unless said."))
+        Row(MONEY, "Day of the exchange rate", "", DATE, "The sheet's date unless said.", below="fx_rate"))
     weight_dtype: str = entry("auto", AUTO_DTYPE,
         Option("precision", "DTYPE", f"Precision of the weights: {DTYPES}. Default auto, the checkpoint's own."),
-        Row(CHOICES, "Weights' precision", "", AS_TEXT,
+        Row(PRECISION, "Weights' precision", "", AS_TEXT,
             "auto is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4).", read_as="asked_weight_dtype"))
     kv_cache_dtype: str = entry("auto", AUTO_DTYPE,
         Option("precision", "DTYPE",
                "Precision of the KV cache, the same words. Default auto, 16 bits for most models."),
-        Row(KV_CACHE, "KV cache precision", "", AS_TEXT, "auto is the model's own 16-bit type, unless its checkpoint "
+        Row(PRECISION, "KV cache precision", "", AS_TEXT, "auto is the model's own 16-bit type, unless its checkpoint "
             "carries another. FP8 weights never imply FP8 KV.", read_as="asked_kv_dtype"))
     gpu_memory_utilization: float = entry(None, SHARE_ABOVE_0,
         Option("engine", "SHARE", "Share of the memory that the engine may use. Default: the engine's."),
-        Row(CHOICES, "GPU memory utilization", "", PERCENT,
+        Row(RARE, "GPU memory utilization", "", PERCENT,
             "Share of the memory that the engine sees which it may take (gpu_memory_utilization).", repeated=True),
         engine="gpu_memory_utilization")
     kv_cache_memory_bytes: float = entry(0.0, Kind("whole", 0, 1e13, decimal=True),
         Option("engine", "BYTES", "KV pool of each GPU, set outright as vLLM's --kv-cache-memory-bytes does, whatever "
                "the share leaves; for TensorRT-LLM a limit (max_gpu_total_bytes). Default 0: not set."),
-        Row(CHOICES, "KV pool of a GPU, set outright", "bytes", WHOLE,
+        Row(RARE, "KV pool of a GPU, set outright", "bytes", WHOLE,
             "0: what the share leaves. Else the engine takes so much, and does not start where less is left, or takes "
             "what is left (a limit, below).",
             below="gpu_memory_utilization"),
         added=True)
     block_size: int = entry(None, COUNT,
         Option("engine", "TOKENS", "Tokens in a block of the KV cache. Default 16."),
-        Row(CHOICES, "KV block size", "tokens", WHOLE, "The engine's default is 16.", about="Tokens.",
+        Row(RARE, "KV block size", "tokens", WHOLE, "The engine's default is 16.", about="Tokens.",
             below="hybrid_kv_manager", repeated=True),
         engine="block_size")
     kv_reserved: int = entry(0, FLAG,
         Option("engine", "HOW", "paged, or reserved: every request is charged max_model_len. Default paged.",
                "kv_allocation", ("paged", "reserved")),
-        Row(CHOICES, "Reserved KV (0 paged, 1 reserved)", "", PLAIN,
-            "Reserved KV charges the longest context always.", title="Reserved KV", below="prefix_cache_hit_fraction",
+        Row(RARE, "Reserved KV (0 paged, 1 reserved)", "", PLAIN,
+            "Reserved KV charges the longest context always.", title="Reserved KV", below="kv_cache_memory_bytes",
             repeated=True))
     hours_per_month: float = entry(730, Kind(low=1, high=744),
         Option("billing", "HOURS", "Hours that a month is billed. Default 730."),
-        Row(CHOICES, "Hours per month", "hours", WHOLE, "8,760 hours a year / 12.", repeated=True))
+        Row(MONEY, "Hours per month", "hours", WHOLE, "8,760 hours a year / 12.", below="discount_fraction",
+            repeated=True))
     discount_fraction: float = entry(0, Kind(low=0, high=0.99),  # beyond it is no contract: 20 was meant as 20 %
         Option("billing", "SHARE", "What your contract takes off every rental price, of any class. Default 0.",
                hint=" A share: 0.2 is 20 %."),
-        Row(CHOICES, "Discount on rental prices", "", EXACT_PERCENT, "What your contract takes off every rental price: "
+        Row(MONEY, "Discount on rental prices", "", EXACT_PERCENT, "What your contract takes off every rental price: "
             "of each purchase class, listed or typed. Prices and hardware keeps the list prices; Candidates, Money "
             "and all else count what is paid.", about="Of every rental price, your own too. Owning keeps its.",
-            repeated=True),
+            below="purchase", repeated=True),
         added=True)
     active_fraction: float = entry(1.0, SHARE_ABOVE_0,
         Option("active", "SHARE", "Share of the users who are active at the peak. Default 1. For --users: "
                "tiers and --concurrent-requests count requests at once."),
-        Row(CHOICES, "Active fraction of users", "", PERCENT,
+        Row(LOAD, "Active fraction of users", "", PERCENT,
             "Users = requests at once / this. At 100 % every user counts as active.", repeated=True))
     peak_hour_share: float = entry(0.12, SHARE_ABOVE_0,
         Option("rate", "SHARE", "Share of a day's requests in its peak hour. Default 0.12."), added=True)
@@ -217,71 +222,72 @@ class Settings:
                "Default 0.05."), added=True)
     extra_headroom_fraction: float = entry(0.0, SHARE,
         Option("headroom", "SHARE", "Room to leave above the load. Default 0."),
-        Row(CHOICES, "Extra headroom", "", PERCENT, "Added to each load before replicas are counted. Off by default.",
-            repeated=True))
+        Row(TARGETS, "Extra headroom", "", PERCENT, "Added to each load before replicas are counted. Off by default.",
+            below="zones", repeated=True))
     survive: int = entry(0, Kind("whole", 0, 3),
         Option("headroom", "LOSS", "none, replica, machine or zone: the load is still served within its targets after "
                "it. Default none.", "survive", ("none", "replica", "machine", "zone")),
-        Row(CHOICES, "Survive the loss of (0 nothing, 1 replica, 2 machine, 3 zone)", "", PLAIN,
-            "So many more are rented that the load is served within its targets after the loss. Off by default.",
-            title="Survive", repeated=True),
+        Row(TARGETS, "Survive the loss of (0 to 3)", "", PLAIN, "0 nothing, 1 a replica, 2 a machine, 3 a zone: so "
+            "many more are rented that the load is served within its targets after the loss.",
+            title="Survive", about="0 nothing, 1 a replica, 2 a machine, 3 a zone.", below="speed_targets",
+            repeated=True),
         added=True)
     zones: int = entry(3, Kind("whole", 2, 20),
         Option("headroom", "NUMBER", "Zones over which machines are spread, for --survive zone. Default 3."),
-        Row(CHOICES, "Zones", "zones", WHOLE, "Machines are spread over them evenly. They count where a zone may be "
-            "lost."),
+        Row(TARGETS, "Zones", "zones", WHOLE, "Machines are spread over them evenly. They count where a zone may be "
+            "lost.", below="survive"),
         added=True)
     near_tie_fraction: float = entry(0.05, SHARE,
         Option("market", "SHARE", "Within so much of the lowest price, and with no more GPUs, the fewest machines win. "
                "Default 0.05; 0 takes the very cheapest."),
-        Row(CHOICES, "Near tie", "", PERCENT, "Of candidates that cost at most so much more than the cheapest, and "
+        Row(MONEY, "Near tie", "", PERCENT, "Of candidates that cost at most so much more than the cheapest, and "
             "rent no more GPUs, the fewest machines win, then hardware that computes in the weights' precision, then "
-            "the most requests within the targets, then the price.", repeated=True),
+            "the most requests within the targets, then the price.", below="fx_date", repeated=True),
         added=True)
     least_network_gbps: float = entry(400, Kind(low=1, high=100_000),  # at 0 a stage would wait for ever
         Option("market", "GBPS", "Network that a machine needs to hold a stage of a replica which no single machine "
                "holds. Default 400."),
-        Row(CHOICES, "Network to span machines", "Gb/s", WHOLE, "A replica stays inside one machine. Where no "
+        Row(RARE, "Network to span machines", "Gb/s", WHOLE, "A replica stays inside one machine. Where no "
             "candidate holds it there, it spans whole machines with at least this network, one pipeline stage each."),
         added=True)
     span_machines: int = entry(1, FLAG,
         Option("market", "WHEN", "auto, or never: whether a replica that no machine holds may span several. Default "
                "auto.", "span_machines", ("never", "auto")),
-        Row(CHOICES, "Span machines (1 where needed, 0 never)", "", PLAIN,
+        Row(RARE, "Span machines (1 where needed, 0 never)", "", PLAIN,
             "0: what no single machine holds has no answer.", title="Span machines"),
         added=True)
     average_context_fraction: float = entry(1.0, SHARE_ABOVE_0,
         Option("engine", "SHARE", "Share of the context that is filled on average. Default 1."),
-        Row(CHOICES, "Average fill of the context", "", PERCENT,
+        Row(CONTEXT, "Average fill of the context", "", PERCENT,
             "Scales what paged KV charges. At 100 % every request is charged its full context.", repeated=True))
     prefix_cache_hit_fraction: float = entry(0.0, SHARE,
         Option("engine", "SHARE", "Share of the prompt that is found in the prefix cache, of a prefix that all "
                "requests share: one copy of it is counted. Default 0."),
-        Row(CHOICES, "Prefix cache hits", "", PERCENT,
+        Row(CONTEXT, "Prefix cache hits", "", PERCENT,
             "Share of prompt tokens found in the prefix cache, of a prefix that all requests share (one copy is "
             "counted). 30-40 % is typical of RAG; 0 is safe.", repeated=True))
     hybrid_kv_manager: int = entry(None, FLAG,
         Option("caches", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
-        Row(CHOICES, "Hybrid KV manager (1 on, 0 off)", "", PLAIN,
+        Row(RARE, "Hybrid KV manager (1 on, 0 off)", "", PLAIN,
             "Off: windowed layers are stored like full attention."),
         engine="frees_windows")
     purchase: str = entry(ON_DEMAND, Kind("word", words=tuple(PURCHASES)),
         Option("market", "CLASS", f"{', '.join(tuple(PURCHASES)[:-1])} or {tuple(PURCHASES)[-1]}. "
                f"Default {ON_DEMAND}."),
-        Row(CHOICES, "Purchase class", "", AS_TEXT, "The prices that everything follows. An instance without a price "
+        Row(MONEY, "Purchase class", "", AS_TEXT, "The prices that everything follows. An instance without a price "
             "in the class takes no part; a commitment is paid for all hours.", repeated=True),
         added=True)
     speed_factor: float = entry(1.0, FACTOR_OF_TIME,
         Option("factors", "FACTOR", "What every predicted time per output token is multiplied by, as one measured "
                "point set it right (size --anchor). Default 1.",
                in_size="What --anchor works out: measured over predicted time per output token. Default 1."),
-        Row(TARGETS, "Measured / predicted time per token", "", FACTOR,
-            "1: as predicted. A run of your own gives a better one.", title="Factor", below="speed_targets"))
+        Row(RARE, "Measured / predicted time per token", "", FACTOR,
+            "1: as predicted. A run of your own gives a better one.", title="Factor"))
     ttft_factor: float = entry(1.0, FACTOR_OF_TIME,
         Option("factors", "FACTOR", "The same for the time to the first token. Default 1.",
                in_size="The same for the time to first token. Default 1."),
-        Row(TARGETS, "Measured / predicted time to first token", "", FACTOR,
-            "1: as predicted. A run of your own gives a better one.", title="Factor", below="speed_factor"))
+        Row(RARE, "Measured / predicted time to first token", "", FACTOR,
+            "1: as predicted. A run of your own gives a better one.", title="Factor"))
     speed_targets: int = entry(1, FLAG, None,  # 0: memory alone decides
         Row(TARGETS, "Targets drive the count (1 on, 0 off)", "", PLAIN, "On: replicas are as many as memory or speed "
             "asks for, whichever is more. Off: memory alone."))
@@ -322,7 +328,10 @@ INPUTS: tuple[Input, ...] = (
     _text("ask", Option("sheet", "MODEL", "The model that is to be approved: its month and year stand large at the "
           "head of the page. Default: each model has a sentence.")),
     Input("together", Kind("word", words=("no", "yes")), "no", Option("sheet", "",
-          "The models are meant together: the page adds them up.")),
+          "The models are meant together: the page adds them up."),
+          Row(MONEY, "Models are meant together (yes or no)", "", AS_TEXT, "yes: Money adds them up. no: they are "
+              "alternatives, and no sum of them is shown.", below="near_tie_fraction"),
+          added=True),
     *(Input(name, Kind("line"), "", Option("sheet", "TEXT", help_)) for name, help_ in (
         ("title", "Title of the page. Default: LLM serving sizing sheet."),
         ("owner", "Who owns the sheet, named at its head."), ("approver", "Who is to approve it, named there too."))),
@@ -392,12 +401,12 @@ INPUTS: tuple[Input, ...] = (
     Input("as_of", DATE_OF_SHEET, None,
           Option("billing", "DATE", "Day from which the age of prices counts. Default today (UTC), or "
                  "SOURCE_DATE_EPOCH."),
-          Row(CHOICES, "Sheet's date", "", DATE, "Ages of prices count from this date.")),
+          Row(RARE, "Sheet's date", "", DATE, "Ages of prices count from this date.")),
     Input("stale_after_days", Kind("whole", 1, 10_000), None, None,  # the catalogs' assumptions have both defaults
-          Row(CHOICES, "Days until a price is old", "days", WHOLE, "Older prices are marked.", repeated=True),
+          Row(RARE, "Days until a price is old", "days", WHOLE, "Older prices are marked.", repeated=True),
           shown=True),
     Input("near_target_fraction", SHARE, None, None,
-          Row(CHOICES, "Little headroom above", "", PERCENT, "Share of a target of speed above which headroom is "
+          Row(RARE, "Little headroom above", "", PERCENT, "Share of a target of speed above which headroom is "
               "called little; it is, too, where memory at the low end of its band does not hold the load.",
               repeated=True),
           shown=True),
@@ -426,6 +435,7 @@ INPUTS: tuple[Input, ...] = (
     *(Input(name, kind, shown=True) for name, kind in (
         # Only where they are no workload or no tier of the sheet.
         ("headline_workload", Kind("text")), ("headline_tier", Kind("whole", 1, MOST)),
+        ("money_model", Kind("text")),
         ("speed_pace", Kind("text")), ("speed_requests", Kind("whole", 1, 1e6)),
         *((f"whatif_{name}", Kind("text"))
           for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype")),
@@ -465,8 +475,12 @@ def asked_in(*groups: str) -> tuple[Input, ...]:
 
 def rows_in(section: str) -> list[Input]:
     """The inputs of a section of the Inputs sheet, in the order of their rows."""
-    found = [one for one in INPUTS if one.row and one.row.section == section and not one.row.below]
-    for one in INPUTS:
-        if one.row and one.row.section == section and one.row.below:
-            found.insert(1 + [before.name for before in found].index(one.row.below), one)
-    return found
+
+    def after(name: str) -> list[Input]:
+        found: list[Input] = []
+        for one in INPUTS:
+            if one.row and one.row.section == section and one.row.below == name:
+                found += [one, *after(one.name)]
+        return found
+
+    return after("")

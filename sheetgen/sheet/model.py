@@ -30,7 +30,7 @@ NONE = "-"  # what a formula shows where there is no number; never 0, which woul
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT, "What-if": OUTPUT,
-    "Inputs": INPUT, "Models": INPUT, "GPUs": INPUT, "Prices and hardware": INPUT,
+    "Inputs": INPUT, "Constants": INPUT, "Models": INPUT, "GPUs": INPUT, "Prices and hardware": INPUT,
     "Money": OUTPUT, "Hosts": WORKINGS, "Speed": OUTPUT,
     "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
     "Levers": OUTPUT, "OOM guide": OUTPUT,
@@ -297,6 +297,8 @@ class Sheet:
     repeat_rows: tuple[int, int] | None = None
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
+    folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
+    n_printed: int | None = None  # columns; None: all
     charts: list[Chart] = field(default_factory=list)
 
     @property

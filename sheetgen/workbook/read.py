@@ -14,7 +14,7 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.demand import RATE
-from sheetgen.scenario.inputs import BY_NAME, CHOICES, KV_CACHE, rows_in
+from sheetgen.scenario.inputs import BY_NAME, CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS, rows_in
 from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, NONE
 from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, is_number, read_cells
@@ -98,7 +98,8 @@ META = ("schema", "version", "catalog_sha256", "options")
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
 REQUIRED = (
     "tier_1", "headline_workload", "headline_tier", *ENGINE, *SETTINGS,
-    *(one.name for one in (*rows_in(KV_CACHE), *rows_in(CHOICES)) if not one.added and not one.shown),
+    *(one.name for section in (CONTEXT, LOAD, PRECISION, MONEY, TARGETS, RARE) for one in rows_in(section)
+      if not one.added and not one.shown and one.option and one.option.group not in ("money", "factors")),
 )  # fmt: skip
 _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")

@@ -92,6 +92,12 @@ class _Writer:
             worksheet.set_column(column, column, width)
         for row, height in sheet.heights.items():
             worksheet.set_row(row, height)
+        if sheet.folded:
+            first, last = sheet.folded
+            worksheet.outline_settings(symbols_below=False)
+            worksheet.set_row(first - 1, sheet.heights.get(first - 1), None, {"collapsed": True})
+            for row in range(first, last + 1):
+                worksheet.set_row(row, sheet.heights.get(row), None, {"level": 1, "hidden": True})
         runs = shared_runs(sheet.cells)
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(worksheet, row, column, cell, runs.get((row, column)))
@@ -111,7 +117,8 @@ class _Writer:
         put_page(worksheet, sheet, self.book, self.brand)
         if sheet.kind:
             worksheet.set_tab_color(model.TABS[sheet.kind][1])
-        worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
+        if sheet.folded is None:  # no spreadsheet opens a fold of a protected sheet
+            worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
         form = self._format(cell)
@@ -278,8 +285,8 @@ def filtered(sheet: Sheet) -> Area | None:
 
 
 CHART_ROWS = 9  # rows that a chart covers on the page
-POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
-PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
+POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # of one unit of column width in Arial 10 as LibreOffice draws it; units of an edge
+PAGE_POINTS = {True: 734.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
 PAGE_HEIGHT = 500.0  # of a landscape page, likewise
 _PAPER = {"a4": 9, "letter": 1}
 
@@ -293,6 +300,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
     is_first = sheet.name == book.sheets[0].name
     put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
     last = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
+    last = last if sheet.n_printed is None else sheet.n_printed - 1
     if sheet.kind and sheet.name not in model.PRINTED:
         worksheet.print_area(0, last + 1, 0, last + 1)
         return
@@ -317,7 +325,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
 def scale(sheet: Sheet, first: int, last: int) -> float:
     """How far the sheet must shrink so that these columns are one page wide, with those that are on every page."""
     columns = [*range(min(first, sheet.freeze[1])), *range(first, last + 1)]
-    width = sum(sheet.widths.get(column, DEFAULT_WIDTH) for column in columns)
+    width = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in columns)
     return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
 

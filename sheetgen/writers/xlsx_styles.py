@@ -44,6 +44,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "right_link": {"font_color": LINK_INK, "align": "right"},
     "left_number": {"align": "left", "indent": 1},
     "light": {"bold": True},
+    "total": {"bold": True, "top": 1, "top_color": RULE},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
@@ -91,7 +92,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
-    elif role in ("computed", "state", "link", "fixed", "kv", "money"):
+    elif role in ("computed", "state", "link", "fixed", "kv", "money", "total"):
         look["align"] = "right"  # the dash for no number, too
     return look
 

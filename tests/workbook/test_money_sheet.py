@@ -215,7 +215,7 @@ def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
         place = cell.replace("$", "")
         assert where == "Inputs" and sheet[place].protection.locked is False, name
         assert place in checked or name in ("in_currency", "in_fx_date"), f"{name} takes anything"
-        assert sheet[f"H{sheet[place].row}"].value, f"{name} does not say why"
+        assert sheet[f"F{sheet[place].row}"].value, f"{name} does not say why"
 
 
 def test_the_sheet_is_landscape_one_page_wide_a_model_a_page(default_book: Path) -> None:

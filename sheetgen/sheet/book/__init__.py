@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.sheet.book.change_log import SCHEMA, build_log
 from sheetgen.sheet.book.checks import build_checks
+from sheetgen.sheet.book.constants import build_constants, derive_constants
 from sheetgen.sheet.book.guide import build_guide, build_notes
 from sheetgen.sheet.book.hosted import build_hosts
 from sheetgen.sheet.book.inputs import build_inputs
@@ -25,6 +26,7 @@ from sheetgen.sheet.book.workings import add_as_built, add_choices, build_loads,
 from sheetgen.sheet.model import Book, Range
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.what_if import WhatIf
+from sheetgen.units import TEXT
 
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
 
@@ -39,8 +41,11 @@ def build_book(
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
     wiring = Wiring(baseline=baseline or {})
+    constants = build_constants(solved, wiring)
     inputs = build_inputs(solved, wiring)
+    derive_constants(constants)
     name_all(wiring, inputs.name)
+    name_all(wiring, constants.sheet.name)
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
@@ -70,14 +75,17 @@ def build_book(
     if what_if is not None:
         what_if.answer(heads)
         first, behind = [what_if.sheet], what_if.behind
-    log = build_log(solved, page, wiring, [sizing, *first])
+    log = build_log(solved, page, wiring, [sizing, *first, money])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     if levers:
         put_state(sizing, wiring)
+        for sheet, row, column in wiring.states_as_built:
+            sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     hidden = [
-        models, gpus, hosts, comparison, workings, latency, profiles, candidates, *levers, guide, log, *behind,
+        constants.sheet, models, gpus, hosts, comparison, workings, latency, profiles, candidates, *levers, guide, log,
+        *behind,
     ]  # fmt: skip
     sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
     return Book(

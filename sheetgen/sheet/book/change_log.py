@@ -164,7 +164,7 @@ def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref
                 yield head, table.sheet.name, f"cat_{key}_{name}", kind, refs
     for name, kind in TABLES["precisions"].items():
         refs = list(wiring.lists[f"dtypes_{name}"].refs)
-        yield in_words(name), "Inputs", f"cat_precisions_{name}", kind, refs
+        yield in_words(name), refs[0].sheet, f"cat_precisions_{name}", kind, refs
 
 
 def _numbers(refs: Sequence[Ref]) -> list[float]:

@@ -1,62 +1,49 @@
-"""Inputs: first the three questions that decide a sizing, then the other choices, then the constants.
+"""Inputs: first the three questions that decide a sizing, then money and targets; below, folded away, what is rarely
+changed.
 
-What stands in the table of inputs gets its row from there; what is by workload or tier, and the constants, from here.
+What stands in the table of inputs gets its row from there; what is by workload or tier from here. What nobody chooses
+is on Constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from sheetgen import cost, units
+from sheetgen import units
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.demand import RATE, Rate
-from sheetgen.scenario.deployment import DEFINITIONS, SPEED_FIGURES, draft_columns, speed_band_columns
+from sheetgen.scenario.deployment import SPEED_FIGURES, draft_columns, speed_band_columns
 from sheetgen.scenario.inputs import (
     BY_NAME,
-    CHOICES,
-    KV_CACHE,
+    CONTEXT,
+    LOAD,
     MONEY,
     OF_TERMS,
     OWNING,
+    PRECISION,
+    RARE,
     TARGETS,
     Input,
     asked_in,
     rows_in,
 )
-from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
-from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
+from sheetgen.scenario.overrides import OUTPUT, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
-from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Lookup, Range, Ref, Sheet, Validation, number
+from sheetgen.sheet.model import LEGEND, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sheet.wording import DRAFT_COUNTED
 from sheetgen.sizing import rates
-from sheetgen.sizing.kv_cache import TOKENS_PER_K
-from sheetgen.sizing.speed import network_bytes_per_second
-from sheetgen.units import (
-    DATE,
-    DTYPE_ALIASES,
-    DTYPES,
-    EXACT_PERCENT,
-    FACTOR,
-    GBPS,
-    PLAIN,
-    TENSOR_PARALLEL_SIZES,
-    TEXT,
-    WHOLE,
-    Display,
-)
+from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
-CLASSES = "list_purchase"  # the defined name of the purchase classes
+CLASSES, NO_YES = "list_purchase", "list_no_yes"  # the defined names of the purchase classes, and of two words
 BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
 
 
@@ -125,42 +112,29 @@ def put_state(
     return sheet.formula(row, columns["state"], state, one.written(env), TEXT, "state")
 
 
-LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
-WIDTHS = {LABEL: 44, VALUE: 16, UNIT: 12, LEAST: 11, MOST: 11, BUILT: 15, STATE: 12, NOTE: 76, NTH: 4}
+LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
+PRINTED = NOTE + 1  # columns; those to the right are for formulas
+WIDTHS = {LABEL: 40, VALUE: 16, UNIT: 10, BUILT: 14, STATE: 11, NOTE: 60, LEAST: 11, MOST: 11, NTH: 4}
 STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
-HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
+HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
-NOTE_CHARACTERS = 96  # of a line in the last column
+FOLDED = f"{RARE}: open it with the + at the left"
 _OF_KINDS: tuple[Scope, ...] = ("fitted", "other")
 _SCOPES = {
     "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
     "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
 }  # fmt: skip
-_MONEY_CONSTANTS = (
-    ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
-    ("months_in_a_year", "Months in a year", "months", ""),
-    ("months_in_three_years", "Months in three years", "months", ""),
-    ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
-    ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
-    ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
-    ("cents_in_a_dollar", "Cents in a dollar", "cents", ""),
-)
 
 
 class InputsSheet:
-    """Fills the sheet from the top, and remembers each input under its name."""
+    """Fills a sheet from the top, and remembers each input and each constant under its name."""
 
-    def __init__(self, solved: Solution, wiring: Wiring) -> None:
+    def __init__(self, solved: Solution, wiring: Wiring, name: str, about: str) -> None:
         self.solved, self.wiring = solved, wiring
-        self.sheet = titled(
-            "Inputs", "Inputs", "Change any yellow cell; memory, fit, hardware and price follow. "
-            f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {LEGEND}",
-            freeze=(HEAD_ROWS, 2),
-        )  # fmt: skip
+        self.sheet = titled(name, name, about, freeze=(HEAD_ROWS, 2))
         self.sheet.widths = dict(WIDTHS)
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
-        self.rate_row = 0
 
     def section(self, title: str, heads: Mapping[int, str] = HEADS) -> None:
         if self.row > HEAD_ROWS:
@@ -178,7 +152,6 @@ class InputsSheet:
         if check is None and kind is not None and role == "input":
             check = Validation.of(kind, label)
         self.words(label, unit, note)
-        self.sheet.heights[self.row] = 15.0 * max(1, -(-len(note) // NOTE_CHARACTERS))
         ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
@@ -200,7 +173,9 @@ class InputsSheet:
         name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
         check = Validation.of(one.kind, row.title or row.label, row.about)
         if one.name == "purchase":
-            check = replace(check, message="One of the classes below, under Money.", source=CLASSES)
+            check = replace(check, message=f"{', '.join(units.PURCHASES)}.", source=CLASSES)
+        if one.name == "together":
+            check = replace(check, message="yes or no.", source=NO_YES)
         ref = self.put(name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as)
         if row.repeated:
             self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
@@ -213,8 +188,7 @@ class InputsSheet:
     def of_table(
         self, title: str, other: Mapping[str, Any] | None = None, after: Mapping[str, Callable[[], None]] | None = None
     ) -> None:
-        """A section of the table of inputs, at the values of the settings or at `other`, and what stands after some."""
-        self.section(title)
+        """The inputs of a section, at the values of the settings or at `other`, and what stands after some."""
         settings, values = self.solved.question.settings, other or {}
         for one in rows_in(title):
             self.place(one, values.get(one.name, getattr(settings, one.name, None)))
@@ -234,10 +208,20 @@ class InputsSheet:
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet, with every input registered in `wiring`."""
-    page = InputsSheet(solved, wiring)
-    for fill in (_questions, _money, _peak, _owning, _engine, _draft, _speed, _precisions, _watch):
+    """The sheet, with every input registered in `wiring`, where the constants are."""
+    page = InputsSheet(
+        solved, wiring, "Inputs", "Change any yellow cell; memory, fit, hardware and price follow. "
+        f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {LEGEND}",
+    )  # fmt: skip
+    for fill in (_questions, _money, _targets, _draft):
         fill(page)
+    page.section(FOLDED)
+    folded = page.row
+    for fill in (_rare, _owning, _engine, _bands):
+        fill(page)
+    page.sheet.folded = folded, page.row - 1
+    page.sheet.n_printed = PRINTED
+    _watch(page)
     wiring.inputs_sheet = page.sheet
     return page.sheet
 
@@ -269,7 +253,7 @@ def _watch(page: InputsSheet) -> None:
 
 def _questions(page: InputsSheet) -> None:
     question = page.solved.question
-    page.section("1  What is the longest context? (prompt and answer together, in tokens)")
+    page.section(CONTEXT)
     page.wiring.lists["contexts"] = Range(tuple(
         page.put(
             f"context_{name_part(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
@@ -279,7 +263,9 @@ def _questions(page: InputsSheet) -> None:
         )
         for w in question.workloads
     ))  # fmt: skip
-    page.section("2  How many requests come at once at the peak?")
+    _lengths(page)
+    page.of_table(CONTEXT)
+    page.section(LOAD)
     page.wiring.lists["tiers"] = Range(tuple(
         page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
                  Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"))
@@ -290,14 +276,13 @@ def _questions(page: InputsSheet) -> None:
     ))  # fmt: skip
     if question.rate is not None:
         _rate(page, question.rate)
-    page.of_table(KV_CACHE)
-    assumed = {name: question.reference.assumption(name) for name in MARKED_BY}
-    page.of_table(CHOICES, {"as_of": question.as_of, **assumed}, {"weight_dtype": partial(_lengths, page)})
-    page.of_table(TARGETS, after={"speed_targets": partial(_targets, page)})
+    page.of_table(LOAD)
+    page.section(PRECISION)
+    page.of_table(PRECISION)
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
-    """The rate as it was stated, and the allowance for chance; the rate at peak follows once all inputs stand."""
+    """The rate as it was stated, the allowance for chance, and the rate at peak."""
     settings = page.solved.question.settings
     for name, label, value, display, unit, note in (
         ("requests_per_second", "Requests per second at peak", rate.requests_per_second, FACTOR, "requests/s",
@@ -313,22 +298,13 @@ def _rate(page: InputsSheet, rate: Rate) -> None:
     ):  # fmt: skip
         check = Validation.of(BY_NAME[name].kind, label)
         page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
-    page.rate_row = page.row
-    page.row += 1
-
-
-def _peak(page: InputsSheet) -> None:
-    """The rate at peak, of what was stated: in its place, now that the seconds of an hour stand."""
-    if page.solved.question.rate is None:
-        return
-    row, page.row = page.row, page.rate_row
     inputs = page.wiring.inputs
     names = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor")
     env = {name: inputs[f"stated_{name}"] for name in names} | {"seconds_in_an_hour": inputs["seconds_in_an_hour"]}
     page.words(rates.peak_requests_per_second.label, "requests/s", "What the loads below are sized for.")
     peak = page.sheet.compute(page.row, VALUE, rates.peak_requests_per_second, env, display=FACTOR)
     inputs |= {"peak_requests_per_second": peak, "max_wait_fraction": inputs["stated_max_wait_fraction"]}
-    page.row = row
+    page.row += 1
 
 
 def _lengths(page: InputsSheet) -> None:
@@ -353,46 +329,33 @@ def _lengths(page: InputsSheet) -> None:
     page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}
 
 
-def _targets(page: InputsSheet) -> None:
-    """Targets by workload; a blank one is off."""
-    for target in asked_in("targets"):
-        figure = target.name.removesuffix("_ms")
-        page.wiring.lists[f"{figure}_targets"] = Range(tuple(
-            page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
-            for w in page.solved.question.workloads
-        ))  # fmt: skip
-
-
 def _money(page: InputsSheet) -> None:
-    """How busy the hardware is, the contingency, the currency, and the constants that formulas of money count in."""
-    settings = page.solved.question.settings
-    page.of_table(MONEY, {"fx_date": day_of(settings.fx_date) or page.solved.question.as_of})
-    for name, label, unit, note in _MONEY_CONSTANTS:
-        page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
-    _classes(page)
-    page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
+    """How it is paid for, how busy the hardware is, the contingency, the currency."""
+    question = page.solved.question
+    page.section(MONEY)
+    together = question.options.get("together") or BY_NAME["together"].default
+    page.of_table(MONEY, {"fx_date": day_of(question.settings.fx_date) or question.as_of, "together": together})
 
 
-def _classes(page: InputsSheet) -> None:
-    """The purchase classes, which of them are commitments, and what that says of the one in use."""
-    sheet, wiring, purchase = page.sheet, page.wiring, page.wiring.inputs["purchase"]
-    names, committed = list[Ref](), list[Ref]()
-    for name, one in units.PURCHASES.items():
-        page.words(name, "", f"Bought {one.words}: 1 where every hour of the term is paid for, run or not.")
-        names.append(Ref(sheet.name, page.row, LABEL, name))
-        committed.append(sheet.put(page.row, VALUE, Cell(int(one.committed), "fixed", PLAIN)))
-        page.row += 1
-    wiring.names[CLASSES] = Range(tuple(names))
-    at = list(units.PURCHASES).index(page.solved.question.settings.purchase)
-    # One past the last where it is no class: nothing has a price then.
-    row = Lookup.of(at + 1, "IFERROR(MATCH({0},{1},0),1+COUNTA({1}))", purchase, Range(tuple(names)))
-    flag = Lookup.of(committed[at].value, "IFERROR(INDEX({0},MATCH({1},{2},0)),0)", Range(tuple(committed)), purchase,
-                     Range(tuple(names)))  # fmt: skip
-    for name, label, what in (("purchase_row", "Row of the class in use", row),
-                              ("is_committed", "It is a commitment (0 or 1)", flag)):  # fmt: skip
-        page.words(label, "")
-        wiring.inputs[name] = sheet.link(page.row, VALUE, what, PLAIN, "computed")
-        page.row += 1
+def _targets(page: InputsSheet) -> None:
+    """Targets by workload, a blank one is off; and what must be survived."""
+
+    def by_workload() -> None:
+        for target in asked_in("targets"):
+            figure = target.name.removesuffix("_ms")
+            page.wiring.lists[f"{figure}_targets"] = Range(tuple(
+                page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
+                for w in page.solved.question.workloads
+            ))  # fmt: skip
+
+    page.section(TARGETS)
+    page.of_table(TARGETS, after={"speed_targets": by_workload})
+
+
+def _rare(page: InputsSheet) -> None:
+    question = page.solved.question
+    assumed = {name: question.reference.assumption(name) for name in MARKED_BY}
+    page.of_table(RARE, {"as_of": question.as_of, **assumed})
 
 
 def _owning(page: InputsSheet) -> None:
@@ -404,11 +367,10 @@ def _owning(page: InputsSheet) -> None:
         origin = f"{named}{f', {term.as_of}' if term.as_of else ''}"
         own = owning.values[one.name] == term.value
         page.place(one, owning.values[one.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}.")
-    page.computed(cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
 
 
 def _engine(page: InputsSheet) -> None:
-    """The constants of the engine's accounting, and the sizes and units that are counted in."""
+    """What the engine's accounting counts with."""
     engine, lists = page.solved.question.engine, page.wiring.lists
     page.section(f"Engine: {engine.name} {engine.default_version}")
     for one in (one for one in CONSTANTS if one.label):
@@ -419,20 +381,6 @@ def _engine(page: InputsSheet) -> None:
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
     lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs
-    page.fixed("least_link_bytes_per_second", "Links of ranks that share experts", LEAST_LINK_BYTES_PER_SECOND, WHOLE,
-               "bytes/s", "Data-parallel layouts are for GPUs linked at least so fast.")  # fmt: skip
-    layouts = page.solved.question.layouts
-    for name, label, sizes, note in (
-        ("tp", "TP", (one.tensor_parallel_size for one in layouts), "Tensor-parallel sizes that are tried."),
-        ("dp", "DP", (one.data_parallel_size for one in layouts), "Data-parallel ranks, for mixtures of experts."),
-    ):
-        lists[name] = Range(tuple(
-            page.fixed(f"{name}_{i}", f"Layout {i}: {label}", size, PLAIN, "", note) for i, size in enumerate(sizes, 1)
-        ))  # fmt: skip
-    unit = page.solved.question.settings.units
-    page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
-               "The page shows amounts in this unit.")  # fmt: skip
-    page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
 
 
 def _draft(page: InputsSheet) -> None:
@@ -453,30 +401,10 @@ def _draft(page: InputsSheet) -> None:
     page.wiring.assumptions.append((Ref(page.sheet.name, named.row, LABEL, "Draft model"), named, TEXT))
 
 
-def _speed(page: InputsSheet) -> None:
-    """What all GPUs share, the error bands, and the row of batches that is tried."""
+def _bands(page: InputsSheet) -> None:
+    """The error bands of speed."""
     known = page.solved.question.speed
     assert known is not None
-    page.section("Speed: what all GPUs share")
-    for row in (
-        ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
-        ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
-         "(GPUs / GPUs of a node) to this power."),
-        ("chunks_power", "Steps before a prompt grow with its chunks", known.chunks_power, FACTOR, "",
-         known.chunks_source),
-        ("network_hop_seconds", "Latency from machine to machine", known.network_hop_seconds, FACTOR, "seconds",
-         known.network_source),
-        ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
-        ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
-        *((name, in_words(name), value, FACTOR, "", "A definition.")
-          for name, value in DEFINITIONS.items()),
-        ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
-        ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
-        ("requests_per_stride", "Requests of a stride", STRIDE, PLAIN, "requests",
-         "The largest batch within the targets is found by strides, then request by request."),
-    ):  # fmt: skip
-        page.fixed(*row)
-    page.computed(network_bytes_per_second, "bytes/s", "Charged between machines: the least that they must have.")
     page.section("Speed: 80 % bands, as factors of the prediction")
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")
@@ -493,39 +421,3 @@ def _speed(page: InputsSheet) -> None:
             for of, values in bands.items()
         )  # fmt: skip
     page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}
-
-
-def _precisions(page: InputsSheet) -> None:
-    tables = (  # a title, and by the name of each column its head
-        ("Precisions of weights: bytes for each element", {"linear_bytes": "quantized", "other_bytes": "other"}),
-        ("Precisions of weights: bytes for each element of the copy that a quantized layer makes of its input",
-         {"activation_copy_bytes": "copy"}),
-        ("Precisions of the KV cache: bytes for each element, and for a scale per token and head",
-         {"kv_dtype_bytes": "element", "kv_scale_bytes": "scale"}),
-    )  # fmt: skip
-    for title, heads in tables:
-        page.section(title, {NOTE: "what"})
-        page.sheet.texts(page.row, LABEL, ("precision", *heads.values()))
-        columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *heads)}
-        for d in DTYPES.values():
-            page.row += 1
-            columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
-            for column, (key, head) in enumerate(heads.items(), 1):
-                known = getattr(d, {"kv_dtype_bytes": "kv_bytes"}.get(key, key))
-                value = page.solved.question.overrides.value("precisions", d.name, key, known)
-                accepted = Validation.of(TABLES["precisions"][key], f"Bytes, {head}")
-                columns[key].append(page.sheet.put(page.row, column, Cell(value, "input", FACTOR, validation=accepted)))
-            page.sheet.text(page.row, NOTE, d.about, "remark")
-        page.row += 1
-        page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
-    aliases, meant = [], []
-    for alias, name in DTYPE_ALIASES.items():
-        aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))
-        meant.append(page.sheet.put(page.row, VALUE, Cell(name, "label", TEXT)))
-        page.sheet.text(page.row, NOTE, f"another name of {name}", "remark")
-        page.row += 1
-    auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
-    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
-    page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
-    page.wiring.names[PRECISIONS] = Range((*columns["dtype"], *aliases))
-    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, auto))

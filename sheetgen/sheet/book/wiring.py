@@ -230,6 +230,7 @@ class Wiring:
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
+    states_as_built: list[tuple[Sheet, int, int]] = field(default_factory=list)  # cells that say whether that holds
     of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
     blocks: dict[str, list[Any]] = field(default_factory=dict)  # on Profiles: [model, workload][profile]
     by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]

@@ -388,6 +388,24 @@ def total_words(currency: Any) -> Any:
     return join_text("Total, ", currency)
 
 
+@formula("The total in words", TEXT)
+def together_words(together: Any) -> Any:
+    """The label of the models' total, or why there is none."""
+    return where(together == "yes", "All models together", "Alternatives: do not add")
+
+
+@formula("All models together", USD)
+def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> Any:
+    """The sum over the models where they are meant together and each has an amount; else none."""
+    return number_where(both(together == "yes", n_known == n_models), sum_usd)
+
+
+@formula("Source in words", TEXT)
+def source_words(instance: Any, source: Any) -> Any:
+    """An instance, and where its price was read."""
+    return where(is_text(source), join_text(instance, ": ", source), "-")
+
+
 @formula("GPUs to own", TEXT)
 def owned_words(n_gpus: Any, gpu_name: Any) -> Any:
     """The GPUs of the replicas, as they would be bought."""

@@ -1,0 +1,246 @@
+"""The first pages of Money: what all models cost, where each price comes from, each way to pay, and cash by month."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sheetgen import cost, units
+from sheetgen.formula import Formula, is_number, is_text
+from sheetgen.recommend import Solution
+from sheetgen.scenario.parse import TEXT as ANY_TEXT
+from sheetgen.sheet.book import words
+from sheetgen.sheet.book.catalogs import of_class_in_use
+from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, entry
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring
+from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Source, Validation, place_of
+from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE
+
+MONTHS = cost.CONSTANTS["months_in_three_years"]
+ALL_MODELS, LISTED = "All models together", "list_money_model"
+OWNED = "owned"
+WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned, base price"}
+CHART_ROWS, CHART_WIDTH, PIXELS_PER_POINT = 13, 960, 4 / 3
+USD_AT, TOTAL_AT, IN_MONTH_AT = 5, 9, 8  # columns where the dollars begin, the totals, and the month's own cash
+MONTH_HEIGHT = 12.75
+ADDED_UP = "An amount is added up where the models are meant together (Inputs), and each has one."
+WHAT_IS_PAID = (
+    "Renting: the hardware above, renewed at today's price and paid month by month; no price listed is paid up front.",
+    "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
+)
+
+
+def n_rows_of_page(n_models: int) -> int:
+    """The row below these pages."""
+    return HEAD_ROWS + 4 * n_models + CHART_ROWS + MONTHS + 24
+
+
+def build_page_of_money(solved: Solution, wiring: Wiring, blocks: Sequence[Block]) -> None:
+    """Fill the rows above the models' own tables, which stand."""
+    page = MoneyPage(solved, wiring, blocks)
+    page.costs()
+    page.sources()
+    page.sheet.page_breaks.append(page.row)
+    page.ways()
+    page.cash()
+    assert page.row + 1 == n_rows_of_page(len(blocks))
+
+
+class MoneyPage:
+    """Fills the sheet from the top, a row for each model in a table."""
+
+    def __init__(self, solved: Solution, wiring: Wiring, blocks: Sequence[Block]) -> None:
+        self.solved, self.wiring, self.blocks, self.row = solved, wiring, blocks, HEAD_ROWS
+        self.sheet = blocks[0].sheet
+        self.models = wiring.tables["models"].columns["model"]
+
+    def _bar(self, title: str) -> None:
+        self.sheet.text(self.row, 0, title, "section")
+        self.row += 1
+
+    def _fill_bar(self, row: int) -> None:
+        """The rest of a bar in its colour."""
+        for column in range(1, N_PRINTED):
+            if (row, column) not in self.sheet.cells:
+                self.sheet.text(row, column, "", "section")
+
+    def _heads(self, *labels: str | None) -> None:
+        self.sheet.texts(self.row, 0, labels)
+        self.sheet.heights[self.row] = 31
+        self.row += 1
+
+    def _total(self, row: int, column: int, cells: Sequence[Ref], display: units.Display = USD) -> Ref:
+        """The sum of a column, where it may be added up."""
+        area, inputs = Range(tuple(cells), lock="none"), self.wiring.inputs
+        known = [one.value for one in cells if one.value != NONE]
+        env: dict[str, Source] = {
+            "together": inputs["together"], "sum_usd": Lookup.of(sum(known), "SUM({0})", area),
+            "n_known": Lookup.of(len(known), "COUNT({0})", area),
+            "n_models": Lookup.of(len(cells), "COUNTA({0})", area),
+        }  # fmt: skip
+        return self.sheet.compute(row, column, words.together_usd, env, role="total", display=display)
+
+    def costs(self) -> None:
+        """What each model costs in the class in use, and the total of models that are meant together."""
+        sheet, inputs, bar = self.sheet, self.wiring.inputs, self.row
+        self._bar("What it costs")
+        sheet.compute(bar, 1, words.in_use_words, inputs, role="section")
+        sheet.link(bar, USD_AT, self.blocks[0].of("load_words"), TEXT, "section")
+        self._fill_bar(bar)
+        sheet.texts(self.row, 0, ("", "", "", "", "", "US dollars", "", "", ""))
+        sheet.compute(self.row, TOTAL_AT, words.total_words, inputs, role="head")
+        sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
+        sheet.texts(self.row + 1, 0, ("Model", "To rent", "", "", "", "per month", "per year", "in 3 years",
+                                      "Contingency", "per month", "per year", "in 3 years"))  # fmt: skip
+        self.row += 2
+        top = self.row
+        columns: dict[int, list[Ref]] = {}
+        for block, model in zip(self.blocks, self.models, strict=True):
+            sheet.link(self.row, 0, model, TEXT)
+            rented: dict[str, Source] = {"n_instances": block.count, "instance": block.of("type")}
+            sheet.compute(self.row, 1, words.rent_words, rented)
+            for at, refs, display in ((USD_AT, block.sums, USD), (TOTAL_AT, block.totals, WHOLE)):
+                for column, ref in enumerate(refs, at):
+                    role = "light" if column == USD_AT else "computed"
+                    columns.setdefault(column, []).append(sheet.link(self.row, column, ref, display, role))
+            sheet.link(self.row, TOTAL_AT - 1, inputs["contingency_fraction"], PERCENT, "computed")
+            self.row += 1
+        sheet.compute(self.row, 0, words.together_words, inputs, role="light")
+        for column, refs in columns.items():
+            self._total(self.row, column, refs, USD if column < TOTAL_AT else WHOLE)
+        assert self.row == top + len(self.blocks)
+        self.row += 2
+
+    def sources(self) -> None:
+        """List price x what the contract leaves x instances x hours, whose price it is, and where it was read."""
+        sheet, inputs, table, bar = self.sheet, self.wiring.inputs, self.wiring.tables["instances"], self.row
+        self._bar("Where each price comes from")
+        self._fill_bar(bar)
+        self._heads("Model", "List price, $ per hour", "Discount", "Paid, $ per hour", "Instances", "Hours a month",
+                    "$ per month", "Provider", "Purchase class", "Price date", "Price age", "Region")  # fmt: skip
+        for block, model in zip(self.blocks, self.models, strict=True):
+            place = block.place._replace(name=f"calc_money_row_{self.blocks.index(block) + 1}")
+            count = block.count._replace(name=f"calc_money_count_{self.blocks.index(block) + 1}")
+            sheet.link(self.row, 0, model, TEXT)
+            price = table.range("price_in_use")
+            shown: tuple[tuple[Ref | Lookup, units.Display], ...] = (
+                (entry(price, place, above_zero), USD_CENTS), (inputs["discount_fraction"], EXACT_PERCENT),
+                (entry(price, place, above_zero, less=inputs["discount_fraction"]), USD_CENTS), (count, PLAIN),
+                (inputs["paid_hours_per_month"], WHOLE), (block.sums[0], USD),
+                (entry(table.range("provider"), place, is_text), TEXT), (inputs["purchase"], TEXT),
+                (entry(table.range("date_in_use"), place, is_number), DATE),
+                (entry(table.range("mark_in_use"), place, is_text), TEXT),
+                (entry(table.range("region"), place, is_text), TEXT),
+            )  # fmt: skip
+            for column, (what, display) in enumerate(shown, 1):
+                sheet.link(self.row, column, what, display, "light" if column == 6 else "computed")
+            self.row += 1
+            at = 0 if place.value == NONE else table.columns["type"][int(place.value) - 1].row
+            to = f"internal:'{table.sheet.name}'!A{at + 1}"
+            sheet.text(self.row, 0, "to its price, as built", "link_text", url=to)
+            env: dict[str, Source] = {
+                "instance": block.of("instance"), "source": entry(table.range("source"), place, is_text)
+            }  # fmt: skip
+            sheet.compute(self.row, 1, words.source_words, env, role="shown")
+            self.row += 1
+        self.row += 1
+
+    def ways(self) -> None:
+        """A month of the same hardware in each purchase class, and owned: what the cash below is made of."""
+        sheet, bar = self.sheet, self.row
+        self._bar("The same hardware, each way to pay")
+        self._fill_bar(bar)
+        rented = list(WAYS.values())[:-1]
+        self._heads("$ per month", *rented, "owned: power, site", "owned: purchase, $", "", "", "", "")
+        self.column: dict[str, list[Ref]] = {}
+        names = []
+        for block, model in zip(self.blocks, self.models, strict=True):
+            names.append(sheet.link(self.row, 0, model, TEXT))
+            purchase, running = block.owned
+            of_ways = {**block.paid, OWNED: running, "purchase": purchase}
+            for column, (way, ref) in enumerate(of_ways.items(), 1):
+                self.column.setdefault(way, []).append(sheet.link(self.row, column, ref, USD, "computed"))
+            self.row += 1
+        names.append(sheet.text(self.row, 0, ALL_MODELS, "label"))
+        for column, refs in enumerate(self.column.values(), 1):
+            refs.append(self._total(self.row, column, refs))
+        self.wiring.names[LISTED] = Range(tuple(names))
+        self.row += 1
+        sheet.text(self.row, 0, ADDED_UP, "remark")
+        self.row += 2
+
+    def cash(self) -> None:
+        """What the model that is chosen, or all of them, take month by month, each way to pay."""
+        sheet, wiring, bar = self.sheet, self.wiring, self.row
+        question = self.solved.question
+        self._bar(f"Cash by month, {MONTHS} months, US dollars")
+        self._fill_bar(bar)
+        together = wiring.inputs["together"].value == "yes"
+        first = ALL_MODELS if together else question.models[question.ask or 0].model.name
+        check = Validation("Cash of", f"One of the models, or {ALL_MODELS}.", source=LISTED, kind=ANY_TEXT)
+        value = question.overrides.input("money_model", first)
+        name = "in_money_model"
+        asked = sheet.put(self.row, 1, Cell(value, "input", TEXT, validation=check), name, label="Cash of")
+        wiring.names[name] = asked
+        listed = wiring.area(LISTED)
+        at = place_of(listed, value) or NONE
+        found = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', asked, listed)
+        sheet.text(self.row, N_PRINTED + 1, "Found: row of the ways to pay", "off_page")
+        place = sheet.link(self.row, N_PRINTED + 2, found, PLAIN, "off_page")
+        self.row += 1
+        heads = sheet.texts(self.row, 0, ("", *WAYS.values()))
+        sheet.heights[self.row] = 31
+        self.row += 1
+        up_front, each_month, in_all = [], [], []
+        for column, way in enumerate(WAYS, 1):
+            of_way = Range(tuple(self.column[way]))
+            ahead = entry(Range(tuple(self.column["purchase"])), place, is_number)
+            up_front.append(
+                sheet.link(self.row, column, ahead, USD, "computed")
+                if way == OWNED else sheet.put(self.row, column, Cell(0, "fixed", USD), lock="row")
+            )  # fmt: skip
+            # Of a GPU whose price nobody knows, power alone would look cheap.
+            each = entry(of_way, place, is_number, up_front[-1] if way == OWNED else None)
+            each_month.append(sheet.link(self.row + 1, column, each, USD, "computed"))
+            env = {**wiring.inputs, "monthly_usd": each_month[-1]._replace(lock="row")}
+            in_all.append(sheet.compute(self.row + 2, column, cost.three_year_usd, env))
+        for k, label in enumerate(("Up front", "Each month", f"Months 1 to {MONTHS}")):
+            sheet.text(self.row + k, 0, label, "label")
+        self.row += 3
+        for line in WHAT_IS_PAID:
+            sheet.text(self.row, 0, line, "remark")
+            self.row += 1
+        self._chart(heads[1:], up_front, in_all)
+        sheet.page_breaks.append(self.row)
+        bar = self.row
+        self._bar("Paid to date, by month")
+        sheet.link(bar, 1, asked, TEXT, "section")
+        self._fill_bar(bar)
+        self._heads("Month", *WAYS.values(), None, "In the month: class in use", "In the month: owned")
+        at = list(units.PURCHASES).index(question.settings.purchase)
+        in_use = of_class_in_use(each_month[:-1], at, wiring.inputs["purchase_row"])
+        for month in range(1, MONTHS + 1):
+            number = sheet.put(self.row, 0, Cell(month, "fixed", PLAIN), lock="column")
+            for column, pair in enumerate(zip(up_front, each_month, strict=True), 1):
+                self._month(column, cost.cash_to_month_usd, number, *pair)
+            self._month(IN_MONTH_AT, cost.cash_in_month_usd, number, up_front[0], in_use)
+            self._month(IN_MONTH_AT + 1, cost.cash_in_month_usd, number, up_front[-1], each_month[-1])
+            sheet.heights[self.row] = MONTH_HEIGHT
+            self.row += 1
+
+    def _chart(self, heads: Sequence[Ref], up_front: Sequence[Ref], months: Sequence[Ref]) -> None:
+        self.sheet.charts.append(Chart(
+            self.row, 0, f"Cash of {MONTHS} months by way to pay, US dollars (of the model chosen above)",
+            "Stacked bars: what is paid up front and in the months, for each purchase class and for owning.",
+            (heads[0], heads[-1]),
+            [("Up front", up_front[0], up_front[-1], "#F59E0B"), ("Months", months[0], months[-1], "#1D4ED8")],
+            CHART_WIDTH, int((CHART_ROWS - 1) * 15 * PIXELS_PER_POINT), "US dollars",
+        ))  # fmt: skip
+        self.row += CHART_ROWS
+
+    def _month(self, column: int, one: Formula, month: Ref, ahead: Ref, each: Ref | Lookup) -> None:
+        """A cell of the table of months, in this row."""
+        monthly = each._replace(lock="row") if isinstance(each, Ref) else each
+        env: dict[str, Source] = {
+            "month": month, "up_front_usd": ahead._replace(lock="row"), "each_month_usd": monthly
+        }  # fmt: skip
+        self.sheet.compute(self.row, column, one, env)
