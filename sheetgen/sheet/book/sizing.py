@@ -28,7 +28,6 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.page import Page
-from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
