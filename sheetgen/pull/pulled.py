@@ -133,12 +133,13 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
         if not _same(old, value):
             more = cell.label or name, cell.unit, cell.number_format, cell.place
             yield Change("inputs", None, name, old, value, *more)
-    was, now = _headline_as_built(built), _headline(built, found)
+    workload, tier = built.question.headline
+    was, now = (workload, built.question.numbers[tier]), _headline(built, found)
     if was != now:
         names = [w.name for w in built.question.workloads]
         old, new = (f"{names[workload]}, {RATE if tier is None else tier}" for workload, tier in (was, now))
-        place = found.cells["in_headline_workload"].place
-        yield Change("inputs", None, HEADLINE, old, new, "Headline", place=place)
+        cell = found.cells[f"in_{NOT_COMPARED[was[0] == now[0]]}"]
+        yield Change("inputs", None, HEADLINE, old, new, "Headline", place=cell.place)
     for name in TABLES:
         yield from _table(built, found.tables[name])
 
@@ -160,22 +161,13 @@ def _workloads(built: Built) -> list[str]:
     return [w.name.lower() for w in built.question.workloads]
 
 
-def _headline_as_built(built: Built) -> tuple[int, int | None]:
-    workload, tier = built.question.headline
-    return workload, built.question.numbers[tier]
-
-
-def _headline(built: Built, found: Snapshot) -> tuple[int, int | None]:
-    """Position of the headline's workload, and its requests at once, None for the rate; as built where the cell
-    names no workload, or is no number from 1."""
+def _headline(built: Built, found: Snapshot) -> tuple[int, Any]:
+    """Position of the headline's workload, as built where the cell names none; and its requests at once as they are
+    typed, None for the rate."""
     workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
-    row, number = _headline_as_built(built)
     at, works = str(workload).lower(), _workloads(built)
-    if is_number(tier) and tier >= 1:
-        number = _whole(tier)
-    elif built.question.rate is not None and str(tier).lower() == RATE:
-        number = None
-    return works.index(at) if at in works else row, number
+    is_rate = built.question.rate is not None and str(tier).lower() == RATE
+    return works.index(at) if at in works else built.question.headline[0], None if is_rate else _whole(tier or 0)
 
 
 def _table(built: Built, table: Table) -> Iterator[Change]:

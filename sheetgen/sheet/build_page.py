@@ -217,9 +217,7 @@ def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixB
     def block(w: int, of: Workload) -> page.MatrixBlock:
         split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
         listed = [(t, requests) for t, requests in enumerate(question.numbers) if (w, t, 0) in rows]
-        if question.typed is not None:  # a row of its own, in its place among the others
-            listed.sort(key=lambda one: one[1] or 0)
-        tiers = tuple(row(w, *one) for one in listed)
+        tiers = tuple(row(w, *one) for one in sorted(listed, key=lambda one: (one[1] is None, one[1] or 0)))
         return page.MatrixBlock(of.name, short_tokens(of.context_tokens), split, tiers, of.context_tokens)
 
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))

@@ -262,7 +262,8 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     }
     tier_names = list(itertools.takewhile(inputs.__contains__, map("tier_{}".format, itertools.count(1))))
     tiers = tuple(inputs[name] for name in tier_names)
-    if (typed := inputs["headline_tier"]) not in tiers and any("_headline_" in name for name in results):
+    typed = inputs["headline_tier"]
+    if typed not in tiers and is_number(typed) and typed >= 1 and any("_headline_" in name for name in results):
         tiers = (*tiers, typed)  # a load of its own
     in_dropdown = [key for key, w in workloads.items() if w.name == inputs["headline_workload"]]
     is_load = in_dropdown and inputs["headline_tier"] in tiers

@@ -121,6 +121,12 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         assert [change.name for change in pulled.changed] == changed
 
 
+@pytest.mark.parametrize("typed", [0, 2.5, None])
+def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp_path: Path, typed: Any) -> None:
+    with pytest.raises(SheetgenError, match=r"'Sizing sheet'!B6: headline tier is .* must be a whole number from 1"):
+        pull(edit(book, tmp_path / "edited.xlsx", {"in_headline_tier": typed}), books.catalog())
+
+
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
     typed = {"in_context_chat": 8192, price: 10.0}

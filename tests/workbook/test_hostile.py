@@ -20,6 +20,7 @@ from workbook_cells import PRICES_SHEET, cells, formulas
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.errors import PageError, SheetgenError
 from sheetgen.recommend import solve
+from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import ask
 
 HOSTILE = (
@@ -241,7 +242,8 @@ def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureReq
     assert set(INPUTS) <= names
     models = books.DEFAULT if which == "default_book" else books.FAMILIES
     question = ask(books.catalog(), {"models": models, "as_of": books.AS_OF})
-    results = {f"{stem}_{end}" for stem in books.stems(question) for end in books.RESULTS}
+    above = {f"rec_{name_part(model.model.id)}_headline" for model in question.models}  # the load typed there
+    results = {f"{stem}_{end}" for stem in (*books.stems(question), *above) for end in books.RESULTS}
     assert {n for n in names if n.startswith("rec_") and not n.startswith(OF_WHAT_IF)} == results
     for name in names:
         assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", name), name

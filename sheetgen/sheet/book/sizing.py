@@ -96,7 +96,8 @@ def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
 
 
 def built_entry(refs: Range, at: Ref) -> Lookup:
-    """The entry of a column of values as built; none where the load is none that they were worked out for."""
+    """The entry of a column of Workings; none where there is no row: of a load of which nothing was worked out when
+    the sheet was built, or beside the last load of the table."""
     return derived(lambda at, one: where(is_number(at), one, NONE), at, lookup(refs, at))
 
 
@@ -260,15 +261,15 @@ class SizingSheet:
         for left in self.groups:
             sheet.texts(top + 1, left, (f"KV, {self.unit}", *(label for label, _ in GROUP[1:])))
         shown = self._order(BUILT_ROW + 4)
-        asked = dict(zip(("asked_workload", "asked_requests"), map(wiring.ref, IN_USE), strict=True))
+        asked: dict[str, Source] = dict(zip(("asked_workload", "asked_requests"), map(wiring.ref, IN_USE), strict=True))
         tiers = loads.range("tier" if self.question.rate else "concurrent_requests")
         for row, positions in enumerate(shown, top + 2):
             sheet.heights[row] = 18.5
             rule = "_last" if row == top + 1 + len(shown) else ""
+            number = built_entry(tiers, positions[0])
             of_load = {name: built_entry(loads.range(name), positions[0])
                        for name in ("workload", "context_words", "workload_row")}  # fmt: skip
-            number = built_entry(tiers, positions[0])
-            env = {**of_load, **asked, "at_once": number}
+            env = {**asked, **of_load, "at_once": number}
             sheet.compute(row, 0, load_in_table, env, role="workload" + rule)
             sheet.link(row, 1, number, WHOLE, "tier" + rule)
             for left, at in zip(self.groups, positions, strict=True):
@@ -322,17 +323,18 @@ class SizingSheet:
             "tier_place": self.tier_place, "n_rows": places[-1], "workload_row": workload, "n_tiers": n_tiers,
             "n_smaller": Lookup.of(below, 'COUNTIFS({0},"<"&{1})', tiers, requests),
         }, role="off_page")  # fmt: skip
-        order, shown = sorted(range(n_t), key=lambda t: keys.refs[t].value), []
+        order, shown = sorted(range(n_t), key=lambda t: keys.refs[t].value), list[list[Ref]]()
         for place in places:
             k = place.value - 1 - (place.value > own_place.value)
-            at = NONE if place.value == own_place.value else k // n_t * n_t + order[k % n_t] + 1
+            at = None if place.value == own_place.value else k // n_t * n_t + order[k % n_t] + 1
             passed = "({0}-1-IF({0}>{1},1,0))"  # rows of the table above, without that of the load above
-            text = (f'IF({{0}}={{1}},"-",INT({passed}/{{2}})*{{2}}+MATCH(SMALL({{3}},MOD({passed},{{2}})+1),{{3}},0))')
-            found = sheet.link(place.row, 1, Lookup.of(at, text, place, own_place, n_tiers, keys), PLAIN, "off_page")
+            text = f'IF({{0}}={{1}},"-",INT({passed}/{{2}})*{{2}}+MATCH(SMALL({{3}},MOD({passed},{{2}})+1),{{3}},0))'
+            found = sheet.link(place.row, 1, Lookup.of(at or NONE, text, place, own_place, n_tiers, keys), PLAIN,
+                               "off_page")  # fmt: skip
             shown.append([])
             for m, (left, own) in enumerate(zip(self.groups, self.positions, strict=True)):
                 none = NONE if self.tier_place.value != NONE else own.value
-                value = none if at == NONE else m * n_w * n_t + at
+                value = none if at is None else m * n_w * n_t + at
                 text = 'IF(ISNUMBER({0}),({1}-{2})*({3}-1)+{0},IF(ISNUMBER({4}),"-",{1}))'
                 what = Lookup.of(value, text, found, own, self.positions[0], places[-1], self.tier_place)
                 shown[-1].append(sheet.link(place.row, left, what, PLAIN, "off_page"))
