@@ -6,6 +6,7 @@ Lets the helpers explain a failed assert (pyproject.toml puts their folders on t
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,9 @@ from sheetgen.catalog import Catalog, base, load
 from sheetgen.pull import pulled
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
+
+# What a test holds is seldom garbage, and to look for it as often as Python does takes a fifth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 # Thousands of tests open the shipped catalogs anew: what a file of them says is worked out once a process.
 base.read_text = functools.lru_cache(512)(base.read_text)

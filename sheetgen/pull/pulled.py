@@ -63,7 +63,6 @@ class Built:
         return self.solved.question
 
 
-@gc_paused()
 def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
     """The sheet of these options, which marks what differs from `baseline`.
 
@@ -420,6 +419,7 @@ class Pulled:
         return self.found.catalog_sha256 != self.before.question.catalog_sha256
 
 
+@gc_paused()
 def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulled:
     """Read, compare and solve a workbook. `models` are named anew where it was built from files.
 
