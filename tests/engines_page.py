@@ -67,8 +67,7 @@ under no entry.
   `--parallel` is given, and since 13 September 2026 that is made as large as fits, up to the model's context times the
   slots (ggml-org/llama.cpp#28849): the cache is sized here by the requests. LMDeploy 0.18.0 has the defaults of 0.10.0.
 - SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is an input
-  (`--hybrid-kv-manager 1`), and ratios that it sets for one model (0.1 for DeepSeek-V4 and Inkling) are not (see its
-  file).
+  (`--hybrid-kv-manager 1`). A sheet of several models takes one pair of ratios for its pools (`pool_ratios_of`).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """

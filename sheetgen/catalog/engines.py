@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -122,6 +122,14 @@ _SOURCES = {  # of the fields that a version may change, where the engine says w
 }  # fmt: skip
 
 
+class PoolRatios(Entry):
+    """The ratios of its pools that an engine sets for some models."""
+
+    models: Many[Id]
+    window_pool_ratio: PoolRatio | None = None
+    state_pool_ratio: PoolRatio | None = None
+
+
 class VersionChange(Entry):
     """What changed from a release on. `pools_checked`: start-up logs under these rules whose KV pool was predicted, as
     docs/engines.md counts them."""
@@ -217,6 +225,7 @@ class Engine(Entry):
     window_pool_ratio: PoolRatio = 0
     state_pool_ratio: PoolRatio = 0
     pool_ratio_source: Text = "the engine cuts no pools by ratio"
+    pool_ratios_of: Many[PoolRatios] = ()
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
@@ -257,6 +266,13 @@ class Engine(Entry):
                 changes |= {name: getattr(change, name) for name in named if getattr(change, name) is not None}
                 changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
+
+    def for_models(self, model_ids: Iterable[str]) -> Engine:
+        """This engine with the pool ratios that it sets for these models, where it sets the same for all of them."""
+        each = [next((one for one in self.pool_ratios_of if id_ in one.models), None) for id_ in model_ids]
+        own = each[0] if each and all(one is each[0] for one in each) else None
+        ratios = own.model_dump(exclude={"models"}, exclude_none=True) if own else {}
+        return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
 
     @property
     def caution(self) -> str | None:

@@ -290,6 +290,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     if weight == "auto":
         weight = named_dtype or model.weight_dtype
     kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == "auto" else kv
+    engine = engine.for_models([model.id])
     return Resolved(model, gpu, engine, weight, kv, draft, speed)
 
 

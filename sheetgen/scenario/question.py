@@ -294,6 +294,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, engine, settings)
+    engine = engine and engine.for_models([one.model.id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
         draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)

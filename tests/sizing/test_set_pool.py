@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import sheetgen
+from sheetgen.catalog import Catalog
 from sheetgen.cli import main
+from sheetgen.scenario.question import ask
 
 GIB = 2**30
 # Public start-up logs of vLLM 0.30 with KV in nvfp4 set this pool; a log says so in these words.
@@ -100,6 +102,20 @@ def test_windows_have_a_pool_by_ratio() -> None:
     found = sheetgen.size(**asked, hybrid_kv_manager=1)
     assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (36_864 * 1.8))
     assert int(found["max_concurrency"]) == found["kv_tokens"] // 16_384
+
+
+def test_ratios_that_sglang_sets_for_one_model() -> None:
+    """DeepSeek-V4 and Inkling: 0.1 tokens of windows; Inkling: 0.1 bytes of states, too."""
+    asked = {"gpu": "b300", "engine": "sglang", "tensor_parallel_size": 8, "users": 1, "hybrid_kv_manager": 1}
+    for model, windows in (("deepseek-v4-flash", 43 * 512), ("inkling", 55 * 16 * 256 * 2 // 8)):
+        found = sheetgen.size(**asked, model=model, context=16_384)
+        token = found["kv_bytes_per_token_per_gpu"] + 0.1 * windows
+        states = 1.1 if model == "inkling" else 1
+        assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (token * states))
+    old = sheetgen.size(**asked, model="inkling", context=16_384, engine_version="0.4.0")
+    assert old["kv_tokens"] > found["kv_tokens"]  # no pools by ratio: the longest context is one pool's
+    one, both = (ask(Catalog(), {"models": m, "engine": "sglang"}) for m in ("inkling", "inkling,8b"))
+    assert (one.engine.window_pool_ratio, both.engine.window_pool_ratio) == (0.1, 0.8)
 
 
 def test_tensorrt_llm_takes_it_as_a_limit() -> None:
