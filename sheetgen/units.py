@@ -57,6 +57,18 @@ DTYPES: dict[str, Dtype] = {d.name: d for d in (
     Dtype("mxfp4", 0.53125, 2, 0, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
 )}  # fmt: skip
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
+# Of the KV cache alone, by the names that vLLM 0.33.0 has for them (config/cache.py), with what they take.
+KV_NOT_SIZED = {
+    "fp8_ds_mla": "an entry of sparse attention with its scales; say fp8, which is that where the kernel has it",
+    "nvfp4_ds_mla": "352 bytes an entry of sparse attention, on B200 and B300 alone",
+    **dict.fromkeys(("turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc"),
+                    "keys and values of a head are packed together, and the outer layers keep 16 bits"),
+    **dict.fromkeys(("octave_k3v4", "octave_k3v3", "octave_k3v3_compact", "ultraquant_4bit"),
+                    "keys and values of a head are packed together"),
+    **dict.fromkeys(("fp8_per_token_head", "int8_per_token_head", "int4_per_token_head"),
+                    "a scale for each token and head; int8 and int4 are so, too"),
+    "nvfp4_4over6": "the same size as nvfp4: say that",
+}  # fmt: skip
 DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
 

@@ -48,11 +48,18 @@ under no entry.
 
 ## Read, and not counted
 
+- KV `auto` follows what a checkpoint states where the checkpoint is named (`nvidia/Qwen3-14B-NVFP4`, a config.json);
+  `--weight-dtype nvfp4` names none, and keeps 16 bits. Not counted, for it depends on the GPU: with vLLM the GLM-5
+  family (from 0.32) and GLM-5.3-Flash (0.33) keep FP8 on B200 and B300, and with SGLang 0.5.23 every model of
+  DeepSeek's sparse attention there; `--kv-cache-dtype fp8` says it. SGLang does so for Muse Spark anywhere. vLLM 0.17
+  to 0.21 take the FP8 of a compressed-tensors checkpoint even where another precision is asked for.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
-  `*_per_token_head` ones are no dtype here; HiSparse (KV on the host) is not sized.
+  `*_per_token_head` ones are refused by name. HiSparse (KV on the host) is not sized; a log that has it says so.
 - Groups of unequal pages that are packed block by block (from 0.29, with a layout other than the default).
 - TensorRT-LLM 1.2.1 itself: the index has no wheel of it, so its entry stands on logs and documentation.
-- The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25) is 0 by default.
+- The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25; 0 by default), and what a GPU's
+  video decoder holds, come off the pool, also off one set in bytes (multimodal/gpu_ipc_memory.py). A log with it says
+  so.
 - `cold_start_embeddings`, an embedding's worth that a cold start of Model Runner V2 takes at its peak, is a pattern of
   four start-up logs and was not read in code. A warm start, which finds its compiled model, has up to as much more for
   its pool than is predicted.
@@ -60,8 +67,7 @@ under no entry.
   `--parallel` is given, and since 13 September 2026 that is made as large as fits, up to the model's context times the
   slots (ggml-org/llama.cpp#28849): the cache is sized here by the requests. LMDeploy 0.18.0 has the defaults of 0.10.0.
 - SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is an input
-  (`--hybrid-kv-manager 1`), and ratios that it sets for one model (0.1 for DeepSeek-V4 and Inkling) are not (see its
-  file).
+  (`--hybrid-kv-manager 1`). A sheet of several models takes one pair of ratios for its pools (`pool_ratios_of`).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, CountOrZero, Date, Entry, Id, Label, Many, Problem, Some, Text, must
+from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, must
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
@@ -28,6 +28,7 @@ Served = Literal["none", "dense", "all"]
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
 _BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
 
+KV_BY_DEFAULT = "bf16"  # of a checkpoint that states another precision of the cache than its engine follows
 LEAST_SHARE = 0.01  # of a GPU smaller than what the engine would keep free
 
 
@@ -114,10 +115,19 @@ _SOURCES = {  # of the fields that a version may change, where the engine says w
     "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
     **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
                     "accounting_source"),
+    "checkpoint_kv_dtypes": "checkpoint_kv_source",
     **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
     **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
                      "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
 }  # fmt: skip
+
+
+class PoolRatios(Entry):
+    """The ratios of its pools that an engine sets for some models."""
+
+    models: Many[Id]
+    window_pool_ratio: PoolRatio | None = None
+    state_pool_ratio: PoolRatio | None = None
 
 
 class VersionChange(Entry):
@@ -147,6 +157,7 @@ class VersionChange(Entry):
     context_gib: Gib | None = None
     block_size: Number | None = None
     in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
+    checkpoint_kv_dtypes: Many[DtypeName] | None = None
     sparse_attention_not_on: Many[Label] | None = None
     plain_fp8_latent_on: Many[Label] | None = None
     window_pool_ratio: PoolRatio | None = None
@@ -175,6 +186,7 @@ class Engine(Entry):
     admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
     `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
     the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
+    `checkpoint_kv_dtypes`: precisions of the KV cache that a checkpoint states and `auto` follows; else it is 16 bits.
     `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
     without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
     Tensors of large_allocation_bytes and more take whole steps of allocation_step_bytes (both torch's own).
@@ -213,6 +225,7 @@ class Engine(Entry):
     window_pool_ratio: PoolRatio = 0
     state_pool_ratio: PoolRatio = 0
     pool_ratio_source: Text = "the engine cuts no pools by ratio"
+    pool_ratios_of: Many[PoolRatios] = ()
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
@@ -221,6 +234,8 @@ class Engine(Entry):
     state_blocks: Annotated[int, Field(ge=1, le=8)] = 1
     checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] = 0
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
+    checkpoint_kv_dtypes: Many[DtypeName] = ()
+    checkpoint_kv_source: Text = "the engine asks for a precision of the KV cache beside 16 bits"
     tokens_by_concurrency: bool
     graphs_in_budget: bool
     second_runner: Served = "none"
@@ -252,6 +267,13 @@ class Engine(Entry):
                 changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
 
+    def for_models(self, model_ids: Iterable[str]) -> Engine:
+        """This engine with the pool ratios that it sets for these models, where it sets the same for all of them."""
+        each = [next((one for one in self.pool_ratios_of if id_ in one.models), None) for id_ in model_ids]
+        own = each[0] if each and all(one is each[0] for one in each) else None
+        ratios = own.model_dump(exclude={"models"}, exclude_none=True) if own else {}
+        return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
+
     @property
     def caution(self) -> str | None:
         """In one sentence, whose rules a version later than all known ones is sized by; nothing for another."""
@@ -259,6 +281,11 @@ class Engine(Entry):
         if _version(self.default_version) <= _version(newest):
             return None
         return f"{self.name} {self.default_version}: the newest rules known, those since {newest}, are used."
+
+    def auto_kv_dtype(self, stated: str) -> str:
+        """The precision of the KV cache that `auto` stands for, where the checkpoint states this one."""
+        follows = stated in self.checkpoint_kv_dtypes or DTYPES[stated].kv_bytes >= DTYPES[KV_BY_DEFAULT].kv_bytes
+        return stated if follows else KV_BY_DEFAULT
 
     def columns(self) -> dict[str, float]:
         """Every constant of the accounting, in the units that formulas read."""

@@ -179,14 +179,15 @@ class Catalog:
         if " " in found:
             raise CatalogError(f"model {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
         model = self.entry("models", found, Model)
-        dtype = next((c.weight_dtype for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
-        if key in (model.id, (model.hf_id or "").lower()):
-            dtype = None
+        own = next((c for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
+        dtype = None if own is None or key in (model.id, (model.hf_id or "").lower()) else own.weight_dtype
         names = (key, stem(key))
         context = next((n for other, n in model.max_context_of.items() if other.lower() == key), None)
         if context is None and key != model.id and key not in model.aliases:
             context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
-        return (model.model_copy(update={"max_context_tokens": context}) if context else model), dtype
+        stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
+        changes = {name: value for name, value in stated.items() if value}
+        return (model.model_copy(update=changes) if changes else model), dtype
 
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))

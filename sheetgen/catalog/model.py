@@ -133,8 +133,11 @@ class Encoder(Entry):
 
 
 class Checkpoint(Entry):
+    """`kv_cache_dtype`: what its config says that the KV cache is kept in, where it says so."""
+
     hf_id: Label | None
     weight_dtype: DtypeName
+    kv_cache_dtype: DtypeName | None = None
     format: Label
     size_bytes: Count
     source: Text

@@ -105,14 +105,16 @@ def _band_words(scope: str | None, engine: Engine) -> str:
 def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved) -> Iterator[tuple[str, ...]]:
     """Each GPU's bills with their bands, then the replica's before they are divided."""
     numbers = {**known, **{name: value for name, value in answer.items() if not isinstance(value, str | None)}}
-    is_set = answer["kv_cache_memory_bytes"] > 0
+    is_limit, set_to = known["set_pool_is_limit"] == 1, answer["kv_cache_memory_bytes"]
+    is_set = set_to > 0 and not is_limit
+    at_limit = 0 < set_to == answer["kv_pool_bytes_per_gpu"]
     share = f" ({100 * answer['gpu_memory_utilization']:.4g}%)" if answer["gpu_memory_utilization"] else ""
     outside = "" if known["graphs_reserved"] else ", outside the budget"
     wider = ", run in 16 bits" if names.gpu.weights_run.get(names.weight_dtype) == "weight_only" else ""
     remarks = {
         "weights_bytes_per_gpu": f" ({names.weight_dtype}{wider})",
         "memory_budget_bytes": "" if is_set else share,
-        "kv_pool_bytes_per_gpu": ", set outright" if is_set else "",
+        "kv_pool_bytes_per_gpu": ", set outright" if is_set else ", as limited" if at_limit else "",
         "cuda_graph_bytes_per_gpu": outside,
     }
 

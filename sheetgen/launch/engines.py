@@ -406,6 +406,8 @@ def _trtllm_build(plan: Plan) -> Written:
         f"serve it with kv_cache_free_gpu_memory_fraction {round(plan.value('gpu_memory_utilization'), 4):g}; decoder"
         " and runtime buffers grow with max_batch_size x max_seq_len and were counted as the PyTorch backend's",
     ]
+    if plan.value("kv_cache_memory_bytes"):
+        notes.append("a compiled engine knows no max_gpu_total_bytes: limit its cache by max_tokens_in_paged_kv_cache")
     if is_fp8 and not in_fp8:
         notes.append(
             "FP8 context attention needs FP8 weights: this engine reuses no blocks, and takes prompts of up to"

@@ -289,7 +289,9 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
         raise ScenarioError(*dict.fromkeys(problems))
     if weight == "auto":
         weight = named_dtype or model.weight_dtype
-    return Resolved(model, gpu, engine, weight, model.kv_cache_dtype if kv == "auto" else kv, draft, speed)
+    kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == "auto" else kv
+    engine = engine.for_models([model.id])
+    return Resolved(model, gpu, engine, weight, kv, draft, speed)
 
 
 def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:

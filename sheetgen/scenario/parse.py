@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
-from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES
+from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES, KV_NOT_SIZED
 
 MAX_TOKENS = 100_000_000
 FIRST_DAY, LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2100, 1, 1)  # that a sheet can have
@@ -72,7 +72,10 @@ def tiers(text: str) -> tuple[int, ...]:
 
 def dtype(value: Any, name: str) -> str:
     """A precision, or auto."""
-    found = one_of(value, name, DTYPE_CHOICES)
+    text = str(value).strip().lower()
+    if name == "kv_cache_dtype" and text in KV_NOT_SIZED:
+        raise ScenarioError(f"{name} {text} is not sized: {KV_NOT_SIZED[text]}.")
+    found = one_of(text, name, DTYPE_CHOICES)
     return DTYPE_ALIASES.get(found, found)
 
 

@@ -304,7 +304,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     attempt = problems.attempt
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
-    models = attempt(_models, catalog, options, settings)
+    models = attempt(_models, catalog, options, engine, settings)
+    engine = engine and engine.for_models([one.model.id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
         draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
@@ -455,7 +456,9 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
         ) from None
 
 
-def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | None) -> tuple[SheetModel, ...]:
+def _models(
+    catalog: Catalog, options: Mapping[str, Any], engine: Engine | None, settings: Settings | None
+) -> tuple[SheetModel, ...]:
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
@@ -468,7 +471,8 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
         if model is not None and model.kind == "draft":
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
         elif model is not None:
-            found.append(_sheet_model(model, named_dtype or model.weight_dtype, model.kv_cache_dtype, settings))
+            kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
+            found.append(_sheet_model(model, named_dtype or model.weight_dtype, kv, settings))
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:

@@ -14,7 +14,7 @@ from sheetgen.catalog.model import stem, without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.startup.read import QUANTITIES, Measured, StartupLog, measure
 from sheetgen.startup.words import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
-from sheetgen.units import GIB
+from sheetgen.units import GIB, KV_NOT_SIZED
 
 NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
@@ -29,6 +29,8 @@ NOT_SIZED = {
     "enforce_eager": _NO_GRAPHS, "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
     "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
+    "mm_ipc_gpu_memory_gb": "the engine takes it from the pool, for images and video that it decodes; the prediction "
+    "does not",
     "max_total_tokens": "the engine takes no more tokens than this",
     "enable_lora": _NO_ADAPTERS, "lora_paths": _NO_ADAPTERS,
     "speculative_config": _NO_DRAFT, "speculative_algorithm": _NO_DRAFT,
@@ -63,10 +65,15 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
     elif "weight_dtype" not in sized.inputs and "32" in dtype:
         sized.inputs["weight_dtype"] = "fp32"
     cache = str(stated.get("kv_cache_dtype") or "").lower().removeprefix("torch.")
-    if cache in DTYPES:
+    if DTYPES.get(cache) == "auto":
+        sized.inputs.setdefault("kv_cache_dtype", "auto")
+    elif cache in DTYPES:
         sized.inputs["kv_cache_dtype"] = DTYPES[cache]
     elif cache:
-        sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which is not known here; auto was taken.")
+        why = f"is not sized ({KV_NOT_SIZED[cache]})" if cache in KV_NOT_SIZED else "is not known here"
+        sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which {why}; auto was taken.")
+    if any("hisparse" in f"{name} {value}".lower() for name, value in stated.items() if value):
+        sized.notes.append("HiSparse keeps the KV cache in the host's memory; the prediction keeps it on the GPU.")
     if "gpu" not in given:
         _gpu(log, measured, catalog, sized)
     if sized.problems:
@@ -109,6 +116,9 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
             continue
         model, dtype = catalog.resolve_model(name)
         sized.inputs["model"] = model.id
+        if model.kv_cache_dtype != catalog.model(model.id).kv_cache_dtype:  # the checkpoint's own
+            engine = load_engine(catalog, sized.inputs["engine"], sized.inputs.get("engine_version"))
+            sized.inputs["kv_cache_dtype"] = engine.auto_kv_dtype(model.kv_cache_dtype)
         if dtype is not None:
             sized.inputs["weight_dtype"] = dtype
         if "max_model_len" not in sized.inputs:

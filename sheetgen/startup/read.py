@@ -152,6 +152,7 @@ SETTINGS = (
     _sglang(r"max_running_requests=<max_running_requests>", word="max_total_num_tokens="),
     _sglang(r"chunked_prefill_size=<chunked_prefill_size>", word="max_total_num_tokens="),
     _trtllm(r"fraction is set <free_gpu_memory_fraction>"),
+    _trtllm(r"\bmax_gpu_total_bytes['\"]?[=:] {0,2}<max_gpu_total_bytes>", word="max_gpu_total_bytes"),
     _trtllm(r"\bmax_seq_len=<max_seq_len>", word="max_num_requests="),
     _trtllm(r"\bmax_num_tokens=<max_num_tokens>", word="max_num_requests="),
     _trtllm(r"\bmax_batch_size=<max_batch_size>", word="max_num_requests="),

@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import sheetgen
+from sheetgen.catalog import Catalog
 from sheetgen.cli import main
+from sheetgen.scenario.question import ask
 
 GIB = 2**30
 # Public start-up logs of vLLM 0.30 with KV in nvfp4 set this pool; a log says so in these words.
@@ -102,6 +104,20 @@ def test_windows_have_a_pool_by_ratio() -> None:
     assert int(found["max_concurrency"]) == found["kv_tokens"] // 16_384
 
 
+def test_ratios_that_sglang_sets_for_one_model() -> None:
+    """DeepSeek-V4 and Inkling: 0.1 tokens of windows; Inkling: 0.1 bytes of states, too."""
+    asked = {"gpu": "b300", "engine": "sglang", "tensor_parallel_size": 8, "users": 1, "hybrid_kv_manager": 1}
+    for model, windows in (("deepseek-v4-flash", 43 * 512), ("inkling", 55 * 16 * 256 * 2 // 8)):
+        found = sheetgen.size(**asked, model=model, context=16_384)
+        token = found["kv_bytes_per_token_per_gpu"] + 0.1 * windows
+        states = 1.1 if model == "inkling" else 1
+        assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (token * states))
+    old = sheetgen.size(**asked, model="inkling", context=16_384, engine_version="0.4.0")
+    assert old["kv_tokens"] > found["kv_tokens"]  # no pools by ratio: the longest context is one pool's
+    one, both = (ask(Catalog(), {"models": m, "engine": "sglang"}) for m in ("inkling", "inkling,8b"))
+    assert (one.engine.window_pool_ratio, both.engine.window_pool_ratio) == (0.1, 0.8)
+
+
 def test_tensorrt_llm_takes_it_as_a_limit() -> None:
     """KvCacheConfig.max_gpu_total_bytes: the lesser of it and of the fraction; vLLM does not start with too much."""
     asked = {"model": "8b", "gpu": "h100", "context": 16_384, "users": 8}
@@ -123,3 +139,39 @@ def test_a_limit_bounds_the_stages_of_equal_layers(limit: int) -> None:
         assert (cell["instance"], cell["n_instances"], cell["pipeline_parallel_size"]) == ("aws/p4de.24xlarge", 2, 2)
     outright = sheetgen.recommend(**asked | {"engine": "vllm"}, kv_cache_memory_bytes=limit)["cells"][0]
     assert (outright["instance"] is not None) == (limit == 2 * GIB)
+
+
+TRTLLM_LOG = """\
+Starting trtllm-serve for model meta-llama/Llama-3.1-8B-Instruct on port 8000...
+[TensorRT-LLM] TensorRT-LLM version: 1.2.1
+[10/20/2026-04:20:04] [TRT-LLM] [I] LLM Args: TorchLlmArgs(model='meta-llama/Llama-3.1-8B-Instruct',\
+ tensor_parallel_size=1, kv_cache_config=KvCacheConfig(enable_block_reuse=True, max_tokens=None,\
+ free_gpu_memory_fraction=0.9, max_gpu_total_bytes=%s, dtype='auto'), max_batch_size=64)
+[10/20/2026-04:21:10] [TRT-LLM] [I] max_seq_len=16384, max_num_requests=64, max_num_tokens=8192, max_batch_size=64
+[TensorRT-LLM][INFO] [MemUsageChange] Allocated 20.00 GiB for max tokens in paged KV cache (163840).
+"""
+
+
+@pytest.mark.parametrize(("stated", "read"), [(20 * GIB, 20 * GIB), (100 * GIB, 100 * GIB), (0, 0), ("None", 0)])
+def test_a_log_of_tensorrt_llm_states_its_limit(stated: int | str, read: int, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(TRTLLM_LOG % stated, encoding="utf-8")
+    ran = CliRunner().invoke(main, ["size", "--from-log", str(log), "--gpu", "h100", "--json"])
+    assert ran.exit_code == 0, ran.output
+    found = json.loads(ran.output)
+    assert found["inputs"]["kv_cache_memory_bytes"] == read
+    asked = {"model": "8b", "gpu": "h100", "engine": "tensorrt-llm", "max_num_seqs": 64, "context": 16_384}
+    free = sheetgen.size(**asked)["kv_pool_bytes_per_gpu"]
+    assert found["predicted"]["kv_pool_bytes_per_gpu"] == (20 * GIB if read == 20 * GIB else free)
+
+
+@pytest.mark.parametrize("gib", [20, 100])
+def test_a_launch_of_tensorrt_llm_states_its_limit(gib: int) -> None:
+    asked = ["size", "--model", "8b", "--gpu", "h100", "--engine", "tensorrt-llm", "--context", "16k", "--users", "8"]
+    set_to = [*asked, "--kv-cache-memory-bytes", str(gib * GIB), "--flags", "tensorrt-llm"]
+    printed = CliRunner().invoke(main, set_to).output
+    assert f"\n  max_gpu_total_bytes: {gib * GIB}\n" in printed and "max_tokens_in_paged_kv_cache" in printed
+    assert ("left for the KV pool, as limited" in printed) == (gib == 20)
+    assert "set outright" not in printed and "the engine may use (90%)" in printed
+    plain = CliRunner().invoke(main, [*asked, "--flags", "tensorrt-llm"]).output
+    assert "max_gpu_total_bytes" not in plain and "max_tokens_in_paged_kv_cache" not in plain

@@ -54,6 +54,8 @@ def precision_of(outer: Fields, text: Fields) -> Precision:
     return Precision(base, base, notes=notes)
 
 
+_ATTENTION = {"self_attn", "attn", "self_attention"}
+_PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 _FFN = {"mlp", "feed_forward", "shared_expert", "shared_experts"}
 _SKIPPED = {"re", "model", "layers", "language_model", "d"}  # words of a pattern that name no part
 
@@ -62,17 +64,17 @@ def left_alone(q: Fields) -> frozenset[str]:
     """Parts that the list of exceptions names for all layers. Its patterns are read as words, and never run."""
     if q.raw("quant_method") == "mxfp4":
         return frozenset(("attention", "ffn"))  # it quantizes experts only
-    left = set()
+    left, projections = set[str](), set[str]()
     for key in ("ignore", "modules_to_not_convert", "exclude_modules"):
         for item in q.raw(key) if isinstance(q.raw(key), list) else ():
             words = [word for word in re.findall(r"[a-z_]+", str(item)[:200]) if word not in _SKIPPED]
             if not words or any(character.isdigit() for character in str(item)):
                 continue  # single layers
-            if words in (["self_attn"], ["attn"], ["self_attention"]):
-                left.add("attention")
+            if words[0] in _ATTENTION:
+                projections |= set(words[1:]) or _PROJECTIONS
             elif words[0] in _FFN and (len(words) == 1 or words[1] in _FFN or "_proj" in words):
                 left.add("ffn")
-    return frozenset(left)
+    return frozenset(left | {"attention"} if projections >= _PROJECTIONS else left)
 
 
 def _weights(q: Fields) -> str:
@@ -131,9 +133,10 @@ def _kv_cache(q: Fields) -> str:
     for key in ("kv_cache_quant_algo", "kv_cache_dtype"):
         if inner.raw(key) is not None:
             return inner.one_of(key, _KV)
-    if q.raw("kv_cache_scheme") is None:
+    stating = inner if inner.raw("kv_cache_scheme") is not None else q
+    if stating.raw("kv_cache_scheme") is None:
         return ""
-    scheme = q.part("kv_cache_scheme")
+    scheme = stating.part("kv_cache_scheme")
     kind, bits = scheme.text("type"), scheme.count("num_bits")
     dtype = {("float", 8): "fp8", ("int", 8): "int8", ("float", 4): "nvfp4"}.get((kind, bits), "")
     if not dtype:

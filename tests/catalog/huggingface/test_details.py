@@ -141,6 +141,9 @@ def test_what_ranks_copy() -> None:
         ({"quant_algo": "NVFP4"}, "nvfp4", "bf16"),
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}},
          "nvfp4", "fp8"),
+        ({"quant_method": "modelopt",
+          "quantization": {"quant_algo": "NVFP4", "kv_cache_scheme": {"type": "float", "num_bits": 4}}},
+         "nvfp4", "nvfp4"),
     ],
 )  # fmt: skip
 def test_precision(quantization: dict[str, Any], weights: str, kv: str) -> None:
@@ -173,7 +176,13 @@ def test_parts_that_a_quantization_leaves_alone() -> None:
     plain = small().params
     attention = small(quantization_config={"quant_method": "awq", "bits": 4, "modules_to_not_convert": ["self_attn"]})
     weights = 2 * (64 * 64 * 2 + 2 * 64 * 32)
+    group = {"weights": {"type": "float", "num_bits": 8}}
+    fp8 = {"quant_method": "compressed-tensors", "config_groups": {"all": group}}
     assert attention.params.unquantized == plain.unquantized + weights
+    by_matrix = {**fp8, "ignore": [f"re:.*\\.self_attn\\.{one}_proj$" for one in "qkvo"]}
+    assert small(quantization_config=by_matrix).params.unquantized == attention.params.unquantized
+    one_matrix = {**fp8, "ignore": ["re:.*\\.self_attn\\.k_proj$"]}
+    assert small(quantization_config=one_matrix).params.unquantized == plain.unquantized
     everything = small(quantization_config={"quant_method": "mxfp4"}).params
     assert everything.unquantized == everything.body
     one_layer = {"quant_method": "awq", "bits": 4, "modules_to_not_convert": ["model.layers.0.self_attn"]}

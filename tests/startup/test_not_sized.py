@@ -1,0 +1,64 @@
+"""What a start-up log of vLLM 0.33 states and the prediction does not have: said by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import sheetgen
+from sheetgen.cli import main
+from sheetgen.errors import ScenarioError
+from sheetgen.units import KV_NOT_SIZED
+
+LOG = """\
+INFO 11-03 10:00:00 [api_server.py:1] vLLM API server version 0.33.0
+INFO 11-03 10:00:00 [utils.py:1] non-default args: {'model': '%s', 'max_model_len': 8192, %s}
+INFO 11-03 10:00:10 [kv_cache_utils.py:1] GPU KV cache size: 49,152 tokens
+"""
+
+
+def read(folder: Path, model: str, arguments: str) -> dict[str, Any]:
+    log = folder / "server.log"
+    log.write_text(LOG % (model, arguments), encoding="utf-8")
+    ran = CliRunner().invoke(main, ["size", "--from-log", str(log), "--gpu", "b200", "--json"])
+    assert ran.exit_code == 0, ran.output
+    found: dict[str, Any] = json.loads(ran.output)
+    return found
+
+
+@pytest.mark.parametrize("dtype", KV_NOT_SIZED)
+def test_kv_precisions_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
+    for asked in (sheetgen.size, sheetgen.recommend):
+        with pytest.raises(ScenarioError, match=f"{dtype} is not sized: "):
+            asked(
+                model="8b",
+                context=8192,
+                users=1,
+                kv_cache_dtype=dtype,
+                **({"gpu": "b200"} if asked is sheetgen.size else {}),
+            )
+    found = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{dtype}'")
+    assert [note for note in found["notes"] if f"'{dtype}' in the log, which is not sized" in note]
+
+
+def test_what_else_takes_of_the_pool_is_said(tmp_path: Path) -> None:
+    model = "meta-llama/Llama-3.1-8B-Instruct"
+    assert [
+        n for n in read(tmp_path, model, "'mm_ipc_gpu_memory_gb': 4.0")["notes"] if "mm_ipc_gpu_memory_gb is 4" in n
+    ]
+    hot = "'attention_config': {'hisparse_config': {'host_pool_gib': 64}}"
+    assert [n for n in read(tmp_path, model, hot)["notes"] if n.startswith("HiSparse keeps the KV cache in the host's")]
+    assert not [n for n in read(tmp_path, model, "'max_num_seqs': 64")["notes"] if "HiSparse" in n or "mm_ipc" in n]
+
+
+def test_auto_of_a_log_is_what_its_checkpoint_states(tmp_path: Path) -> None:
+    named, asked = (
+        read(tmp_path, "nvidia/Qwen3-14B-NVFP4", f"'kv_cache_dtype': '{dtype}'")["inputs"]
+        for dtype in ("auto", "bfloat16")
+    )
+    assert (named["weight_dtype"], named["kv_cache_dtype"]) == ("nvfp4", "fp8")
+    assert asked["kv_cache_dtype"] == "bf16"
