@@ -233,6 +233,7 @@ class Choice:
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
+    monthly_usd_measured: tuple[float | None, float | None] = (None, None)  # the same, once a run confirms the TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
     without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer

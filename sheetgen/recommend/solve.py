@@ -38,6 +38,7 @@ from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.speed import untouched_fraction
 from sheetgen.units import DTYPES, GBPS, PURCHASES
 
+Ends = tuple[float, float]  # of a band
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
@@ -426,11 +427,12 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     at.put(("chosen",), {"concurrent_requests": load})
     found |= at.evaluate((speed.output_tokens_per_second, parallelism.next_tpot_seconds), ("chosen",))
     asked_by = at.evaluate((parallelism.sized_by,), ("chosen",))["sized_by"]
-    out = list(choices)
+    out, measured = list(choices), dict[int, Ends]()
     for n, i in enumerate(rows):
         names = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
         times: dict[str, Any] = {name: float(found[name][n]) for name in names}
-        ends = zip(times.values(), _bands(solved, i, choices[i]), strict=True)
+        bands, measured[i] = _bands(solved, i, choices[i])
+        ends = zip(times.values(), bands, strict=True)
         by = str(asked_by[n])
         out[i] = replace(
             choices[i], **times, in_flight=float(in_flight[n]), bound_by=str(found["bound_by"][n]), sized_by=by,
@@ -441,7 +443,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
                 for time, (low, high) in ends
             ),
         )  # fmt: skip
-    for i, one in zip(rows, _with_ends(at, [out[i] for i in rows]), strict=True):
+    for i, one in zip(rows, _with_ends(at, [out[i] for i in rows], [measured[i] for i in rows]), strict=True):
         out[i] = one
     return tuple(out)
 
@@ -472,12 +474,13 @@ def _at_rate(at: Grid, stated: Columns, load: Any, in_flight_stated: Any) -> tup
     return found, numpy.where(is_rate, at_peak * more, load), numpy.where(is_rate, at_peak, in_flight_stated)
 
 
-def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
-    """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT."""
+def _with_ends(at: Grid, choices: Sequence[Choice], measured: Sequence[Ends]) -> Iterator[Choice]:
+    """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT, and of the
+    band that is left where a run of that deployment confirms the prediction."""
+    predicted = [[seconds / one.tpot_seconds for seconds in one.bands[0]] for one in choices]
     found = []
-    for end in (0, 1):
+    for factor in numpy.transpose([(*one, *left) for one, left in zip(predicted, measured, strict=True)]):
         held = at.along("chosen", {})
-        factor = numpy.array([one.bands[0][end] / one.tpot_seconds for one in choices])
         held.put(("chosen",), {"speed_factor": at.read("speed_factor", ("chosen",)) * factor})
         held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(held, ("chosen",)))
         if held.has("requests_per_second", ("load",)):
@@ -485,17 +488,21 @@ def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
             held.evaluate((parallelism.load_requests, *TABLES["rates"][1]), ("chosen",))
         found.append(held.evaluate(TABLES["costs"][1], ("chosen",))["monthly_usd"])
     for one, *ends in zip(choices, *found, strict=True):
-        low, high = (float(usd) if usd > 0 else None for usd in ends)
-        yield replace(one, monthly_usd_ends=(low, high))
+        low, high, measured_low, measured_high = (float(usd) if usd > 0 else None for usd in ends)
+        yield replace(one, monthly_usd_ends=(low, high), monthly_usd_measured=(measured_low, measured_high))
 
 
-def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:
-    """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
+def _bands(solved: Solution, row: int, choice: Choice) -> tuple[list[Ends], Ends]:
+    """Both ends of the bands of TPOT, TTFT and tokens a second, as factors; and those of TPOT after a run."""
     scope, kind = _speed_scope(solved, row, choice.offer or 0, choice.pipeline_parallel_size)
-    of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
-    columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
-    columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
-    return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
+
+    def ends(scope: Scope) -> list[Ends]:
+        of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
+        columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
+        columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
+        return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
+
+    return ends(scope), ends("anchored")[0]
 
 
 def _speed_scope(solved: Solution, row: int, offer: int, stages: int) -> tuple[Scope, ModelKind]:

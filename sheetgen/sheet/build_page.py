@@ -168,6 +168,7 @@ def _card(
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
+        machines=wording.machines_range(choice), measured=wording.measured_range(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
         **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
@@ -193,7 +194,7 @@ def _why_nothing(solved: Solution, row: int) -> Text:
     load, model = solved.question.loads[row], solved.model_of(row)
     if load.over_limit:
         limit = short_tokens(int(model.model.max_context_tokens or 0))
-        return words("{} asked, {} allowed", short_tokens(load.context_tokens), limit)
+        return words("{} requested, {} allowed", short_tokens(load.context_tokens), limit)
     if solved.choices[row].verdict == TOO_SLOW:
         target = wording.target_words(solved.question, row)
         return words("a lone request misses {} on every candidate that holds it", target)

@@ -11,7 +11,7 @@ from typing import Any
 from sheetgen import cost
 from sheetgen.scenario.inputs import Settings
 from sheetgen.sheet.page import NONE, Card, Cell, Page, Total, words
-from sheetgen.sheet.wording import is_short_money, short_money, sign_of
+from sheetgen.sheet.wording import is_short_money, prefix_of, short_money, sign_of
 from sheetgen.units import USD
 
 _LONGEST = 12  # characters of an amount; longer ones, as in won, are in millions: KRW 56.65M
@@ -19,7 +19,9 @@ _LONGEST = 12  # characters of an amount; longer ones, as in won, are in million
 
 def in_currency(page: Page, settings: Settings) -> Page:
     """`page` with its dollars converted; as it is where the budget is in dollars."""
-    code, sign = settings.currency, sign_of(settings.currency)
+    code = settings.currency
+    sign = sign_of(code)
+    prefix = prefix_of(sign)
     if code == "USD":
         return page
 
@@ -39,12 +41,12 @@ def in_currency(page: Page, settings: Settings) -> Page:
         if cell.parts:
             return replace(cell, parts=converted(cell.parts))
         if cell.display.prefix == code + " ":  # a budget, which is in it already
-            return replace(cell, display=replace(cell.display, prefix=sign))
+            return replace(cell, display=replace(cell.display, prefix=prefix))
         if cell.display.prefix != USD.prefix or cell.value is None:
             return cell
         there = float(cost.in_currency(cell.value, settings.fx_rate))
-        full = Cell(there, replace(cell.display, prefix=sign))
-        return short_money(there, sign) if is_short_money(cell) or len(str(full)) > _LONGEST else full
+        full = Cell(there, replace(cell.display, prefix=prefix))
+        return short_money(there, prefix) if is_short_money(cell) or len(str(full)) > _LONGEST else full
 
     def of_answer(value: Any) -> dict[str, Cell]:
         """What an answer has beside: its dollars; no budget where that is the amount itself."""
@@ -54,4 +56,4 @@ def in_currency(page: Page, settings: Settings) -> Page:
         return dollars if isinstance(value, Total) or settings.contingency_fraction else dollars | {"budget": NONE}
 
     found: Page = converted(page)
-    return replace(found, sign=sign.strip())
+    return replace(found, sign=sign)

@@ -5,6 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -113,6 +114,8 @@ class Card(MoneyFacts):
     held: Text = NONE  # "serves 44"
     span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
+    machines: Cell = NONE  # "2 to 11 machines": what it is rented in then
+    measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
     slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
@@ -423,13 +426,17 @@ class Page:
             names = " + ".join(card.model for card in self.cards)
             one = self.total
             return (Ask(names, one.monthly, one.per_year, NONE, _cheaper(self, one), one.in_dollars),)
-        cards = self.cards if self.ask is None else (self.cards[self.ask],)
         return tuple(
             Ask(c.model, c.monthly, c.per_year, c.span, _sentence(self, c), c.in_dollars)
             if c.fits
             else Ask(c.model, c.rent, NONE, NONE, c.hardware, NONE)
-            for c in cards
+            for c in self.asked_for
         )
+
+    @property
+    def asked_for(self) -> tuple[Card, ...]:
+        """The answer that is to be approved, or each."""
+        return self.cards if self.ask is None else (self.cards[self.ask],)
 
     @property
     def request(self) -> Cell:
@@ -440,16 +447,16 @@ class Page:
         (one,) = self.asks
         if not one.per_year:
             return words("There is nothing to approve yet for {}, {}: {}.", one.subject, self.question, one.monthly)
-        band = words(" ({} at the speed band)", one.band) if one.band else NONE
+        band = words(" ({} at the speed band)", one.band) if one.band else ""
         return words("Please approve {} a month, {}{}, for {}: {}.", one.monthly, one.per_year, band, one.subject,
                      self.question)  # fmt: skip
 
     @property
     def uncertain(self) -> tuple[Text, ...]:
         """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
-        cards = self.cards if self.ask is None else (self.cards[self.ask],)
-        bands = tuple(words("{}: {}.", card.model, card.band) for card in cards if card.band)
-        return (*bands, *(words("{}.", one) for one in self.confidence), *self.risks)
+        bands = tuple(words("{}: {}.", card.model, card.band) for card in self.asked_for if card.band)
+        reason = (self.band_reason,) if self.band_reason else ()
+        return (*bands, *reason, *(words("{}.", one) for one in self.confidence), *self.risks)
 
     @property
     def shown_classes(self) -> tuple[int, ...]:
@@ -501,6 +508,27 @@ class Page:
         return (*said, f"{banner[:1].upper()}{banner[1:]}.")
 
     @property
+    def band_reason(self) -> Text:
+        """Where the band of the months comes from, and what narrows it, of the model to be approved or the widest."""
+        wide = [c for c in self.asked_for if c.machines]
+        if not wide:
+            return NONE
+
+        def width(card: Card) -> float:
+            least, most = card.machines.parts[0].value, card.machines.parts[-1].value
+            return float(most / least) if card.machines.parts[1:] else math.inf
+
+        card = max(wide, key=width)
+        why = words(
+            "Why the band: tokens slower than predicted leave each machine fewer requests within the target, so more "
+            f"are rented; {'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.", card.model, card.machines
+        )  # fmt: skip
+        if not card.measured:
+            return why
+        measure = "Measure one machine before signing (sheetgen size --anchor)"
+        return words(f"{{}} {measure}: a run as predicted narrows it to {{}} a month.", why, card.measured)
+
+    @property
     def paid(self) -> tuple[Card, ...]:
         """The answers that there is a price of: what each purchase class, and owning, would cost instead."""
         return tuple(card for card in self.cards if card.classes)
@@ -526,6 +554,13 @@ class Page:
     def hosted_at(self) -> str:
         """What a host's price stands for, and what is not in it; "" where nobody hosts any of the models."""
         return self.hosted_for if any(card.hosted_monthly for card in self.paid) else ""
+
+    @property
+    def hosted_instead(self) -> Text:
+        """What hosts take for the same tokens: the first thing that whoever pays will ask."""
+        found = [words("{} {}", card.model, card.hosted_monthly) for card in self.paid if card.hosted_monthly]
+        of = self.hosted_for.removeprefix("hosted: ")
+        return words(f"Hosted instead, a month: {{}} ({of}).", joined(", ", found)) if found else NONE
 
     @property
     def headline_requests(self) -> Text:
@@ -590,13 +625,14 @@ def tables_of(page: Page) -> Iterator[Table]:
     yield table(
         "What to rent",
         ("Model", "Rent", _number(f"{sign} a month"), _number("Users"), "Where", "Hardware", "Memory", "Headroom",
-         "Otherwise"),
-        ((c.model, c.rent, c.monthly, c.users, c.provider, c.hardware, c.memory, c.headroom, c.runner_up)
+         "Next cheapest", "Hosted"),
+        ((c.model, c.rent, c.monthly, c.users, c.provider, c.hardware, c.memory, c.headroom, c.runner_up,
+          c.hosted)
          for c in page.cards),
     )  # fmt: skip
     yield table(
         "",
-        ("Model", "Range", "At FP8", "Time per token", "First token", "What drives the size",
+        ("Model", "Speed band", "At FP8", "Time per token", "First token", "What drives the size",
          "Took no part, and cheaper", "Unit cost"),
         ((c.model, c.band, joined(", ", [one for one in (c.fp8_rent, c.fp8_monthly) if one]), c.speed, c.first_token,
           c.sized_by, c.not_asked, _costs(c)) for c in page.cards),

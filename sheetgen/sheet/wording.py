@@ -110,8 +110,13 @@ def is_short_money(cell: Cell) -> bool:
 
 
 def sign_of(currency: str) -> str:
-    """What stands before an amount: € or its code, with the space that this takes."""
-    return _SIGNS.get(currency, f"{currency} ")
+    """A currency in a head: €, or its code."""
+    return _SIGNS.get(currency, currency)
+
+
+def prefix_of(sign: str) -> str:
+    """What stands before an amount: a sign, or a code and a space."""
+    return f"{sign} " if sign.isalpha() else sign
 
 
 def share(value: float) -> str:
@@ -236,12 +241,14 @@ def throughput(solved: Solution, row: int) -> Cell:
 
 
 def first_token(solved: Solution, row: int) -> Cell:
-    """`first token 1.9 s (0.9–3.2)`, with its 80 % band in the same unit; under load an indication."""
+    """`first token 1.9 s (0.9–3.2)`, with its 80 % band, always in seconds; under load an indication."""
     choice = solved.choices[row]
-    times = (choice.ttft_seconds, *choice.bands[1])
-    if choice.ttft_seconds < 0.9995:
-        return words("first token {} ms ({}–{})", *map(milliseconds, times))
-    return words("first token {} s ({}–{})", *(Cell(t, WHOLE if t >= FROM_SECONDS else ONE_DECIMAL) for t in times))
+    return words("first token {} s ({}–{})", *map(_seconds, (choice.ttft_seconds, *choice.bands[1])))
+
+
+def _seconds(time: float) -> Cell:
+    """Seconds with as many decimals as say anything: 12, 1.9, 0.48."""
+    return Cell(time, WHOLE if time >= FROM_SECONDS else ONE_DECIMAL if time >= 1 else TWO_DECIMALS)
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
@@ -280,9 +287,31 @@ def month_range(choice: Choice) -> Cell:
     """The month of the chosen hardware from one end of the band of speed to the other: $166.3k to $332.7k, or from
     $166.3k where at the slow end no count meets the targets; nothing where the price is the same."""
     low, high = choice.monthly_usd_ends
+    return NONE if low == high else _span(low, high)
+
+
+def _span(low: float | None, high: float | None) -> Cell:
     if low == high:
-        return NONE
+        return short_money(low)
     return words("{} to {}", short_money(low), short_money(high)) if high else words("from {}", short_money(low))
+
+
+def machines_range(choice: Choice) -> Cell:
+    """How many machines these are: 2 to 11 machines."""
+    low, high = (usd and round(usd * choice.n_instances / choice.monthly_usd) for usd in choice.monthly_usd_ends)
+    if not low or low == high:
+        return NONE
+    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} machines and more", whole(low))
+
+
+def measured_range(choice: Choice) -> Cell:
+    """The month once a run of the deployment confirms the prediction: $166.3k to $332.7k; nothing where the band is
+    then no narrower."""
+    (low, high), (least, most) = choice.monthly_usd_ends, choice.monthly_usd_measured
+    if least is None or (most is None and high is None):
+        return NONE
+    is_narrower = most is not None and (high is None or most - least < high - (low or 0))
+    return _span(least, most) if is_narrower else NONE
 
 
 def money_band(choice: Choice) -> Cell:

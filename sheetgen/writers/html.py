@@ -12,6 +12,7 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from markupsafe import Markup, escape
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.sheet.page import MARKS, Bar, Breaks, Cell, Page
+from sheetgen.sheet.page import MARKS, Bar, Breaks, Cell, Page, Text
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.formats import Options
 from sheetgen.writers.layout import FONTS, SPACINGS, Spacing, drawable_with, width_em
@@ -65,6 +66,8 @@ def _environment(templates: Path) -> Environment:
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
+        "led": lambda text, lead: _led(tied(drawable(str(text))), lead),
+        "short": without_code,
     }
     return environment
 
@@ -85,6 +88,19 @@ def _within(text: str, ems: float, font: Path) -> str:
         kept -= 1
         short = f"{text[: (kept + 1) // 2].rstrip()}…{text[len(text) - kept // 2 :].lstrip()}"
     return short
+
+
+def _led(text: str, lead: str) -> Any:
+    """`text` with the words in bold that it begins with, where it does."""
+    rest = text.removeprefix(lead)
+    return Markup("<b>{}</b>{}").format(lead, rest) if rest != text else text
+
+
+def without_code(text: Text) -> Text:
+    """An amount for a narrow column under the currency's name: without its code, which is wider than a sign."""
+    if isinstance(text, Cell) and text.display.prefix.endswith(" "):
+        return replace(text, display=replace(text.display, prefix=""))
+    return text
 
 
 LOGO_BOX = (160.0, 36.0)  # CSS pixels

@@ -67,7 +67,7 @@ def usual(n_models: int, paper: str) -> int:
 
 
 MOST_IN_LADDER = 3  # models beside one another with what to rent
-MOST_SHORT = {"a4": 5, "letter": 3}  # and without it, where the first page has room for all its loads
+MOST_SHORT = 5  # and without it, where the first page has room for all its loads
 PADDING = 0.3  # em: either side of a cell's text, as in one_page.css; letters are set closer than measured
 
 
@@ -105,6 +105,7 @@ class Ladder(NamedTuple):
     gutter: float
     kv: float
     money: float
+    workload: float  # that of their names, which stand over the rows where there is what to rent
 
 
 def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
@@ -114,7 +115,9 @@ def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
 
     gutter = _points(bold, "KV/token", *(row.tier for row in rows))
     kv = _points(bold, "KV, GiB", *(cell.kv for cell in cells))
-    return Ladder(models, full, gutter, kv, _points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells)))
+    month = _points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells))
+    words = (word for block in page.matrix for word in (*block.workload.split(), block.context))
+    return Ladder(models, full, gutter, kv, month, _points(bold, *words))
 
 
 def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder], list[Ladder]]:
@@ -124,7 +127,7 @@ def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder]
     full = [_ladder(page, range(i, min(i + MOST_IN_LADDER, n)), True, bold) for i in range(0, n, MOST_IN_LADDER)]
     if n <= MOST_IN_LADDER:
         return full, []
-    return ([_ladder(page, range(n), False, bold)] if short and n <= MOST_SHORT[page.paper] else []), full
+    return ([_ladder(page, range(n), False, bold)] if short and n <= MOST_SHORT else []), full
 
 
 LOGO = "logo.png"  # its name among the page's assets

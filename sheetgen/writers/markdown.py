@@ -26,6 +26,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"**{plain(page.request)}**",
         plain(bodies[0]) if len(page.asks) == 1 and bodies else "",
         _table(glance(page)),
+        plain(page.hosted_instead) if page.hosted_instead else "",
         "## Uncertain",
         _bullets(map(plain, page.uncertain)),
         "## Assumptions",

@@ -18,7 +18,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sheetgen.sheet.page import Bar, Breaks, CostLine, Page
-from sheetgen.sheet.wording import short_money
+from sheetgen.sheet.wording import prefix_of, short_money
 from sheetgen.writers.layout import FAMILY, width_em
 
 APART = 8.0  # points behind each picture of a row, as in one_page.css
@@ -44,7 +44,7 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
         drawn = curve(b, axes, title, width=width - SCALE, height=CURVE, family=FAMILY)
         return {"breaks": b, "picture": drawn}
 
-    curves = [edge(b) for b in page.breaks]
+    curves = [edge(b) for b in page.breaks if b.curve]
     lines = [line._replace(model=drawable(line.model)) for line in page.cost_lines]
     height = max(chart, _A_NAME * (len(lines) + 4))
     has_curve = len(lines[0].points) > 1 and any(p.monthly is not None for line in lines for p in line.points)
@@ -69,7 +69,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     """
 
     def money(amount: float) -> str:
-        return str(short_money(amount, page.sign + " " * page.sign.isalpha())).replace(".0k", "k").replace(".00", "")
+        return str(short_money(amount, prefix_of(page.sign))).replace(".0k", "k").replace(".00", "")
 
     counts = [p.requests for p in lines[0].points]
     known = [p.monthly for line in lines for p in line.points if p.monthly]
@@ -131,7 +131,7 @@ def _short(model: str) -> str:
     return model if len(model) < _LONGEST else f"{model[: _LONGEST // 2]}…{model[-_LONGEST // 2 + 1 :]}"
 
 
-_LONGEST = 18  # characters of a name beside a line
+_LONGEST = 19  # characters of a name beside a line
 
 
 WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"

@@ -170,7 +170,7 @@ def test_a_context_over_the_limit_says_so() -> None:
     assert (over.word, over.kv, over.rent, over.monthly) == ("over 4k", "–", "–", "–")
     assert not build_page(answered("llama-2-7b,8b")).matrix[-1].rows[-1].cells[0].monthly
     card = drawn.cards[0]
-    assert not card.fits and card.rent == "over the model's 4k" and card.hardware == "16k asked, 4k allowed"
+    assert not card.fits and card.rent == "over the model's 4k" and card.hardware == "16k requested, 4k allowed"
     assert card.monthly == "–" and headline_bars(drawn)[0].capacity_bytes is None
     assert {lever.model for lever in drawn.levers} == {"Llama 3.1 8B"}
 
