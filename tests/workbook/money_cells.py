@@ -11,14 +11,19 @@ from books import HEAD, Sheets
 
 from sheetgen.recommend import Solution, headline_rows, hosts_of, money
 from sheetgen.sheet.notes import day_of
+from sheetgen.units import PURCHASES
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
 ENDS = {"low price": "low", "base": "base", "high price": "high"}
 OWNED = {
-    "B": "owned_usd_per_gpu_hour", "C": "monthly_owned_usd", "F": "break_even_utilization", "G": "capex_usd_per_gpu",
-    "H": "installed_usd_per_gpu", "I": "owned_capex_usd", "J": "owned_hardware_usd", "K": "owned_energy_usd",
-    "L": "owned_site_usd", "M": "owned_support_usd",
+    "B": "owned_usd_per_gpu_hour", "C": "monthly_owned_usd", "F": "break_even_utilization",
+    "G": "owned_three_year_cash_usd",
 }  # fmt: skip
+PARTS = {
+    "B": "capex_usd_per_gpu", "C": "installed_usd_per_gpu", "D": "owned_capex_usd", "E": "owned_hardware_usd",
+    "F": "owned_energy_usd", "G": "owned_site_usd", "H": "owned_support_usd",
+}  # fmt: skip
+N_MONTHS = 36
 WORKINGS = {
     "$ per user and month": "usd_per_user_per_month", "Million prompt tokens a month": "million_input_tokens_per_month",
     "Million answer tokens a month": "million_output_tokens_per_month",
@@ -38,7 +43,8 @@ def blocks(found: Mapping[Any, Any], solved: Solution) -> list[dict[str, dict[st
     out: list[dict[str, dict[str, Any]]] = []
     for number in sorted(rows):
         label = rows[number].get("A")
-        if label in names and len(out) == names.index(label):
+        if label in names and str(rows[number].get("B")).startswith("renting"):
+            assert label == names[len(out)]
             out.append({})
         elif out and isinstance(label, str) and label not in out[-1]:
             out[-1][label] = rows[number]
@@ -52,9 +58,9 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     question = solved.question
     for one in money.purchase_classes(solved, row):
         out |= {(one.purchase, c): getattr(one, name) for c, name in zip("BCDE", CLASS, strict=True)}
-        out[one.purchase, "H"] = one.commitment_waste_usd
+        out[one.purchase, "G"] = one.commitment_waste_usd
         known = not math.isnan(one.hourly_usd)
-        out[one.purchase, "I"] = (day_of(one.price_as_of) if known else None) or "-"
+        out[one.purchase, "H"] = (day_of(one.price_as_of) if known else None) or "-"
     budget, in_use = money.budget(solved, row), question.settings.purchase
     if budget is not None:
         for column, sums in zip("CDE", vars(budget).values(), strict=True):
@@ -76,6 +82,7 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     if owned is not None:
         for label, end in ENDS.items():
             out |= {(label, column): owned[end][name] for column, name in OWNED.items()}
+            out |= {(f"{label}, its parts", column): owned[end][name] for column, name in PARTS.items()}
     classes = money.purchase_classes(solved, row)
     for host in hosts_of(solved, row).cheapest:
         price, usd = host.price, host.monthly_usd
@@ -84,7 +91,54 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         above = (of_class.monthly_usd * question.settings.utilization / usd for of_class in classes)
         prices = price.input_usd_per_million, price.cached_usd_per_million, price.output_usd_per_million
         out |= {(label, column): "-" if value is None else value
-                for column, value in zip("FGHIJKLM", (*above, *prices), strict=True)}  # fmt: skip
+                for column, value in zip("FGHIJBKL", (*above, *prices), strict=True)}  # fmt: skip
+    return out
+
+
+def first_pages(solved: Solution) -> dict[str, Any]:
+    """By cell, what the first pages have of the models: costs and their total, sources, ways to pay, cash by month."""
+    rows, out = headline_rows(solved), dict[str, Any]()
+    n, settings, together = len(rows), solved.question.settings, solved.question.options.get("together") == "yes"
+    top = {"costs": 7, "sources": 7 + n + 4, "ways": 7 + n + 4 + 2 * n + 3}
+    ways: list[list[float]] = []
+    for m, row in enumerate(rows):
+        choice, budget = solved.choices[row], money.budget(solved, row)
+        sums = [] if budget is None else list(vars(budget).values())
+        for column, k in (*((c, 0) for c in "FGH"), *((c, 2) for c in "JKL")):
+            of = {"F": 0, "G": 1, "H": 2, "J": 0, "K": 1, "L": 2}[column]
+            out[f"{column}{top['costs'] + m}"] = sums[of][k] if sums else math.nan
+        at = top["sources"] + 2 * m
+        if choice.offer is not None:
+            one = solved.candidate(choice.offer)
+            price = one.class_price(settings.purchase)
+            paid = one.usd_per_hour * (1 - settings.discount_fraction)
+            hours = choice.monthly_usd / choice.n_instances / paid
+            out |= {f"B{at}": one.usd_per_hour, f"C{at}": settings.discount_fraction, f"D{at}": paid,
+                    f"E{at}": choice.n_instances, f"F{at}": hours, f"G{at}": choice.monthly_usd,
+                    f"H{at}": one.provider, f"I{at}": settings.purchase, f"L{at}": one.region or "-",
+                    f"J{at}": (price and day_of(price.price_as_of)) or "-"}  # fmt: skip
+            said = f"{one.instance}: {one.source}" if one.source else "-"
+            out[f"B{at + 1}"] = said
+        classes = [one.monthly_usd for one in money.purchase_classes(solved, row)] or [math.nan] * 5
+        owned = money.owned(solved, row)
+        base = owned["base"] if owned else dict.fromkeys(
+            ("owned_energy_usd", "owned_site_usd", "owned_capex_usd"), math.nan)  # fmt: skip
+        ways.append([*classes, base["owned_energy_usd"] + base["owned_site_usd"], base["owned_capex_usd"]])
+        out |= {f"{c}{top['ways'] + m}": usd for c, usd in zip("BCDEFGH", ways[-1], strict=True)}
+    added = [math.fsum(column) if together else math.nan for column in zip(*ways, strict=True)]
+    out |= {f"{c}{top['ways'] + n}": usd for c, usd in zip("BCDEFGH", added, strict=True)}
+    for column in "FGHJKL":
+        known = [out[f"{column}{top['costs'] + m}"] for m in range(n)]
+        out[f"{column}{top['costs'] + n}"] = math.fsum(known) if together else math.nan
+    *each, ahead = added if together else ways[solved.question.ask or 0]
+    each[-1] += 0 * ahead  # none where the purchase is not known
+    first = top["ways"] + n + 26  # the first month, and its cells
+    in_use = list(PURCHASES).index(settings.purchase)
+    for month in range(1, N_MONTHS + 1):
+        at = first + month - 1
+        out |= {f"{c}{at}": month * usd for c, usd in zip("BCDEF", each[:-1], strict=True)}
+        out |= {f"G{at}": ahead + month * each[-1], f"I{at}": each[in_use],
+                f"J{at}": each[-1] + (ahead if month == 1 else 0)}  # fmt: skip
     return out
 
 
@@ -103,6 +157,9 @@ def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> t
     for block, row in zip(blocks(found, solved), headline_rows(solved), strict=True):
         for (label, column), want in expected(solved, row).items():
             hold(f"{label} {column}", block[label].get(column), want)
+    for (cell, want), got in zip(first_pages(solved).items(), (found.get(("Money", c)) for c in first_pages(solved)),
+                                 strict=True):  # fmt: skip
+        hold(cell, got, want)
     for row in range(len(solved.choices)):
         units = money.unit_costs(solved, row)
         for head, name in WORKINGS.items():

@@ -77,6 +77,7 @@ def with_acme(question: Question) -> Question:
         old,
         instance="acme/box.1",
         provider="acme",
+        region="",
         gpu_count=8,
         usd_per_hour=9.0,
         price_as_of=None,
@@ -103,6 +104,10 @@ EDITS = [
     Edit("contingency", {"in_contingency_fraction": 0.15}, {"contingency_fraction": 0.15}),
     Edit("currency", {"in_currency": "EUR", "in_fx_rate": 0.92, "in_fx_date": 46_300, "in_contingency_fraction": 0.1},
          {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1}),
+    Edit("models meant together", {"in_together": "yes", "in_money_model": "All models together"},
+         {"together": "yes"}),
+    Edit("another class", {"in_purchase": "reserved-3yr", "in_hours_per_month": 200},
+         {"purchase": "reserved-3yr", "hours_per_month": 200}),
     Edit("hours", {"in_hours_per_month": 200}, {"hours_per_month": 200}),
     Edit("active fraction", {"in_active_fraction": 0.1}, {"active_fraction": 0.1}),
     *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
@@ -220,17 +225,23 @@ def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
 
 def test_the_sheet_is_landscape_one_page_wide_a_model_a_page(default_book: Path) -> None:
     sheet = openpyxl.load_workbook(default_book)["Money"]
-    assert sheet.page_setup.orientation == "landscape" and 50 <= sheet.page_setup.scale <= 100
-    width = sum(d.width for d in sheet.column_dimensions.values())
-    assert width * 5.6 * sheet.page_setup.scale / 100 <= 761
-    assert len(sheet.row_breaks.brk) == 2  # three models
+    assert sheet.page_setup.orientation == "landscape" and 80 <= sheet.page_setup.scale <= 100
+    printed = sheet.print_area.split(":")[1].strip("$").partition("$")[0]
+    columns = sheet.column_dimensions
+    spans = ((columns[c].min, columns[c].max, columns[c].width) for c in columns)
+    last = openpyxl.utils.column_index_from_string(printed)
+    width = sum(w * (min(high, last) - low + 1) for low, high, w in spans if low <= last)
+    assert width * 5.73 * sheet.page_setup.scale / 100 <= 734  # a landscape page of Letter
+    sizes = {c.font.sz for row in sheet.iter_rows(max_col=last) for c in row if c.value is not None}
+    assert min(sizes) * sheet.page_setup.scale / 100 >= 8
+    assert len(sheet.row_breaks.brk) == 2 + 2 * 3  # ways to pay, months; of three models renting, then owning
 
 
 def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> None:
     """By rank, also where two hosts take the same (70B)."""
     solved, found = solve(book[1]), values(book[0])
     for block, row in zip(money_cells.blocks(found, solved), headline_rows(solved), strict=True):
-        ranked = {cells["N"]: label for label, cells in block.items() if cells.get("N") in (1, 2, 3) and "B" in cells}
+        ranked = {cells["O"]: label for label, cells in block.items() if cells.get("O") in (1, 2, 3) and "P" in cells}
         hosts = hosts_of(solved, row).cheapest
         assert [ranked[k].rpartition(", ")[0] for k in (1, 2, 3)] == [one.host_name for one in hosts]
 
@@ -273,7 +284,7 @@ def test_what_is_as_built_is_what_the_json_has() -> None:
         assert [float(n.replace(",", "")) for n in asked] == pytest.approx(usd, abs=0.51)
         seen |= {f"{len(ends)} ends", "cheaper"[: 7 * bool(usd)]}
     assert seen >= {"at FP8", "on-demand", "reserved-1yr", "reserved-3yr", "spot", "1 ends", "2 ends", "cheaper"}
-    on_money = {line[-2:] for line in book["Money"].iter_rows(min_col=1, max_col=13, values_only=True)}
+    on_money = {(line[1], line[4]) for line in book["Money"].iter_rows(max_col=5, values_only=True)}
     for i in headline_rows(solved):
         for one in filter(None, cells[i]["by_purchase"].values()):
             assert any(usd == pytest.approx(one["monthly_usd"], rel=1e-9) and

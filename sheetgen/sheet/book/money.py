@@ -225,7 +225,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     block.row = below
     block.compute(0, words.break_even_words, break_even, role="light")
     block.row += 1
-    block.label(NOT_IN_IT, role="remark")
+    block.label(NOT_IN_IT, role="unit")
     block.row += 1
 
 
@@ -310,5 +310,5 @@ def _hosted(block: Block, m: int) -> None:
         for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):
             block.show(column, entry(of(name), place, above_zero), USD_CENTS)
         block.row += 1
-    block.label(NOT_GIVEN if mine else NOBODY, role="remark")
+    block.label(NOT_GIVEN if mine else NOBODY, role="unit")
     block.row += 1

@@ -12,7 +12,7 @@ from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import of_class_in_use
 from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, entry
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring
-from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Source, Validation, place_of
+from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Source, Validation, lookup, place_of
 from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
 MONTHS = cost.CONSTANTS["months_in_three_years"]
@@ -24,7 +24,7 @@ USD_AT, TOTAL_AT, IN_MONTH_AT = 5, 9, 8  # columns where the dollars begin, the 
 MONTH_HEIGHT = 12.75
 ADDED_UP = "An amount is added up where the models are meant together (Inputs), and each has one."
 WHAT_IS_PAID = (
-    "Renting: the hardware above, renewed at today's price and paid month by month; no price listed is paid up front.",
+    "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
     "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
 )
 
@@ -138,9 +138,9 @@ class MoneyPage:
             to = f"internal:'{table.sheet.name}'!A{at + 1}"
             sheet.text(self.row, 0, "to its price, as built", "link_text", url=to)
             env: dict[str, Source] = {
-                "instance": block.of("instance"), "source": entry(table.range("source"), place, is_text)
+                "row": place, "instance": block.of("instance"), "source": lookup(table.range("source"), place)
             }  # fmt: skip
-            sheet.compute(self.row, 1, words.source_words, env, role="shown")
+            sheet.compute(self.row, 1, words.source_words, env, role="unit")
             self.row += 1
         self.row += 1
 
@@ -165,7 +165,7 @@ class MoneyPage:
             refs.append(self._total(self.row, column, refs))
         self.wiring.names[LISTED] = Range(tuple(names))
         self.row += 1
-        sheet.text(self.row, 0, ADDED_UP, "remark")
+        sheet.text(self.row, 0, ADDED_UP, "unit")
         self.row += 2
 
     def cash(self) -> None:
@@ -207,7 +207,7 @@ class MoneyPage:
             sheet.text(self.row + k, 0, label, "label")
         self.row += 3
         for line in WHAT_IS_PAID:
-            sheet.text(self.row, 0, line, "remark")
+            sheet.text(self.row, 0, line, "unit")
             self.row += 1
         self._chart(heads[1:], up_front, in_all)
         sheet.page_breaks.append(self.row)

@@ -401,9 +401,9 @@ def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> An
 
 
 @formula("Source in words", TEXT)
-def source_words(instance: Any, source: Any) -> Any:
-    """An instance, and where its price was read."""
-    return where(is_text(source), join_text(instance, ": ", source), "-")
+def source_words(row: Any, instance: Any, source: Any) -> Any:
+    """An instance, by its row on Prices and hardware, and where its price was read; none where nobody says it."""
+    return where(is_number(row), where(is_text(source), join_text(instance, ": ", source), "-"), "-")
 
 
 @formula("GPUs to own", TEXT)
