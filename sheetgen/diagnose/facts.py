@@ -6,6 +6,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
@@ -248,17 +249,20 @@ _CONTEXT = 2 * GIB  # of a rank that has only begun
 _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
+@lru_cache(maxsize=4096)  # every log is matched with the same signatures
+def _looked_for(match: str | None, word: str) -> tuple[str, bool]:
+    """The part of a signature's word that a line has to hold, and whether all lines of a shape match alike: where no
+    digit and no figure decides its match."""
+    bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", match or "<none>")
+    return without_digits(word), not re.search(r"[\d<]|\\d", bare + word)
+
+
 class Matcher:
     """Puts line after line into `facts`."""
 
     def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
-        self._known = []
-        for s in signatures:
-            # Where no digit and no figure decides its match, all lines of a shape match alike.
-            bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", s.match or "<none>")
-            is_by_shape = not re.search(r"[\d<]|\\d", bare + s.word)
-            self._known.append(((s, compiled(s.match) if s.match else None), without_digits(s.word), is_by_shape))
+        self._known = [((s, compiled(s.match) if s.match else None), *_looked_for(s.match, s.word)) for s in signatures]
         # What of a line is looked at, by words that it holds.
         self._words: dict[str, Collection[str]] = {
             "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,

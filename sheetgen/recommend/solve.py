@@ -103,10 +103,11 @@ def _offers_of(
 ) -> tuple[Offer, ...]:
     """Each candidate at every layout that it has the GPUs and the links for."""
     places = {profile: i for i, profile in enumerate(profiles)}
+    layouts = dict.fromkeys(profile.layout for profile in profiles)
     return tuple(
         Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
         for c, one in enumerate(candidates)
-        for layout in dict.fromkeys(profile.layout for profile in profiles)
+        for layout in layouts
         if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
     )
 
@@ -202,6 +203,7 @@ def gpu_columns(question: Question) -> Columns:
     gpus, engine, speed = question.gpus, question.engine, question.speed
     limits = [limits_of(engine, g) for g in gpus]
     by_dtype = {d: [deployment.speed_columns(speed, engine, g, d) for g in gpus] for d in DTYPES}
+    residuals = [speed.residuals(engine.engine, g) for g in gpus]
     columns: dict[str, list[Any]] = {
         "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
         "max_num_seqs": [seqs for seqs, _ in limits],
@@ -210,7 +212,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, engine.scope_elsewhere(g)) for g in gpus],
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
-        **{name: [speed.residuals(engine.engine, g)[name] for g in gpus] for name in RESIDUALS},
+        **{name: [one[name] for one in residuals] for name in RESIDUALS},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],

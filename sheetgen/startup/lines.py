@@ -125,6 +125,7 @@ class ByShape(Generic[AnyStr, Answer]):
         return found
 
 
+@lru_cache(maxsize=4096)  # the words of code and catalogs, for every log anew
 def without_digits(word: str) -> str:
     """The longest part of a word without digits."""
     return max(re.split(r"\d+", word), key=len)

@@ -59,9 +59,19 @@ def solved(index: int) -> Solution:
     return recommended({"as_of": "2026-11-20", **QUESTIONS[index]}, catalog())
 
 
+@functools.cache
+def record(index: int) -> dict[str, Any]:
+    return recommend_record(solved(index))
+
+
+@functools.cache
+def text_of(index: int, details: bool = False) -> str:
+    return answer(solved(index), details, False)
+
+
 def lines(index: int, *, details: bool = False) -> list[str]:
     """As they are printed at 80 columns."""
-    return [one for line in answer(solved(index), details, False).split("\n") for one in folded(line).split("\n")]
+    return [one for line in text_of(index, details).split("\n") for one in folded(line).split("\n")]
 
 
 @of_each
@@ -88,7 +98,7 @@ def numbers(value: Any) -> Iterator[float]:
 @of_each
 def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
     """To the last digit that is shown, as `served` is rounded down; a time is in seconds there."""
-    known, text = set(numbers(recommend_record(solved(index)))), " ".join(answer(solved(index), False, False).split())
+    known, text = set(numbers(record(index))), " ".join(text_of(index).split())
     figures = re.findall(r"(?:\$|EUR )([\d,.]*\d)([kM]?)", text)
     assert figures or solved(index).choices[0].offer is None
     figures += [(one, "") for one in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
@@ -102,8 +112,8 @@ def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
 
 @of_each
 def test_details_begin_with_the_answer_and_go_on_under_headings(index: int) -> None:
-    short = [line for line in answer(solved(index), False, False).split("\n") if not line.startswith("more ")]
-    whole = answer(solved(index), True, False).split("\n")
+    short = [line for line in text_of(index).split("\n") if not line.startswith("more ")]
+    whole = text_of(index, True).split("\n")
     assert whole[: len(short)] == short
     headings = [line for line in whole if line.isupper() and line[0] != " "]
     expected = (
@@ -114,7 +124,7 @@ def test_details_begin_with_the_answer_and_go_on_under_headings(index: int) -> N
 
 @of_each
 def test_details_have_every_other_answer_of_the_json(index: int) -> None:
-    (cell,) = recommend_record(solved(index))["cells"]
+    (cell,) = record(index)["cells"]
     said = " ".join(" ".join(lines(index, details=True)).split())
     others = [*cell["not_asked"], *filter(None, (cell["by_purchase"] or {}).values())]
     others += [one for one in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if one]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 from workbook_cells import PRICES_SHEET, cells
 
 from sheetgen.catalog import Catalog, write_index
@@ -63,6 +64,12 @@ def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: 
     path = folder / f"{name}.xlsx"
     path.write_bytes(book_bytes(solve(question), with_what_if=with_what_if))
     return path, question
+
+
+@functools.lru_cache(2)
+def opened(path: Path) -> Any:
+    """What openpyxl reads of a workbook that no test changes: it takes longer than to build one."""
+    return openpyxl.load_workbook(path)
 
 
 # Finding ------------------------------------------------------------------------------------------------

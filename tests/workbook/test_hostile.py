@@ -211,7 +211,7 @@ def test_a_control_character_is_a_clear_error(text: str) -> None:
 
 
 def test_links_go_to_the_web_or_to_the_workbooks_own_sheets(default_book: Path) -> None:
-    book = openpyxl.load_workbook(default_book)
+    book = books.opened(default_book)
     links = [c.hyperlink for sheet in book for row in sheet.iter_rows() for c in row if c.hyperlink]
     away, own = [x.target for x in links if x.target], [x.location for x in links if not x.target]
     assert away and all(target.startswith("https://") for target in away)
@@ -235,7 +235,7 @@ OF_WHAT_IF = ("rec_whatif_", "rec_case_")
 
 @pytest.mark.parametrize("which", ("default_book", "families_book"))
 def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureRequest) -> None:
-    book = openpyxl.load_workbook(request.getfixturevalue(which))
+    book = books.opened(request.getfixturevalue(which))
     kept = [name for name in book.sheetnames if name in SHEETS]
     assert tuple(kept) == SHEETS and book.sheetnames[0] == "Sizing sheet"
     names = set(book.defined_names)
@@ -258,7 +258,7 @@ def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureReq
 
 
 def test_the_file_says_what_it_was_made_of(default_book: Path) -> None:
-    book = openpyxl.load_workbook(default_book)
+    book = books.opened(default_book)
     said = {p.name: p.value for p in book.custom_doc_props.props}
     assert (
         said["sheetgen.catalog_sha256"] == Catalog().catalog_sha256()
