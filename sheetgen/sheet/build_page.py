@@ -168,7 +168,7 @@ def _card(
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
-        machines=wording.machines_range(choice), measured=wording.measured_range(choice),
+        machines=wording.machines_range(choice), spread=wording.spread(choice), measured=wording.measured_range(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
         **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
