@@ -123,6 +123,7 @@ class Card(MoneyFacts):
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
+    class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
     hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
     hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
@@ -342,6 +343,7 @@ class Total:
     classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
     fp8_monthly: Text
     in_dollars: Cell = NONE  # beside another currency
+    class_years: tuple[Text, ...] = ()
 
 
 class Ask(NamedTuple):
