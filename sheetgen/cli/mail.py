@@ -138,7 +138,7 @@ def _message(
         aside["out"] or None if folder is None else folder, aside["name"] or None if name is None else name
     )
     brand = brand_of(aside["brand"])
-    letter = Letter(build_page(solved, ((),) * len(solved.question.loads)), place.name)
+    letter = Letter(build_page(solved), place.name)
     line = letter.subject(subject)  # what is wrong with it is reported before the slow part
     if pdf is not None:
         files["pdf"] = read_file(Path(pdf))

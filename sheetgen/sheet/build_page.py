@@ -102,11 +102,20 @@ def _total(cards: Sequence[Card]) -> page.Total:
 
     monthly = added([one.monthly for one in cards])
     yearly = float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])) if monthly else None
-    by_class = zip(*(one.classes for one in cards), strict=True) if monthly else ()
+    classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
-        monthly, words("{} a year", money(yearly)) if monthly else NONE, tuple(map(added, by_class)),
-        added([one.fp8_monthly for one in cards]),
+        monthly, words("{} a year", money(yearly)) if monthly else NONE, classes,
+        added([one.fp8_monthly for one in cards]), class_years=tuple(map(_a_year, classes)),
     )  # fmt: skip
+
+
+def _a_year(monthly: Cell) -> Cell:
+    """Twelve of these months, in short."""
+    return (
+        wording.short_money(float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])))
+        if monthly
+        else NONE
+    )
 
 
 def _version() -> str:
@@ -168,10 +177,11 @@ def _card(
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
-        machines=wording.machines_range(choice), measured=wording.measured_range(choice),
+        machines=wording.machines_range(choice), spread=wording.spread(choice), measured=wording.measured_range(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
         **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
+        class_years=tuple(_a_year(classes[purchase]) for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
         not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),

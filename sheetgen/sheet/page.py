@@ -5,7 +5,6 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -114,7 +113,8 @@ class Card(MoneyFacts):
     held: Text = NONE  # "serves 44"
     span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
-    machines: Cell = NONE  # "2 to 11 machines": what it is rented in then
+    machines: Text = NONE  # "2 to 11 machines": what it is rented in then
+    spread: float = 1.0  # the most of these over the fewest
     measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
     slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
@@ -123,6 +123,7 @@ class Card(MoneyFacts):
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
+    class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
     hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
     hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
@@ -342,6 +343,7 @@ class Total:
     classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
     fp8_monthly: Text
     in_dollars: Cell = NONE  # beside another currency
+    class_years: tuple[Text, ...] = ()
 
 
 class Ask(NamedTuple):
@@ -454,7 +456,11 @@ class Page:
     @property
     def uncertain(self) -> tuple[Text, ...]:
         """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
-        bands = tuple(words("{}: {}.", card.model, card.band) for card in self.asked_for if card.band)
+        bands = tuple(
+            words(f"{{}}: {{}}, {{}}{'; {}' if c.band else ''}.", c.model, c.token_time, c.first_token, c.band)
+            for c in self.asked_for
+            if c.fits
+        )
         reason = (self.band_reason,) if self.band_reason else ()
         return (*bands, *reason, *(words("{}.", one) for one in self.confidence), *self.risks)
 
@@ -513,20 +519,15 @@ class Page:
         wide = [c for c in self.asked_for if c.machines]
         if not wide:
             return NONE
-
-        def width(card: Card) -> float:
-            least, most = card.machines.parts[0].value, card.machines.parts[-1].value
-            return float(most / least) if card.machines.parts[1:] else math.inf
-
-        card = max(wide, key=width)
+        card = max(wide, key=lambda one: one.spread)
         why = words(
             "Why the band: tokens slower than predicted leave each machine fewer requests within the target, so more "
             f"are rented; {'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.", card.model, card.machines
         )  # fmt: skip
         if not card.measured:
             return why
-        measure = "Measure one machine before signing (sheetgen size --anchor)"
-        return words(f"{{}} {measure}: a run as predicted narrows it to {{}} a month.", why, card.measured)
+        measure = "Before signing, measure one machine (sheetgen size --anchor)"
+        return words(f"{{}} {measure}: a run as predicted leaves {{}}.", why, card.measured)
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -560,7 +561,7 @@ class Page:
         """What hosts take for the same tokens: the first thing that whoever pays will ask."""
         found = [words("{} {}", card.model, card.hosted_monthly) for card in self.paid if card.hosted_monthly]
         of = self.hosted_for.removeprefix("hosted: ")
-        return words(f"Hosted instead, a month: {{}} ({of}).", joined(", ", found)) if found else NONE
+        return words(f"Hosted, a month: {{}} ({of}).", joined(", ", found)) if found else NONE
 
     @property
     def headline_requests(self) -> Text:
@@ -580,7 +581,12 @@ def glance(page: Page) -> Table:
         committed = (one.classes[i] or NONE if i < len(one.classes) else NONE for i, _ in terms)
         return (*of, one.monthly, *committed, one.fp8_monthly)
 
-    rows = [(*row(c, c.model, words("{} ({})", c.rent, c.hardware)), c.serves) for c in page.cards]
+    def rented(card: Card) -> Cell:
+        if not card.fits:
+            return words("{} ({})", card.rent, card.hardware)
+        return words("{} ({}), {}", card.rent, card.gpus, card.per_year)
+
+    rows = [(*row(c, c.model, rented(c)), c.serves) for c in page.cards]
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
     heads = (f"{page.sign} a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")

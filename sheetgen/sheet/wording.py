@@ -36,6 +36,7 @@ from sheetgen.units import (
 
 MINUS = "−"
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
+_TENTH = 0.1  # seconds: shorter times are shown in hundredths
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 _PROVIDERS = {
     "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ovhcloud": "OVHcloud", "coreweave": "CoreWeave",
@@ -247,8 +248,8 @@ def first_token(solved: Solution, row: int) -> Cell:
 
 
 def _seconds(time: float) -> Cell:
-    """Seconds with as many decimals as say anything: 12, 1.9, 0.48."""
-    return Cell(time, WHOLE if time >= FROM_SECONDS else ONE_DECIMAL if time >= 1 else TWO_DECIMALS)
+    """Seconds with as many decimals as say anything: 12, 1.9, 0.04."""
+    return Cell(time, WHOLE if time >= FROM_SECONDS else ONE_DECIMAL if time >= _TENTH else TWO_DECIMALS)
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
@@ -302,6 +303,12 @@ def machines_range(choice: Choice) -> Cell:
     if not low or low == high:
         return NONE
     return words("{} to {} machines", whole(low), whole(high)) if high else words("{} machines and more", whole(low))
+
+
+def spread(choice: Choice) -> float:
+    """The month at the slow end of the band of speed over that at the fast one; without bound where none is enough."""
+    low, high = choice.monthly_usd_ends
+    return high / low if low and high else math.inf
 
 
 def measured_range(choice: Choice) -> Cell:

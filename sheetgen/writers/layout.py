@@ -58,7 +58,7 @@ class Spacing(NamedTuple):
 
 TEXT, SMALL = 8.5, 8.0  # points
 SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 140.0), Spacing(0.5, 5.0, 112.0), Spacing(0.0, 3.5, 104.0))
-_TRIED_FIRST = {"a4": (0, 1, 1, 3, 3, 1, 2, 2), "letter": (1, 1, 2, 1, 1, 2, 3, 3)}  # by models
+_TRIED_FIRST = {"a4": (1, 1, 2, 2, 2, 0, 0, 0), "letter": (2, 2, 2, 2, 3, 0, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
@@ -79,14 +79,14 @@ def _points(bold: Path, *texts: Text) -> float:
 def answer_columns(page: Page, bold: Path) -> list[float]:
     """The widths of what stands behind the names of what to rent: purchase classes, FP8, requests, speed."""
     cards = [one for one in page.cards if one.fits]
-    summed, month = [page.total] if page.total and page.total.classes else [], f"{page.sign}/month"
+    summed = [page.total] if page.total and page.total.classes else []
 
     def classes(i: int) -> list[Text]:
         return [*(one.classes[i] for one in cards), *(one.classes[i] for one in summed)]
 
     return [
-        *(_points(bold, f"{page.price_classes[i]},", month, *classes(i)) for i in page.shown_classes),
-        _points(bold, "at FP8,", month, *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
+        *(_points(bold, page.price_classes[i], *classes(i)) for i in page.shown_classes),
+        _points(bold, "at FP8", *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
         _points(bold, "at once", *(one.serves for one in cards)),
         _points(bold, "Speed (80 % of runs)", *(text for one in cards for text in (one.token_time, one.first_token))),
     ]
