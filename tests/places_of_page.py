@@ -221,7 +221,7 @@ def _paid(built: Built, model: int) -> dict[str, Place]:
     block = _money(built, model)
     of_row = {place.texts[0]: place for place in block if place.texts}
     ends = [of_row[end].numbers for end in ("low price", "base", "high price")]
-    owning = next(place for place in block if "To own" in place.texts)
+    owning = next(place for place in block if place.texts and place.texts[0] == "GPU")
     gpus = block[block.index(owning) + 1].texts[0]
     return {
         "owned": Place(tuple(one[1] for one in ends[::2] if len(one) > 4), (gpus,)),

@@ -1,0 +1,82 @@
+"""Inputs as people meet it: three questions, money and targets; what is rarely changed is folded away, and what nobody
+chooses is on a sheet of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import books
+import openpyxl
+import pytest
+from recalculation import edit, values_after
+
+from sheetgen.pull.pulled import pull
+from sheetgen.scenario.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
+
+SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("inputs"), "small", SMALL, with_what_if=False)[0]
+
+
+@pytest.fixture(scope="module")
+def sheet(path: Path) -> Any:
+    return openpyxl.load_workbook(path)["Inputs"]
+
+
+def test_sections_come_in_the_order_of_their_use_and_the_last_is_folded(sheet: Any) -> None:
+    bars = [(c.row, c.value) for (c,) in sheet.iter_rows(max_col=1) if c.fill.fill_type and c.value]
+    titles = [str(title) for _, title in bars]
+    assert titles[:5] == [CONTEXT, LOAD, PRECISION, MONEY, TARGETS] and titles[5].startswith(RARE)
+    first = bars[5][0] + 1
+    rows = sheet.row_dimensions
+    hidden = [row for row in range(1, sheet.max_row + 1) if rows[row].hidden]
+    assert hidden == list(range(first, sheet.max_row + 1))
+    assert all(rows[row].outlineLevel == 1 for row in hidden) and rows[first - 1].collapsed
+    assert not sheet.sheet_properties.outlinePr.summaryBelow and not sheet.protection.sheet
+
+
+def test_no_constant_is_among_the_inputs(sheet: Any) -> None:
+    """Beside each label an input or what follows from inputs: no number that is neither."""
+    fixed = [c.coordinate for (c,) in sheet.iter_rows(min_row=4, min_col=2, max_col=2)
+             if isinstance(c.value, int | float) and c.protection.locked]  # fmt: skip
+    assert not fixed
+
+
+def test_constants_have_a_hidden_sheet(path: Path) -> None:
+    book = openpyxl.load_workbook(path)
+    assert book["Constants"].sheet_state == "hidden"
+    for name in ("in_hours_in_a_month", "in_unit_bytes", "cat_precisions_linear_bytes", "list_purchase"):
+        assert book.defined_names[name].attr_text.startswith("Constants!"), name
+
+
+def test_a_price_is_three_clicks_from_the_first_sheet(path: Path) -> None:
+    """First sheet, Money, the price's row, and there its source: each price beside its row as built."""
+    book = openpyxl.load_workbook(path, data_only=True)
+    targets = {c.hyperlink.location for row in book["Sizing sheet"].iter_rows() for c in row if c.hyperlink}
+    assert any("Money" in str(target) for target in targets)
+    money, prices = book["Money"], book["Prices and hardware"]
+    heads = {c.value: c.column for c in prices[books.HEAD]}
+    links = [c for (c,) in money.iter_rows(max_col=1) if c.hyperlink and c.row > books.HEAD]
+    assert len(links) == 2
+    for link in links:
+        row = int(link.hyperlink.location.rpartition("!")[2][1:])
+        of = ("$ per hour in use", "Provider", "Source")
+        listed, provider, source = (prices.cell(row, heads[head]).value for head in of)
+        assert money.cell(link.row - 1, 2).value == listed and money.cell(link.row - 1, 8).value == provider
+        assert source and str(money.cell(link.row, 2).value).endswith(source)
+
+
+def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Path) -> None:
+    typed = {"in_together": "yes", "in_money_model": "All models together"}
+    found = values_after(path, typed)
+    rec = [v for k, v in found.items() if str(k).startswith("rec_") and str(k).endswith("headline_monthly_usd")]
+    assert found["Money", "F9"] == pytest.approx(sum(rec)) and found["Money", "A9"] == "All models together"
+    states = [v for k, v in found.items() if k[0] == "Money" and v in ("as built", "inputs changed")]
+    assert states == ["inputs changed"] * 2  # beside what each class took when it was built
+    pulled = pull(edit(path, tmp_path / "typed.xlsx", typed), books.catalog())
+    assert pulled.options["together"] == "yes"
+    assert pulled.overrides["inputs"] == {"money_model": "All models together"}
