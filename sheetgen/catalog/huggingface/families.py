@@ -54,6 +54,7 @@ class Family:
     positions: int | None = None  # learned positions: their number beyond the maximum
     rope: str = "one"  # the rule of rope_tables
     partial_rotary: float = 1.0  # where the config does not say
+    kv_cache: str = ""  # its precision where engines have one of their own for the family
     linear: str = ""  # the recurrence of its linear layers
     builder: str = ""  # the function of `special` that counts what this table cannot say
     mtp: Literal["", "each", "joined", "blocks"] = ""  # how layers of multi-token prediction are joined to the model
@@ -331,7 +332,9 @@ SPECIAL: dict[str, Family] = {
     "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
     "gemma4_text": _GEMMA4,
     "gemma4_unified_text": _GEMMA4,
-    "deepseek_v4": Family(rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all")),
+    "deepseek_v4": Family(
+        rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all"), kv_cache="fp8"
+    ),
     "nemotron-nas": replace(LLAMA, builder="nemotron_nas"),
 }
 
