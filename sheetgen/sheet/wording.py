@@ -311,7 +311,7 @@ def machines_range(choice: Choice) -> Cell:
 
 
 def spread(choice: Choice) -> float:
-    """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; without bound where
+    """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; no bound where
     no count is enough."""
     low, high = choice.monthly_usd_ends
     return high - low if low and high else math.inf
