@@ -69,15 +69,15 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         m, w, t = (numbers[0], *question.headline) if part == "cards" else (*numbers, 0, 0)[:3][::-1]
         w, t = (w, t) if part == "cards" else (numbers[0], (*numbers, 0)[1])
         if field in FROM:
-            place = book.cells("Workings", built.load(m, w, t), *FROM[field])
-            in_seconds = field == "first_token"  # which the page has in milliseconds below one
-            return place + Place(tuple(1000 * n for n in place.numbers)) if in_seconds else place
+            return book.cells("Workings", built.load(m, w, t), *FROM[field])
         if field == "hardware":
             row = built.load(m, w, t)
             told = book.cells("Workings", row, "Hardware in words", "Model's limit in words")
             return _rented(built, row) + (told if part == "cards" else Place())
     if part == "cards" and field in ("owned", "break_even"):
         return _paid(built, numbers[0])[field]
+    if part == "cards" and "class_years" in rest:
+        return Place(tuple(12 * month for month in _of_class(built, numbers[0], numbers[1], True).numbers))
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
     if part == "cards" and field in ("hosted", "hosted_monthly", "hosts", "hosts_rent"):

@@ -22,6 +22,7 @@ from places_of_page import Built, load_cells, names_of, place_on_page
 from workbook_cells import PRICES_SHEET
 
 from sheetgen.cli.build import draw
+from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page, page_in_dollars
@@ -40,6 +41,10 @@ NOT_IN_THE_WORKBOOK = {
     "breaks.curve.context_tokens": "the points of a picture; its ends are figures, and are held",
     "breaks.curve.requests": "the same",
     "price_classes": "names",
+    "cards.machines": "how many machines the ends of the speed band take; their months are held",
+    "cards.spread": "the difference of these months, for an order",
+    "cards.measured": "the same band once a run confirms the prediction, which the page alone has",
+    "launches": "what an engine is started with: tests/cli/test_flags_of_answers.py",
     "pages": "how many parts the PDF has",
     "confidence": "counts the start-ups that the engine's bands are of, as docs/fidelity.md has them",
 }
@@ -86,16 +91,16 @@ OF_THE_FORMAT |= {f"${d}{k}" for d in (1, 10, 100) for k in ("", "k", "M")}  # t
 OF_THE_FORMAT |= {f"{d}M" for d in (1, 10, 100)}  # and in another currency
 OF_THE_FORMAT |= {f"{d}{k}" for d in ("1", "5", "10", "50", "100", "500") for k in ("", "k", ",000")}
 PARTS = {
-    "answer": ("cards", "models"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
+    "answer": ("cards", "models", "hosted_for"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
     "breaks": ("breaks", "matrix", "models"), "oom": ("fingerprints", "subject"), "levers": ("levers",),
-    "pay": ("cards", "price_classes"), "hosted": ("cards",),
+    "launch": ("launches",), "pay": ("cards", "price_classes"), "hosted": ("cards",),
     "instances": ("instances", "left_out", "price_classes"), "models": ("models",),
     "assumptions": ("assumptions",), "sources": ("sources",),
 }  # fmt: skip
 HEADINGS = {
     "What to rent": "answer", "Cost by workload and load": "loads", "Models": "models",
     "Where the memory goes": "memory",
-    "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers", "How to pay for it": "pay",
+    "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers", "How to pay for it": "pay", "Launch": "launch",
     "Hosted instead": "hosted",
     "Instances on this page": "instances", "Assumptions": "assumptions", "Sources": "sources",
 }  # fmt: skip
@@ -104,11 +109,13 @@ HEADINGS = {
 @pytest.fixture(scope="module", params=[ASKED, BUDGETED], ids=["usual", "with a budget"])
 def built(request: pytest.FixtureRequest) -> Built:
     solved = solve(ask(catalog(), request.param))
-    files, missing = draw(solved, FORMATS, required=True)
+    files, missing = draw(solved, FORMATS, catalog(), required=True)
     assert missing is None and set(files) == set(FORMATS)
     book = Book(files["xlsx"])
-    pages = formatted(page_in_dollars(solved)), formatted(build_page(solved))
-    return Built(solved, *pages, files, book, book.texts(), names_of(book))
+    in_dollars, shown = (
+        with_launch_rows(one, solved, {}, catalog()) for one in (page_in_dollars(solved), build_page(solved))
+    )
+    return Built(solved, formatted(in_dollars), formatted(shown), files, book, book.texts(), names_of(book))
 
 
 # Texts that stand in the workbook word for word.

@@ -87,13 +87,13 @@ def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
     return {
         "owner": _stated(question, "owner"), "approver": _stated(question, "approver"),
         "valid_until": _stated(question, "valid_until"), "ask": 0 if len(cards) == 1 else question.ask,
-        "total": _total(cards) if together and len(cards) > 1 else None,
+        "total": _total(solved, cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(solved)), "assumed": tuple(notes.most_assumed(question)),
     }  # fmt: skip
 
 
-def _total(cards: Sequence[Card]) -> page.Total:
+def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
     """The answers of all models added up; none where one of them has none."""
 
     def added(cells: Sequence[Any]) -> Cell:
@@ -106,6 +106,7 @@ def _total(cards: Sequence[Card]) -> page.Total:
     return page.Total(
         monthly, words("{} a year", money(yearly)) if monthly else NONE, classes,
         added([one.fp8_monthly for one in cards]), class_years=tuple(map(_a_year, classes)),
+        span=wording.total_range([solved.choices[row] for row in headline_rows(solved)]),
     )  # fmt: skip
 
 

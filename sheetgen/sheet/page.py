@@ -114,7 +114,7 @@ class Card(MoneyFacts):
     span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
     machines: Text = NONE  # "2 to 11 machines": what it is rented in then
-    spread: float = 1.0  # the most of these over the fewest
+    spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest
     measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
     slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
@@ -344,6 +344,7 @@ class Total:
     fp8_monthly: Text
     in_dollars: Cell = NONE  # beside another currency
     class_years: tuple[Text, ...] = ()
+    span: Text = NONE  # the month where all are at the fast, and all at the slow end of their bands of speed
 
 
 class Ask(NamedTuple):
@@ -427,7 +428,7 @@ class Page:
         if self.total is not None:
             names = " + ".join(card.model for card in self.cards)
             one = self.total
-            return (Ask(names, one.monthly, one.per_year, NONE, _cheaper(self, one), one.in_dollars),)
+            return (Ask(names, one.monthly, one.per_year, one.span, _cheaper(self, one), one.in_dollars),)
         return tuple(
             Ask(c.model, c.monthly, c.per_year, c.span, _sentence(self, c), c.in_dollars)
             if c.fits

@@ -36,7 +36,6 @@ from sheetgen.units import (
 
 MINUS = "−"
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
-_TENTH = 0.1  # seconds: shorter times are shown in hundredths
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 _PROVIDERS = {
     "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ovhcloud": "OVHcloud", "coreweave": "CoreWeave",
@@ -242,14 +241,12 @@ def throughput(solved: Solution, row: int) -> Cell:
 
 
 def first_token(solved: Solution, row: int) -> Cell:
-    """`first token 1.9 s (0.9–3.2)`, with its 80 % band, always in seconds; under load an indication."""
+    """`first token 1.9 s (0.9–3.2)` or `0.48 s (0.15–0.90)`, with its 80 % band, always in seconds; under load an
+    indication."""
     choice = solved.choices[row]
-    return words("first token {} s ({}–{})", *map(_seconds, (choice.ttft_seconds, *choice.bands[1])))
-
-
-def _seconds(time: float) -> Cell:
-    """Seconds with as many decimals as say anything: 12, 1.9, 0.04."""
-    return Cell(time, WHOLE if time >= FROM_SECONDS else ONE_DECIMAL if time >= _TENTH else TWO_DECIMALS)
+    below = ONE_DECIMAL if choice.ttft_seconds >= 1 else TWO_DECIMALS
+    times = (choice.ttft_seconds, *choice.bands[1])
+    return words("first token {} s ({}–{})", *(Cell(t, WHOLE if t >= FROM_SECONDS else below) for t in times))
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
@@ -291,6 +288,14 @@ def month_range(choice: Choice) -> Cell:
     return NONE if low == high else _span(low, high)
 
 
+def total_range(choices: Sequence[Choice]) -> Cell:
+    """The same of all models together: all at the fast end, and all at the slow one."""
+    lows, highs = zip(*(choice.monthly_usd_ends for choice in choices), strict=True)
+    if None in lows or lows == highs:
+        return NONE
+    return _span(math.fsum(lows), None if None in highs else math.fsum(highs))
+
+
 def _span(low: float | None, high: float | None) -> Cell:
     if low == high:
         return short_money(low)
@@ -306,9 +311,10 @@ def machines_range(choice: Choice) -> Cell:
 
 
 def spread(choice: Choice) -> float:
-    """The month at the slow end of the band of speed over that at the fast one; without bound where none is enough."""
+    """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; no bound where
+    no count is enough."""
     low, high = choice.monthly_usd_ends
-    return high / low if low and high else math.inf
+    return high - low if low and high else math.inf
 
 
 def measured_range(choice: Choice) -> Cell:

@@ -13,6 +13,7 @@ from sheetgen.cli.options import with_scenario
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
+from sheetgen.sheet import wording
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.notes import confidence
 from sheetgen.sheet.page import Page
@@ -52,6 +53,34 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     assert page().total is None
     none = page(together="yes", gpus="a10g", models="8b,405b")
     assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
+
+
+def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
+    """Of 70B at 32 the slow end takes another machine; a run that confirms the prediction leaves one."""
+    found = page(together="yes")
+    solved = solve(ask(Catalog(), ASKED))
+    row = next(i for i, load in enumerate(solved.question.loads) if load.model == 1 and load.requests == 32)
+    choice, card = solved.choices[row], found.cards[1]
+    low, high = choice.monthly_usd_ends
+    assert low and high and low < high
+    least, most = choice.monthly_usd_measured
+    assert least and most and low <= least <= most < high
+    assert card.machines == "1 to 2 machines" and card.measured == "$40.2k" and card.spread == high - low
+    reason = str(found.band_reason)
+    assert "1 to 2 machines" in reason and "sheetgen size --anchor" in reason and str(card.measured) in reason
+    assert found.band_reason in found.uncertain
+    ends = [solved.choices[i].monthly_usd_ends for i, c in enumerate(solved.question.loads) if c.requests == 32]
+    span = (
+        wording.short_money(sum(low or 0 for low, _ in ends)),
+        wording.short_money(sum(high or 0 for _, high in ends)),
+    )
+    assert found.asks[0].band == f"{span[0]} to {span[1]}"
+    assert not page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off").band_reason
+
+
+def test_without_a_band_there_is_no_dash_in_its_place() -> None:
+    found = page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off", discount_fraction="0.1")
+    assert not found.asks[0].band and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
 
 
 @pytest.mark.parametrize(
