@@ -83,7 +83,7 @@ def _stated(question: Question, name: str) -> str:
 def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
     """Who asks whom for what, and how well that is known."""
     question = solved.question
-    together = _stated(question, "together") == "yes"
+    together = _stated(question, "together").lower() == "yes"
     return {
         "owner": _stated(question, "owner"), "approver": _stated(question, "approver"),
         "valid_until": _stated(question, "valid_until"), "ask": 0 if len(cards) == 1 else question.ask,

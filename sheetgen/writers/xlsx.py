@@ -92,6 +92,8 @@ class _Writer:
             worksheet.set_column(column, column, width)
         for row, height in sheet.heights.items():
             worksheet.set_row(row, height)
+        if sheet.n_printed is not None:  # to the right stands what formulas alone read
+            worksheet.set_column(sheet.n_printed, max(c for _, c in sheet.cells), None, None, {"hidden": True})
         if sheet.folded:
             first, last = sheet.folded
             worksheet.outline_settings(symbols_below=False)

@@ -22,12 +22,12 @@ OPTIONS = (
     "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
     "fx_rate", "fx_date", "owned_years", "residual_fraction", "cost_of_capital_fraction", "support_fraction",
     "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
-    "discount_fraction", "near_tie_fraction", "least_network_gbps",
+    "discount_fraction", "near_tie_fraction", "least_network_gbps", "together",
 )  # fmt: skip
 NEWER = tuple(one.name for one in OF_SETTINGS
               if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS)  # fmt: skip
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
-AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_")
+AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_", "money_model")
 
 
 def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) -> dict[str, Any]:

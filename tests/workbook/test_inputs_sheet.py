@@ -9,6 +9,7 @@ from typing import Any
 import books
 import openpyxl
 import pytest
+from openpyxl.utils import column_index_from_string
 from recalculation import edit, values_after
 
 from sheetgen.pull.pulled import pull
@@ -44,6 +45,14 @@ def test_no_constant_is_among_the_inputs(sheet: Any) -> None:
     fixed = [c.coordinate for (c,) in sheet.iter_rows(min_row=4, min_col=2, max_col=2)
              if isinstance(c.value, int | float) and c.protection.locked]  # fmt: skip
     assert not fixed
+
+
+def test_workings_of_inputs_and_money_are_in_hidden_columns(path: Path) -> None:
+    for sheet in (openpyxl.load_workbook(path)[name] for name in ("Inputs", "Money")):
+        last = sheet.print_area.split(":")[1].strip("$").partition("$")[0]
+        spans = [(d.min, d.max) for d in sheet.column_dimensions.values() if d.hidden]
+        assert spans and min(spans)[0] == column_index_from_string(last) + 1
+        assert max(spans)[1] == sheet.max_column
 
 
 def test_constants_have_a_hidden_sheet(path: Path) -> None:

@@ -333,7 +333,7 @@ def _money(page: InputsSheet) -> None:
     """How it is paid for, how busy the hardware is, the contingency, the currency."""
     question = page.solved.question
     page.section(MONEY)
-    together = question.options.get("together") or BY_NAME["together"].default
+    together = BY_NAME["together"].parse(question.options.get("together"))
     page.of_table(MONEY, {"fx_date": day_of(question.settings.fx_date) or question.as_of, "together": together})
 
 

@@ -18,7 +18,7 @@ from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_C
 MONTHS = cost.CONSTANTS["months_in_three_years"]
 ALL_MODELS, LISTED = "All models together", "list_money_model"
 OWNED = "owned"
-WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned, base price"}
+WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned"}
 CHART_ROWS, CHART_WIDTH, PIXELS_PER_POINT = 13, 960, 4 / 3
 USD_AT, TOTAL_AT, IN_MONTH_AT = 5, 9, 8  # columns where the dollars begin, the totals, and the month's own cash
 MONTH_HEIGHT = 12.75
