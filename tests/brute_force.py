@@ -353,7 +353,8 @@ class Load:
         return tpot_ms / 1000, ttft_ms / 1000
 
 
-class Replica(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Replica:
     """A replica on one kind of GPU: what memory holds of a rank, and how fast it is."""
 
     tp: int
@@ -362,6 +363,7 @@ class Replica(NamedTuple):
     sequences: int  # of one rank, all its stages
     times: dict[str, float]
 
+    @lru_cache(maxsize=4096)  # noqa: B019  # many offers have the same replica, and all are kept
     def requests(self, seconds: float, first: float) -> int:
         """Requests that it serves within the targets of a token and of the first one."""
         enough = -(-self.sequences // self.pp)

@@ -172,7 +172,7 @@ class LiveWorkbook:
         right = self._book.get_formula(*spot)
         self._book.set_formula(*spot, f"={formula}")
         value = self._book.evaluate_cell(*spot)
-        self._book.set_formula(*spot, right)
+        self._book.set_formula(*spot, right or "")
         return _as_in_a_file(value)
 
 

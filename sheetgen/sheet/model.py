@@ -163,7 +163,7 @@ class Range:
     lock: str = "both"  # both | rows (a column whose rows stay) | columns (a row that moves down)
     name: str | None = None  # its defined name, by which formulas of other sheets read it
 
-    @property
+    @functools.cached_property
     def value(self) -> Any:
         import numpy
 

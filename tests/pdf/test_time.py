@@ -12,7 +12,7 @@ ALLOWED = 1.45  # measure.py shows 1.2 and asks for 1.3; a second layout makes i
 ROUNDS = 3
 
 
-@pytest.mark.parametrize("paper", ["a4", "letter"])
+@pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])
 @pytest.mark.parametrize("models", ["8b", "8b,70b", DEFAULT, FOUR, FIVE, EIGHT])
 def test_usual_pages_are_laid_out_once(models: str, paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []

@@ -27,7 +27,7 @@ from sheetgen.scenario.overrides import TABLES, Written, input_kind
 from sheetgen.scenario.question import ask
 from sheetgen.writers.json import document
 
-N_RANDOM = amount(4, 16)
+N_RANDOM = amount(3, 16)
 
 
 @pytest.fixture(scope="module")
