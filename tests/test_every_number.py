@@ -100,7 +100,8 @@ PARTS = {
 HEADINGS = {
     "What to rent": "answer", "Cost by workload and load": "loads", "Models": "models",
     "Where the memory goes": "memory",
-    "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers", "How to pay for it": "pay", "Launch": "launch",
+    "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers",
+    "How to pay for it": "pay", "Launch": "launch",
     "Hosted instead": "hosted",
     "Instances on this page": "instances", "Assumptions": "assumptions", "Sources": "sources",
 }  # fmt: skip

@@ -58,7 +58,7 @@ class Spacing(NamedTuple):
 
 TEXT, SMALL = 8.5, 8.0  # points
 SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 140.0), Spacing(0.5, 5.0, 112.0), Spacing(0.0, 3.5, 104.0))
-_TRIED_FIRST = {"a4": (1, 1, 2, 2, 2, 0, 0, 0), "letter": (2, 2, 2, 2, 3, 0, 1, 1)}  # by models
+_TRIED_FIRST = {"a4": (1, 1, 2, 2, 2, 2, 2, 2), "letter": (2, 2, 2, 2, 3, 2, 2, 2)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
@@ -82,7 +82,8 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
     summed = [page.total] if page.total and page.total.classes else []
 
     def classes(i: int) -> list[Text]:
-        return [*(one.classes[i] for one in cards), *(one.classes[i] for one in summed)]
+        shown: list[Any] = [*cards, *summed]
+        return [*(one.classes[i] for one in shown), *(one.class_years[i] for one in shown if one.class_years)]
 
     return [
         *(_points(bold, page.price_classes[i], *classes(i)) for i in page.shown_classes),
