@@ -139,7 +139,8 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "instances":
         shown = built.page.instances[numbers[0]]
         gpu = next(c.gpu.id for c in question.candidates if c.instance == shown.instance)
-        loads = [row for row in book.rows["Workings"] if row.get("Instance") == shown.instance]
+        every = book.rows["Workings"][4 : 4 + len(question.loads)]  # below them the load on the first sheet once more
+        loads = [row for row in every if row.get("Instance") == shown.instance]
         n_loads = Place((float(len(loads)),))  # what a reader counts
         memory = next(row["Memory, GiB"] for row in book.rows["GPUs"] if row.get("GPU") == gpu)
         of_it = book.where(PRICES_SHEET, Instance=shown.instance)

@@ -33,8 +33,8 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
         # The models of this autumn and the residuals of speed are 21 KB more than the goal of 550 KB had; the shares of
         # stages of models whose layers differ, any of which What-if may show, 5 KB; layouts of 8 GPUs over two trays of
         # a rack 3 KB; entries of FP8 latents by GPU, of What-if, 4 KB and 1,100 formulas; steps before a prompt by its
-        # chunks 5 KB and 800 formulas; the load on the first sheet, of any number, a row more of Workings and
-        # Candidates for each model, 10 KB and 1,250 formulas, and its place in order 3 KB and 70 formulas.
+        # chunks 5 KB and 800 formulas; the load on the first sheet, which may be any number, a row more of Workings and
+        # Candidates for each model, 10 KB and 1,250 formulas, and its place among the others 3 KB and 70 formulas.
         (f"{MIXTURES},8b", None, 300, 47_800, 592_000),
         (f"{MIXTURES},llama-4-scout", None, 300, 50_000, 604_000),
         (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 60_000, 600_000),
