@@ -105,8 +105,13 @@ def is_written(values: Iterable[Any]) -> bool:
     return Expr in map(type, values)
 
 
+@functools.cache
+def _is_array_type(kind: type) -> bool:
+    return hasattr(kind, "__array__")
+
+
 def is_array(values: Iterable[Any]) -> bool:
-    return any(hasattr(v, "__array__") for v in values)
+    return any(map(_is_array_type, map(type, values)))
 
 
 @dataclass(frozen=True)
@@ -124,10 +129,12 @@ class Formula:
 
     def of(self, values: Mapping[str, Any]) -> Any:
         """This formula read with `values`, which hold its inputs by name (numbers, columns or `Expr`)."""
-        missing = [name for name in self.inputs if name not in values]
-        if missing:
-            raise KeyError(f"formula {self.name!r} reads {missing[0]!r}, which nothing provides")
-        return self.function(*(values[name] for name in self.inputs))
+        try:
+            arguments = [values[name] for name in self.inputs]
+        except KeyError as error:
+            missing = next(name for name in self.inputs if name not in values)
+            raise KeyError(f"formula {self.name!r} reads {missing!r}, which nothing provides") from error
+        return self.function(*arguments)
 
     def with_parts(self, parts: Iterable[Formula], first: bool = False) -> Formula:
         """The same formula, working out within itself those of `parts` which it reads: it reads their inputs, in the
@@ -212,7 +219,8 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     """numpy.where, but numbers beside a text stay numbers."""
     import numpy
 
-    then, otherwise = (one if hasattr(one, "dtype") else numpy.asarray(one) for one in (then, otherwise))
+    then = then if hasattr(then, "dtype") else numpy.asarray(then)
+    otherwise = otherwise if hasattr(otherwise, "dtype") else numpy.asarray(otherwise)
     if (then.dtype.kind in "US") != (otherwise.dtype.kind in "US"):
         then, otherwise = then.astype(object), otherwise.astype(object)
     return numpy.where(condition, then, otherwise)
