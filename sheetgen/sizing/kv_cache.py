@@ -432,24 +432,39 @@ def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> 
     return kv_blocks_per_sequence * kv_block_bytes
 
 
-def windows_bytes(batches: Quantity, known: Mapping[str, Quantity]) -> Any:
-    """What admission charges more for windows where so many batches more are under way than without stages, in bytes,
-    before pipeline stages divide it. Reads OF_WINDOWS."""
-    alone, block = known["windowed_tokens"], known["windowed_block_tokens"]
-    more = smallest(known["admitted_tokens"], alone + batches * known["max_num_batched_tokens"])
-    return known["n_windowed_groups"] * known["kv_block_bytes"] * (round_up(more / block) - round_up(alone / block))
-
-
-OF_WINDOWS = (
+OF_WINDOWS = (  # what the two below read
     "windowed_tokens", "windowed_block_tokens", "admitted_tokens", "max_num_batched_tokens", "n_windowed_groups",
-    "kv_block_bytes", "in_flight_batches", "on_second_runner",
+    "kv_block_bytes", "in_flight_batches", "on_second_runner", "hybrid_kv_manager",
 )  # fmt: skip
+OF_MOST_WINDOWS = tuple(name for name in OF_WINDOWS if name != "windowed_tokens")
 
 
 def windows_of_stages(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
-    """The same for the batches that so many pipeline stages have under way."""
+    """What admission charges more on so many stages for the windows of all layers, before the stages divide it: for
+    the batches that are under way there beside those of one stage, in bytes."""
+    alone, block = known["windowed_tokens"], known["windowed_block_tokens"]
+    tokens = _batches_beside(pipeline_stages, known) * known["max_num_batched_tokens"]
+    more = round_up(smallest(known["admitted_tokens"], alone + tokens) / block) - round_up(alone / block)
+    return known["n_windowed_groups"] * known["kv_block_bytes"] * more
+
+
+def most_windows(batches: Quantity, known: Mapping[str, Quantity]) -> Any:
+    """At least that for so many batches beside those of one stage, by what the context has beyond the batches alone,
+    and not beyond the window, too: short enough to stand in the count of stages, as Excel limits a formula."""
+    batch = known["max_num_batched_tokens"]
+    beyond = known["admitted_tokens"] - known["in_flight_batches"] * batch
+    tokens = known["hybrid_kv_manager"] * largest(0, smallest(batches * batch, beyond))
+    return known["n_windowed_groups"] * known["kv_block_bytes"] * round_up(tokens / known["windowed_block_tokens"])
+
+
+def most_windows_of_stages(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
+    """The same for the batches of so many stages."""
+    return most_windows(_batches_beside(pipeline_stages, known), known)
+
+
+def _batches_beside(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
     alone = known["in_flight_batches"]
-    return windows_bytes(batches_under_way(alone, known["on_second_runner"], pipeline_stages) - alone, known)
+    return batches_under_way(alone, known["on_second_runner"], pipeline_stages) - alone
 
 
 @formula("Steady KV per sequence and rank", within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens])])

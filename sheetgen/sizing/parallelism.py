@@ -20,7 +20,14 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.kv_cache import OF_WINDOWS, held_sequences, windows_bytes, windows_of_stages
+from sheetgen.sizing.kv_cache import (
+    OF_MOST_WINDOWS,
+    OF_WINDOWS,
+    held_sequences,
+    most_windows,
+    most_windows_of_stages,
+    windows_of_stages,
+)
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.sizing.weights import (
@@ -180,7 +187,7 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
     return where(context_tokens <= max_context_tokens, 1, 0)
 
 
-@formula("Layers that fit on a stage", passed_on=OF_WINDOWS)
+@formula("Layers that fit on a stage", passed_on=OF_MOST_WINDOWS)
 def layers_that_fit(
     layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
     kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
@@ -193,14 +200,14 @@ def layers_that_fit(
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
     outright = kv_cache_memory_bytes * (1 - set_pool_is_limit)
-    windows = windows_bytes(where(known["in_flight_batches"] > 1, 1, 0), known)
+    windows = most_windows(where(known["in_flight_batches"] > 1, 1, 0), known)
     left = largest(0, layer_budget_bytes - where(outright > 0, outright, windows)) * n_layers
     fit = ratio(left, paid_layer_bytes + where(outright > 0, 0, charge_bytes))
     held = ratio(largest(0, kv_cache_memory_bytes - windows) * n_layers, charge_bytes)
     return round_down(smallest(fit, where(kv_cache_memory_bytes == 0, n_layers, held)))
 
 
-@formula("Pipeline stages", passed_on=(*OF_STAGES, *OF_WINDOWS))
+@formula("Pipeline stages", passed_on=(*OF_STAGES, *OF_MOST_WINDOWS))
 def pipeline_stages(
     runs: Quantity, within_limit: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity,
     layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity, layer_budget_bytes: Quantity,
@@ -235,7 +242,7 @@ def stages_in_order(
     for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
         left = layer_budget_bytes - paid_layer_bytes * known[weights]
         pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        charged = charge_bytes + windows_of_stages(known[stages], known)
+        charged = charge_bytes + most_windows_of_stages(known[stages], known)
         allowed = known[stages] <= max_pipeline_parallel_size
         found = where(both(allowed, pool >= charged * known[cache]), known[stages], found)
     return found

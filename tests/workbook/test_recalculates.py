@@ -98,13 +98,16 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
 
 @needs_libreoffice
 def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
-    """By the order of its layers: the shares of each number of stages are values on Models."""
-    options = {"models": "253b,70b", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:1",
+    """By the order of its layers: the shares of each number of stages are values on Models. Beside it one with windows,
+    which are charged the batches that its stages have under way."""
+    options = {"models": "253b,70b,trinity-large", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:1",
                "weight_dtype": "bf16", "instances": "aws/g6e.48xlarge,aws/p4d.24xlarge", "tpot_ms": "off",
                "ttft_ms": "off", "as_of": books.AS_OF}  # fmt: skip
     book, question = books.build(tmp_path, "in-order", options)
     solved = books.solve(question)
     assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
+    staged = [one.pipeline_parallel_size for one in solved.choices[8:] if one.offer is not None]
+    assert staged and min(staged) > 1
     assert_both_recalculate(book, tmp_path)
 
 

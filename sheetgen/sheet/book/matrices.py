@@ -60,7 +60,7 @@ from sheetgen.sheet.model import (
     worked_out,
 )
 from sheetgen.sheet.what_if import BASE
-from sheetgen.sizing import memory, parallelism, rates
+from sheetgen.sizing import kv_cache, memory, parallelism, rates
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
     DTYPES,
@@ -101,6 +101,7 @@ NOT_WRITTEN = (
     *SUMS, *PARTS, parallelism.runs, memory.staged_non_torch_bytes_per_gpu, memory.encoder_bytes,
     memory.hand_over_bytes, memory.stage_overhead_bytes, parallelism.layers_that_fit, memory.sampler_bytes,
     memory.forward_bytes, memory.expert_workspace_bytes, memory.cold_start_bytes, memory.sampler_table_bytes,
+    kv_cache.UNSTAGED_WINDOWS,
 )  # fmt: skip
 
 

@@ -414,7 +414,7 @@ def _at_profile(table: Table, names: Iterable[str]) -> dict[str, list[Ref | Look
 def _add_sure_sequences(table: Table) -> None:
     """What the chosen profile still holds where its pool is at the band's low end."""
     error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
-    one = parallelism.sure_sequences.with_parts([error])
+    one = parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])
     table.computed(chosen(one), _at_profile(table, one.inputs), name="sure_sequences")
 
 
