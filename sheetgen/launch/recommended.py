@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import ScenarioError
+from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.engines import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for_each, flags_record
 from sheetgen.recommend import Fit, Solution, headline_rows
@@ -54,7 +54,7 @@ def with_launch_rows(page: Page, solved: Solution, launched: Mapping[int, Launch
     if not known or any(engine not in one.flags for one in launched.values()) or not launched:
         try:
             launched = launches(solved, known, catalog)
-        except ScenarioError:
+        except SheetgenError:
             return page
     rows = [_row(solved, row, launch, engine) for row, launch in launched.items()]
     return replace(page, launches=tuple(rows))
