@@ -73,7 +73,8 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
     assert fit is not None, "only what fits is launched"
     each = gpus(fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.candidate)
     at_once = whole(fit.choice.requests_per_replica)
-    on = words("{}, each on {} with {} at once", plural(fit.choice.n_replicas, "replica"), each, at_once)
+    pattern = "{}, each on {} with {} at once" if fit.choice.n_replicas > 1 else "{} on {} with {} at once"
+    on = words(pattern, plural(fit.choice.n_replicas, "replica"), each, at_once)
     return LaunchRow(solved.model_of(row).model.name, on, text, launch.advice.line)
 
 
