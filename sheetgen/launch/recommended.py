@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import ScenarioError
+from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.engines import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for_each, flags_record
 from sheetgen.recommend import Fit, Solution, headline_rows
@@ -54,7 +54,7 @@ def with_launch_rows(page: Page, solved: Solution, launched: Mapping[int, Launch
     if not known or any(engine not in one.flags for one in launched.values()) or not launched:
         try:
             launched = launches(solved, known, catalog)
-        except ScenarioError:
+        except SheetgenError:
             return page
     rows = [_row(solved, row, launch, engine) for row, launch in launched.items()]
     return replace(page, launches=tuple(rows))
@@ -73,7 +73,8 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
     assert fit is not None, "only what fits is launched"
     each = gpus(fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.candidate)
     at_once = whole(fit.choice.requests_per_replica)
-    on = words("{}, each on {} with {} at once", plural(fit.choice.n_replicas, "replica"), each, at_once)
+    pattern = "{}, each on {} with {} at once" if fit.choice.n_replicas > 1 else "{} on {} with {} at once"
+    on = words(pattern, plural(fit.choice.n_replicas, "replica"), each, at_once)
     return LaunchRow(solved.model_of(row).model.name, on, text, launch.advice.line)
 
 

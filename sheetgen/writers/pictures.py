@@ -77,7 +77,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     names = min(max(width_em(_short(line.model), font) for line in lines) * FIGURES + 8, width / 3)
     marks = {10**n: money(10**n) for n in range(low, high + 1)}
     left = max(width_em(mark, font) for mark in marks.values()) * FIGURES + 4
-    right, top, bottom = width - names, 10.0, height - _FEET
+    right, top, bottom = width - names, 13.0, height - _FEET
 
     def x(requests: int) -> float:
         first, last = math.log(counts[0]), math.log(counts[-1])

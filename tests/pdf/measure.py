@@ -53,12 +53,15 @@ _ALONE = _TIMED.format(
 
 def _html_of(models: str) -> str:
     """The HTML whose layout the PDF is, with its fonts in the files beside the templates."""
-    from sheets import TEMPLATES, page_of
+    from sheets import TEMPLATES, asked_of, page_of
 
+    from sheetgen.catalog import Catalog
+    from sheetgen.launch.recommended import with_launch_rows
+    from sheetgen.recommend import solve
     from sheetgen.writers.html import render_html
     from sheetgen.writers.pdf import lay_out
 
-    page = page_of(models)
+    page = with_launch_rows(page_of(models), solve(asked_of(models)), {}, Catalog())
     spacing = lay_out(page, templates=TEMPLATES).spacing
     html = render_html(page, templates=TEMPLATES, spacing=spacing)
     return html.replace("asset:", (TEMPLATES / "fonts").resolve().as_uri() + "/")

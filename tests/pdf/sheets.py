@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sheetgen.catalog import Catalog
 from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
+from sheetgen.scenario.question import Question, ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Archive, Options
@@ -20,10 +20,13 @@ FIVE = "8b,gemma-2-9b,qwen3-30b-a3b,deepseek-v3,405b"
 EIGHT = "8b,70b,405b,gemma-2-9b,gemma-2-27b,qwen3-30b-a3b,deepseek-v3,llama-2-7b"
 
 
+def asked_of(models: str = DEFAULT, paper: str = "a4") -> Question:
+    return ask(Catalog(), {"models": models, "paper": paper, "as_of": "2026-11-20"})
+
+
 @cache
 def page_of(models: str = DEFAULT, paper: str = "a4") -> Page:
-    catalog = Catalog()
-    return build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})))
+    return build_page(solve(asked_of(models, paper)))
 
 
 @cache
