@@ -42,6 +42,7 @@ FAULTS = [
           swap("xl/charts/chart1.xml", "<c:f>[^<]*</c:f>", "<c:f>Nowhere!$A$1</c:f>")),
     Fault(features.charts, "more cached values than cells",
           swap("xl/charts/chart1.xml", "</c:numCache>", '<c:pt idx="9"><c:v>1</c:v></c:pt>' * 9 + "</c:numCache>")),
+    Fault(features.folds, "of a protected sheet", put('<sheetProtection sheet="1"/>')),
     Fault(features.filters_and_tables, "a filter of one cell", put('<autoFilter ref="A1"/>')),
     Fault(features.filters_and_tables, "a table whose heads read otherwise", put_table("one", "two")),
     Fault(features.filters_and_tables, "a table with a name that is taken", put_table("one", "two", "in_as_of")),

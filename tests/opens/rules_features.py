@@ -215,6 +215,18 @@ def filters_and_tables(package: Package) -> Iterator[str]:
                 yield f"{sheet.name}: table {name} has columns {columns}, and its heads are {shown}"
 
 
+def folds(package: Package) -> Iterator[str]:
+    """Rows that are folded away: the sheet says how deep, and nothing opens a fold of a protected one."""
+    for sheet in package.sheets:
+        levels = [int(row.get("outlineLevel", "0")) for row in sheet.root.iter(f"{MAIN}row")]
+        said = sheet.root.find(f"{MAIN}sheetFormatPr")
+        deepest = 0 if said is None else int(said.get("outlineLevelRow", "0"))
+        if max(levels, default=0) != deepest:
+            yield f"{sheet.name}: rows are folded to level {max(levels, default=0)}, the sheet says {deepest}"
+        if deepest and sheet.root.find(f"{MAIN}sheetProtection") is not None:
+            yield f"{sheet.name}: folded and protected"
+
+
 RULES = (
     merged_cells,
     data_validations,
@@ -225,4 +237,5 @@ RULES = (
     links,
     charts,
     filters_and_tables,
+    folds,
 )

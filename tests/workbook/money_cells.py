@@ -126,8 +126,9 @@ def first_pages(solved: Solution) -> dict[str, Any]:
         ways.append([*classes, base["owned_energy_usd"] + base["owned_site_usd"], base["owned_capex_usd"]])
         out |= {f"{c}{top['ways'] + m}": usd for c, usd in zip("BCDEFGH", ways[-1], strict=True)}
     added = [math.fsum(column) if together else math.nan for column in zip(*ways, strict=True)]
-    out |= {f"{c}{top['ways'] + n}": usd for c, usd in zip("BCDEFGH", added, strict=True)}
-    for column in "FGHJKL":
+    if n > 1:
+        out |= {f"{c}{top['ways'] + n}": usd for c, usd in zip("BCDEFGH", added, strict=True)}
+    for column in "FGHJKL" if n > 1 else "":
         known = [out[f"{column}{top['costs'] + m}"] for m in range(n)]
         out[f"{column}{top['costs'] + n}"] = math.fsum(known) if together else math.nan
     *each, ahead = added if together else ways[solved.question.ask or 0]

@@ -48,10 +48,8 @@ UNITS = (
 def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
     """The sheet. heads: by name, a row of the head of Candidates."""
     question = solved.question
-    sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars. Rent is what is paid: "
-                   "the prices of Prices and hardware, less the discount on Inputs. What look-ups found is in "
-                   "hidden columns to the right.",
-                   freeze=(HEAD_ROWS, 1))  # fmt: skip
+    sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars: list prices less the "
+                   "discount on Inputs. Hidden columns hold what look-ups found.", freeze=(HEAD_ROWS, 1))  # fmt: skip
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
     of_rows = {c.provider for c in question.rows}

@@ -50,7 +50,7 @@ class MoneyPage:
 
     def __init__(self, solved: Solution, wiring: Wiring, blocks: Sequence[Block]) -> None:
         self.solved, self.wiring, self.blocks, self.row = solved, wiring, blocks, HEAD_ROWS
-        self.sheet = blocks[0].sheet
+        self.sheet, self.several = blocks[0].sheet, len(blocks) > 1
         self.models = wiring.tables["models"].columns["model"]
 
     def _bar(self, title: str) -> None:
@@ -104,9 +104,10 @@ class MoneyPage:
                     columns.setdefault(column, []).append(sheet.link(self.row, column, ref, display, role))
             sheet.link(self.row, TOTAL_AT - 1, inputs["contingency_fraction"], PERCENT, "computed")
             self.row += 1
-        sheet.compute(self.row, 0, words.together_words, inputs, role="light")
-        for column, refs in columns.items():
-            self._total(self.row, column, refs, USD if column < TOTAL_AT else WHOLE)
+        if self.several:
+            sheet.compute(self.row, 0, words.together_words, inputs, role="light")
+            for column, refs in columns.items():
+                self._total(self.row, column, refs, USD if column < TOTAL_AT else WHOLE)
         assert self.row == top + len(self.blocks)
         self.row += 2
 
@@ -160,13 +161,13 @@ class MoneyPage:
             for column, (way, ref) in enumerate(of_ways.items(), 1):
                 self.column.setdefault(way, []).append(sheet.link(self.row, column, ref, USD, "computed"))
             self.row += 1
-        names.append(sheet.text(self.row, 0, ALL_MODELS, "label"))
-        for column, refs in enumerate(self.column.values(), 1):
-            refs.append(self._total(self.row, column, refs))
+        if self.several:
+            names.append(sheet.text(self.row, 0, ALL_MODELS, "label"))
+            for column, refs in enumerate(self.column.values(), 1):
+                refs.append(self._total(self.row, column, refs))
+            sheet.text(self.row + 1, 0, ADDED_UP, "unit")
         self.wiring.names[LISTED] = Range(tuple(names))
-        self.row += 1
-        sheet.text(self.row, 0, ADDED_UP, "unit")
-        self.row += 2
+        self.row += 3
 
     def cash(self) -> None:
         """What the model that is chosen, or all of them, take month by month, each way to pay."""
@@ -175,7 +176,7 @@ class MoneyPage:
         self._bar(f"Cash by month, {MONTHS} months, US dollars")
         self._fill_bar(bar)
         together = wiring.inputs["together"].value == "yes"
-        first = ALL_MODELS if together else question.models[question.ask or 0].model.name
+        first = ALL_MODELS if together and self.several else question.models[question.ask or 0].model.name
         check = Validation("Cash of", f"One of the models, or {ALL_MODELS}.", source=LISTED, kind=ANY_TEXT)
         value = question.overrides.input("money_model", first)
         name = "in_money_model"
