@@ -92,7 +92,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
-    elif role in ("computed", "state", "link", "fixed", "kv", "money", "total"):
+    elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "tier", "kv", "money", "total"):
         look["align"] = "right"  # the dash for no number, too
     return look
 
