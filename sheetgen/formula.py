@@ -274,9 +274,11 @@ def round_down(x: Any) -> Any:
     return x if x != x else math.floor(x)
 
 
-def round_nearest(x: Any) -> Any:
-    """The whole number nearest to `x` (x >= 0)."""
-    return call("ROUND", x, 0) if isinstance(x, Expr) else round_down(x + 0.5)
+def round_nearest(x: Any, decimals: int = 0) -> Any:
+    """The number nearest to `x` (x >= 0) that is whole, or has so many decimals."""
+    if isinstance(x, Expr):
+        return call("ROUND", x, decimals)
+    return round_down(x * 10**decimals + 0.5) / 10**decimals if decimals else round_down(x + 0.5)
 
 
 def number_or_none(x: Any) -> Any:

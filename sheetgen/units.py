@@ -19,6 +19,7 @@ MIB = 2**20
 GBPS = 10**9 // 8  # bytes a second
 UNIT_BYTES = {"gib": GIB, "gb": GB}
 UNIT_NAMES = {"gib": "GiB", "gb": "GB"}
+SMALL_UNITS = {"gib": (2**10, "KiB"), "gb": (10**3, "kB")}  # for what one token takes
 
 
 @dataclass(frozen=True)

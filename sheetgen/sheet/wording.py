@@ -23,6 +23,7 @@ from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
     PERCENT,
+    SMALL_UNITS,
     TWO_DECIMALS,
     UNIT_BYTES,
     UNIT_NAMES,
@@ -71,7 +72,7 @@ def named_size(n_bytes: float, units: str) -> Cell:
 
 def small_size(n_bytes: float, units: str, display: Display = ONE_DECIMAL) -> Cell:
     """Bytes of one token: 320.0 KiB (2^10 bytes) or 327.7 kB (10^3)."""
-    divisor, name = (1024, "KiB") if units == "gib" else (1000, "kB")
+    divisor, name = SMALL_UNITS[units]
     return words("{} {}", Cell(n_bytes, replace(display, divisor=divisor)), name)
 
 

@@ -142,6 +142,9 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     for d, name in fixed.items():
         table.computed(in_unit, {"amount_bytes": table.columns[name]}, name=f"{name}_in_unit",
                        label=f"Weights in {d}, {unit}")  # fmt: skip
+    small = {"amount_bytes": table.columns["kv_bytes_per_token"], "unit_bytes": wiring.inputs["small_unit_bytes"]}
+    table.computed(in_unit, small, name="kv_per_token_in_unit",
+                   label=f"KV per token, {units.SMALL_UNITS[solved.question.settings.units][1]}")  # fmt: skip
     table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120, linked=True)
     return sheet
 

@@ -95,6 +95,8 @@ def _memory(page: InputsSheet) -> None:
     unit = question.settings.units
     page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
                "The page shows amounts in this unit.")  # fmt: skip
+    small_bytes, small = units.SMALL_UNITS[unit]
+    page.fixed("small_unit_bytes", f"Bytes in a {small}", small_bytes, WHOLE, "bytes", "What one token takes.")
     page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
 
 

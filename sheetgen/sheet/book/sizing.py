@@ -28,7 +28,7 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.page import Page
-from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
+from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
 RENTED = ("Recommended", 22.0)
@@ -115,6 +115,7 @@ class SizingSheet:
         self.groups = [LOAD_COLUMNS + m * (len(GROUP) + 1) for m in range(len(self.question.models))]
         self.fp8_is_large = any(needs_reservation(solved, row) for row in headline_rows(solved))
         self.unit = UNIT_NAMES[self.question.settings.units]
+        self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
         rented = (
             f"{c.n_instances} {solved.candidate(c.offer).instance.split('/', 1)[1]}"
@@ -240,7 +241,7 @@ class SizingSheet:
         for row, (label, name, display) in enumerate((
             (f"Weights BF16, {self.unit}", "weights_bf16_in_unit", ONE_DECIMAL),
             (f"Weights FP8, {self.unit}", "weights_fp8_in_unit", ONE_DECIMAL),
-            ("KV per token, bytes", "kv_bytes_per_token", WHOLE),
+            (f"KV per token, {self.small_unit}", "kv_per_token_in_unit", ONE_DECIMAL),
         ), top + 1):  # fmt: skip
             sheet.text(row, 0, label, "label")
             sheet.heights[row] = 17

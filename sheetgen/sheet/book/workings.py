@@ -16,6 +16,7 @@ from sheetgen.formula import (
     is_number,
     join_text,
     number_where,
+    round_nearest,
     where,
     whole_text,
 )
@@ -200,13 +201,13 @@ def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: 
 
 
 @formula("First token in words", TEXT)
-def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) -> Any:
+def ttft_words(n_instances: Any, ttft_seconds: Any, output_tokens_per_second: Any) -> Any:
     """Time to the first token, and the tokens of all requests together.
 
     Source: the columns beside.
     """
     rate = whole_text(output_tokens_per_second)
-    said = join_text("first token ", whole_text(ttft_ms), " ms, indicative; ", rate, " tokens/s in all")
+    said = join_text("first token ", round_nearest(ttft_seconds, 1), " s, indicative; ", rate, " tokens/s in all")
     return where(is_number(n_instances), said, "-")
 
 
@@ -491,7 +492,6 @@ def _add_speed(table: Table, alone: bool) -> None:
                            name=f"{name}_{end}", label=f"{figure.replace('_', ' ')}, {end}")  # fmt: skip
     for name, source in (
         ("tpot_ms", "tpot_seconds"), ("tpot_low_ms", "tpot_seconds_low"), ("tpot_high_ms", "tpot_seconds_high"),
-        *([] if alone else [("ttft_ms", "ttft_seconds")]),
     ):  # fmt: skip
         table.computed(in_milliseconds, {"seconds": columns[source]}, name=name, label=name.replace("_", " "))
     table.computed(speed_words, width=46)
