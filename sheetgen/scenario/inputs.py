@@ -442,7 +442,7 @@ INPUTS: tuple[Input, ...] = (
         ("whatif_tensor_parallel_size", Kind("any")), ("whatif_users", COUNT),
         ("whatif_context_tokens", Kind("whole", 1, TOKENS.high)),
         ("whatif_answer_tokens", Kind("whole", 0, TOKENS.high)),
-        ("whatif_tpot_ms", Kind(high=TARGET_MS.high, blank=True)),
+        *((f"whatif_{figure}_ms", Kind(high=TARGET_MS.high, blank=True)) for figure in ("tpot", "ttft")),
         *((f"log_{i}_{what}", Kind("date" if what == "date" else "any", low=-MOST, blank=True))
           for i in range(1, LOG_LINES + 1) for what in LOG),
         *((f"case_{name}_{case}", Kind(low=0.001, high=1000))

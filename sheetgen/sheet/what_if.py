@@ -27,7 +27,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Solution, headline_rows
 from sheetgen.scenario.question import Question
 from sheetgen.units import DTYPE_CHOICES, TENSOR_PARALLEL_SIZES, TEXT
 
@@ -72,19 +72,20 @@ class WhatIf:
 
 
 def what_if(solved: Solution) -> WhatIf:
-    """The headline's load of the first model on the hardware recommended for it, or what was typed on the page."""
+    """The headline's load of the model to approve, or of the first, on the hardware recommended for it; or what was
+    typed on the page."""
     question = solved.question
-    w, t = question.headline
-    row = next(i for i, c in enumerate(question.loads) if (c.model, c.workload, c.tier) == (0, w, t))
+    m, w = question.ask or 0, question.headline[0]
+    row = headline_rows(solved)[m]
     offer = solved.choices[row].offer
     hardware = question.candidates[0] if offer is None else solved.candidate(offer)
     workload, settings = question.workloads[w], question.settings
     usual = {
-        "model": question.models[0].model.name, "hardware": hardware.instance, "tensor_parallel_size": AUTO,
+        "model": question.models[m].model.name, "hardware": hardware.instance, "tensor_parallel_size": AUTO,
         "weight_dtype": settings.weight_dtype, "kv_cache_dtype": settings.kv_cache_dtype,
         "users": int(round_up(question.loads[row].requests / settings.active_fraction)),
         "context_tokens": workload.context_tokens, "answer_tokens": workload.output_tokens,
-        "tpot_ms": workload.tpot_target_ms,
+        "tpot_ms": workload.tpot_target_ms, "ttft_ms": workload.ttft_target_ms,
     }  # fmt: skip
     picked = {name: question.overrides.input(f"whatif_{name}", value) for name, value in usual.items()}
     factors = {
@@ -174,7 +175,7 @@ def choices_state(
     model: Any, model_known: Any, hardware: Any, hardware_known: Any, tensor_parallel_size: Any,
     tensor_parallel_size_known: Any, weight_dtype: Any, weight_dtype_known: Any, kv_cache_dtype: Any,
     kv_cache_dtype_known: Any, users: Any, context_tokens: Any, answer_tokens: Any,
-    tpot_ms: Any, facts: Any,
+    tpot_ms: Any, ttft_ms: Any, facts: Any,
 ) -> Any:  # fmt: skip
     """OK where every choice stands in its list and the model has its facts; else what is wrong, the first of it.
 
@@ -186,8 +187,9 @@ def choices_state(
              ("no such precision of the KV cache: ", kv_cache_dtype, kv_cache_dtype_known))  # fmt: skip
     words = where(facts == LACKS, OK, join_text(model, ": ", facts))
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
-    target = where(_is_blank(tpot_ms), 1, where(is_number(tpot_ms), where(tpot_ms >= 0, 1, 0), 0))
-    words = where(target == 1, words, "the target must be a number of milliseconds, or blank")
+    for target in (ttft_ms, tpot_ms):
+        known = where(_is_blank(target), 1, where(is_number(target), where(target >= 0, 1, 0), 0))
+        words = where(known == 1, words, "the target must be a number of milliseconds, or blank")
     amounts = (("the answer", answer_tokens, 0), ("the context", context_tokens, 1), ("people online", users, 1))
     for said, amount, least in amounts:
         words = where(_whole_from(amount, least) == 1, words, f"{said} must be a whole number from {least}")

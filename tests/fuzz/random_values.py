@@ -84,7 +84,7 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
     if name.startswith("tier_"):
         free = [n for n in _TIERS if n not in yellow.inputs.values()]
         return rng.choice(free)
-    if name.startswith(("tpot_ms_", "ttft_ms_")) or name == "whatif_tpot_ms":
+    if name.startswith(("tpot_ms_", "ttft_ms_")) or name in ("whatif_tpot_ms", "whatif_ttft_ms"):
         return number_for(rng, _TARGET, spot.old, level) if rng.random() < 0.4 else rng.choice(_TARGETS)
     if (name.startswith("output_") and "_band_" not in name) or name == "whatif_answer_tokens":
         return rng.choice((0, 1, 2, 500, 1024, 4096, 150_000, rng.randint(0, 10_000)))

@@ -75,7 +75,7 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
                 "input_tokens": max(context - answer, 0),
                 "output_tokens": answer,
                 "tpot_target_ms": picked["tpot_ms"] or None,
-                "ttft_target_ms": None,
+                "ttft_target_ms": picked["ttft_ms"] or None,
             }
         )
         for case, context in zip(CASES, scaled, strict=True)
@@ -105,6 +105,6 @@ def _own_model(row: Mapping[str, Any], like: Model) -> SheetModel:
 def state_of(picked: Mapping[str, Any], known: Mapping[str, bool], shape: Mapping[str, float]) -> str:
     """`choices_state` of the page's choices: `known` by choice, `shape` of the model."""
     facts = model_lacks.of({name: shape[name] for name in model_lacks.inputs})
-    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens", "tpot_ms")}
+    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms")}
     env = {name: picked[name] for name in CHOICES} | {f"{name}_known": int(known[name]) for name in CHOICES}
     return str(choices_state.of({**env, **answered, "facts": facts}))

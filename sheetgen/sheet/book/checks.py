@@ -173,7 +173,7 @@ class ChecksSheet:
         self.below += 2
         unfinished = Lookup.of(sum(state.value not in (OK, NONE) for state in states),
                                'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")', Range(tuple(states)))  # fmt: skip
-        self.line(name, f"Unfinished rows of your own on {title}, told below: none", unfinished, 0)
+        self.line(name, f"Unfinished rows of your own on {title}, listed below: none", unfinished, 0)
 
     def pairs(
         self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
@@ -204,7 +204,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
     page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
     if "rec_whatif_monthly_usd" in wiring.names:
-        agrees = _what_if(page)
+        agrees = _what_if(page, solved.question.ask or 0)
         page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", [agrees])
     instances, loads = wiring.tables["instances"], wiring.tables["loads"]
     counts = []
@@ -306,16 +306,15 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
         page.line("what_if_choices", "What-if's choices stand in their lists, and its model has all facts", answered, 1)
 
 
-def _what_if(page: ChecksSheet) -> Ref:
-    """What-if's choices beside what the first model's headline on the first sheet is asked with, and below them the
+def _what_if(page: ChecksSheet, model: int) -> Ref:
+    """What-if's choices beside what that model's headline on the first sheet is asked with, and below them the
     cost of both; gives the cell that says 1 where they agree."""
     sheet, wiring, row = page.sheet, page.wiring, page.below
-    load, loads, inputs = wiring.lists["headline_rows"].refs[0], wiring.tables["loads"], wiring.inputs
+    load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
     picked = {name: wiring.ref(f"in_whatif_{name}") for name in (
-        "model", "users", "context_tokens", "answer_tokens", "weight_dtype", "kv_cache_dtype", "tpot_ms",
+        "model", "users", "context_tokens", "answer_tokens", "weight_dtype", "kv_cache_dtype", "tpot_ms", "ttft_ms",
     )}  # fmt: skip
-    nothing = sheet.put(row, 1, Cell(0, "fixed", PLAIN), label="No target, no factor")
-    one = sheet.put(row, 2, Cell(1, "fixed", PLAIN))
+    one = sheet.put(row, 1, Cell(1, "fixed", PLAIN), label="No factor")
     env = {**inputs, "users": picked["users"], "case_factor": wiring.ref("in_case_users_base")}
     requests = sheet.compute(row + 1, 1, case_requests, env,
                              label="Requests at once on What-if; the headline's workload and load")  # fmt: skip
@@ -330,7 +329,7 @@ def _what_if(page: ChecksSheet) -> Ref:
     page.below += 3
     first_name = wiring.first_name
     same = page.pairs(("What-if asks", "What-if", "First sheet"), (
-        ("Model", picked["model"], wiring.tables["models"].columns["model"][0]),
+        ("Model", picked["model"], wiring.tables["models"].columns["model"][model]),
         ("Context", picked["context_tokens"], of_workload["contexts"]),
         ("Context of the base case, times", wiring.ref("in_case_context_base"), one),
         ("Answer", picked["answer_tokens"], of_workload["answers"]),
@@ -338,7 +337,7 @@ def _what_if(page: ChecksSheet) -> Ref:
         ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
         ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
         ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),
-        ("Time to first token, ms", nothing, of_workload["ttft_targets"]),
+        ("Time to first token, ms", picked["ttft_ms"], of_workload["ttft_targets"]),
     ), FACTOR, rounded=False)  # fmt: skip
     monthly = "$ per month", wiring.ref("rec_whatif_monthly_usd"), lookup(loads.range("monthly_usd"), load)
     costs = page.pairs(("What-if answers", "What-if", "Workings"), [monthly], USD_CENTS, rounded=True)

@@ -10,7 +10,7 @@ from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import add_longest_context, at_instance, below, build_data, build_lists
-from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Wiring, name_all, named, profile_columns, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, name_all, named, profile_columns, titled
 from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import (
     Cell,
@@ -177,8 +177,10 @@ class WhatIfSheets:
             ("answer_tokens", "of it the answer", WHOLE, "tokens",
              Validation("Answer", "A whole number from 0; not above the context.",
                         kind=kinds["answer_tokens"], at_most="in_whatif_context_tokens")),
-            ("tpot_ms", "Target: time per token", WHOLE, "ms",
-             Validation("Target", "Milliseconds; blank: memory alone decides.", kind=kinds["tpot_ms"])),
+            *((f"{figure}_ms", f"Target: {said}", WHOLE, "ms",
+               Validation("Target", "Milliseconds; blank: none. Without any, memory alone decides.",
+                          kind=kinds[f"{figure}_ms"]))
+              for figure, said in (("tpot", "time per token"), ("ttft", "first token"))),
         ):  # fmt: skip
             row += 1
             cell = Cell(self.one.picked[name], "input", display, validation=validation)
@@ -232,7 +234,7 @@ class WhatIfSheets:
         lines: tuple[tuple[str, str, Source], ...] = (
             ("answers", "Answer, tokens", answer),
             ("tpot_targets", "Target: time per token, ms", self.picked["tpot_ms"]),
-            ("ttft_targets", "Target: first token, ms", ZERO),
+            ("ttft_targets", "Target: first token, ms", self.picked["ttft_ms"]),
         )
         for name, label, what in lines:
             row += 1
