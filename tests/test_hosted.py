@@ -183,7 +183,7 @@ def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
     solved = recommended({"model": "70b", **LOAD}, own)
     assert odd in str(hosted_facts(solved, 0).hosts)
     page = build_page(solved)
-    files, _ = draw(solved, ("html", "md", "xlsx"), required=True)
+    files, _ = draw(solved, ("html", "md", "xlsx"), own, required=True)
     assert odd in str(page.cards[0].hosts)
     html = files["html"].decode()
     assert "A&amp;B {0.value} {} %s &#34;quoted&#34; &#39;too&#39;" in html and "A&B {0" not in html

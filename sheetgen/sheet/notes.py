@@ -51,12 +51,13 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
     prices = f"{question.settings.purchase} prices{wording.price_class('', question.settings.discount_fraction)}"
+    prices += f" of {'one candidate' if len(candidates) == 1 else f'{len(candidates)} candidates'}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
     if n_old := sum(is_old(c, question, stale_after_days) for c in candidates):
-        parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
+        parts.append(f"{n_old} older than {wording.plain(stale_after_days)} days")
     return "; ".join(parts)
 
 
@@ -170,7 +171,7 @@ def confidence(solved: Solution) -> Iterator[str]:
     if of_version:
         yield f"Memory checked on {of_version:,} starts under the rules of {named}"
     elif seen:
-        yield f"Memory: no start of {named} seen, {seen:,} of other versions checked"
+        yield f"Memory checked on {seen:,} starts of other versions, none yet of {named}"
     yield "Speed: 80 % of runs lie in the ranges shown"
     if dates := answered_dates(solved):
         yield f"Prices of {', '.join(dates)}"
@@ -180,9 +181,12 @@ def confidence(solved: Solution) -> Iterator[str]:
 
 
 def answered_dates(solved: Solution) -> tuple[str, ...]:
-    """The oldest and the newest day of the prices in the answers, and that some have none."""
-    offers = (solved.choices[row].offer for row in headline_rows(solved))
-    said = {price_date(solved.candidate(offer)) for offer in offers if offer is not None}
+    """The oldest and the newest day of the prices in the answers, of every class shown, and that some have none."""
+    rows = headline_rows(solved)
+    said = {price_date(solved.candidate(offer)) for row in rows if (offer := solved.choices[row].offer) is not None}
+    for purchase in price_classes(solved.question):
+        said |= {price_date(one.candidate) for row, one in enumerate(solved.by_purchase.get(purchase, ()))
+                 if one and row in rows}  # fmt: skip
     dated = sorted((text for text in said if day_of(text)), key=lambda text: (day_of(text), text))
     ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
     return (*ends, *sorted(said.difference(dated)))

@@ -507,7 +507,7 @@ class Page:
         if tight := [words("{} ({})", c.model, c.held) for c in fit if c.tight]:
             said.append(words("Little headroom: {}.", joined(", ", tight)))
         elif fit:
-            said.append("No answer has little headroom.")
+            said.append("No answer is near a target or the end of its memory.")
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
@@ -527,8 +527,7 @@ class Page:
         )  # fmt: skip
         if not card.measured:
             return why
-        measure = "Before signing, measure one machine (sheetgen size --anchor)"
-        return words(f"{{}} {measure}: a run as predicted leaves {{}}.", why, card.measured)
+        return words("{} Before signing, measure one machine: if it runs as predicted, {}.", why, card.measured)
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -606,15 +605,22 @@ def _sentence(page: Page, card: Card) -> Cell:
 
 
 def _cheaper(page: Page, one: Card | Total) -> Cell:
-    """The commitments and FP8, where they have a price."""
+    """The commitments and FP8, where they have a price, each with its hardware where that is another."""
+    rents = one.class_rents if isinstance(one, Card) else ("",) * len(one.classes)
     found = [
-        words("{} on a {}", usd, _TERMS[name])
-        for name, usd in zip(page.price_classes, one.classes, strict=True)
+        words("{} on a {}{}", usd, _TERMS[name], _on_other(one, rented))
+        for name, usd, rented in zip(page.price_classes, one.classes, rents, strict=True)
         if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
-        found.append(words("{} with FP8 weights and KV cache", one.fp8_monthly))
+        fp8_rent = one.fp8_rent if isinstance(one, Card) else ""
+        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(one, fp8_rent)))
     return words("Otherwise {}.", joined(", ", found)) if found else NONE
+
+
+def _on_other(one: Card | Total, rented: Text) -> Text:
+    """` on 3 × p4de.24xlarge` where that is not what the answer rents."""
+    return words(" on {}", rented) if rented and isinstance(one, Card) and rented != one.rent else ""
 
 
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour

@@ -105,6 +105,7 @@ def _own_model(row: Mapping[str, Any], like: Model) -> SheetModel:
 def state_of(picked: Mapping[str, Any], known: Mapping[str, bool], shape: Mapping[str, float]) -> str:
     """`choices_state` of the page's choices: `known` by choice, `shape` of the model."""
     facts = model_lacks.of({name: shape[name] for name in model_lacks.inputs})
-    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms")}
+    of_load = ("users", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms")
+    answered = {name: number(picked[name]) for name in of_load}
     env = {name: picked[name] for name in CHOICES} | {f"{name}_known": int(known[name]) for name in CHOICES}
     return str(choices_state.of({**env, **answered, "facts": facts}))

@@ -205,7 +205,8 @@ def _model(
         table.looked_up(name, OF_MODELS[name], [found], FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(model_lacks, listed, name="facts")
-    choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms")}
+    of_load = ("users", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms")
+    choices = {name: picked[name] for name in (*CHOICES, *of_load)}
     table.computed(choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state")
     table.computed(limit_in_use, listed, name="max_context_tokens")
     table.computed(layers_in_use, listed, name="n_layers")

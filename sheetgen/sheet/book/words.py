@@ -24,6 +24,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
+from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
@@ -347,6 +348,9 @@ def room_words(
     return where(is_number(n_instances), words, "-")
 
 
+NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "
+
+
 @formula("Next cheapest in words", TEXT)
 def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
     """What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over
@@ -358,7 +362,8 @@ def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
     percent = where(percent == "0%", "under 1%", percent)
     differs = join_text(percent, where(dearer_by > 0, " more", " less"))
     by = where(dearer_by == 0, "at the same price", differs)
-    return where(is_number(dearer_by), join_text("next cheapest: ", runner_up, ", ", by), "no other GPU or provider")
+    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), runner_up, ", ", by)
+    return where(is_number(dearer_by), said, "no other GPU or provider")
 
 
 @formula("Check", TEXT)
@@ -402,8 +407,8 @@ def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> An
 
 @formula("Source in words", TEXT)
 def source_words(row: Any, instance: Any, source: Any) -> Any:
-    """An instance, by its row on Prices and hardware, and where its price was read; none where nobody says it."""
-    return where(is_number(row), where(is_text(source), join_text(instance, ": ", source), "-"), "-")
+    """An instance, by its row on Prices and hardware, and where its price was read, or that a reader typed it."""
+    return where(is_number(row), join_text(instance, ": ", where(is_text(source), source, BY_READER)), "-")
 
 
 @formula("GPUs to own", TEXT)
