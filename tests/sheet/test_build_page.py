@@ -265,8 +265,8 @@ def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
     candidates = [dataclasses.replace(one, **more) for one, more in zip(first, changed, strict=True)]
     several = dataclasses.replace(solved.question, candidates=(*candidates, candidates[0]))
     assert notes.price_banner(several, 180) == (
-        "on-demand prices of 4 candidates, the oldest of 2026-01-02; 2 prices typed in without a date; one price without a date; "
-        "1 older than 180 days"
+        "on-demand prices of 4 candidates, the oldest of 2026-01-02; 2 prices typed in without a date; "
+        "one price without a date; 1 older than 180 days"
     )
     only = dataclasses.replace(solved.question, candidates=tuple(candidates[:1]))
     assert notes.price_banner(only, 180) == "on-demand prices of one candidate; one price typed in without a date"
