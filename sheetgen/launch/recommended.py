@@ -75,7 +75,10 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
     at_once = whole(fit.choice.requests_per_replica)
     pattern = "{}, each on {} with {} at once" if fit.choice.n_replicas > 1 else "{} on {} with {} at once"
     on = words(pattern, plural(fit.choice.n_replicas, "replica"), each, at_once)
-    return LaunchRow(solved.model_of(row).model.name, on, text, launch.advice.line)
+    stack = launch.advice.line
+    if launch.advice.engine not in (None, engine):
+        stack = f"The command is of {solved.question.engine.name}, for which this sheet is worked out. {stack}"
+    return LaunchRow(solved.model_of(row).model.name, on, text, stack)
 
 
 def with_launches(document: dict[str, Any], launched: Mapping[int, Launch]) -> dict[str, Any]:
