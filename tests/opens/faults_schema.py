@@ -9,7 +9,7 @@ from package import WORKBOOK, Parts
 def _merged_without_a_place(parts: Parts) -> None:
     """Where a sheet's merged cells stand in the schema's order."""
     merged = '<mergeCells count="1"><mergeCell/></mergeCells>'
-    swap(sheet_part(parts), r"(<sheetProtection [^>]*/>)", rf"\1{merged}")(parts)
+    swap(sheet_part(parts, "Money"), r"(<sheetProtection [^>]*/>)", rf"\1{merged}")(parts)
 
 
 LAST = "a relation of no part"  # the SDK opens nothing then

@@ -79,7 +79,7 @@ def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(places: Pl
     sheet, cell = down(price, 3)
     assert [(one.part, one.row, one.name, one.new, str(one.place)) for one in pulled.changed[:2]] == [
         ("inputs", None, "context_chat", 8192, "Inputs!B7"),
-        ("instances", "aws/p5.48xlarge", "price_usd_per_hour", 12.5, f"{sheet}!{cell}"),
+        ("instances", "aws/p5.48xlarge", "price_usd_per_hour", 12.5, f"'{sheet}'!{cell}"),
     ]
     assert len(pulled.changed) == 3
     assert without_picks(pulled.overrides) == {

@@ -138,7 +138,7 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     assert all(agree(now, fresh.found.results[name]) for name, now in pulled.after.results.items())
     said = "\n".join(lines(pulled))
     assert "Chat (Inputs!B5): 4,096 -> 8,192 tokens (+100 %)" in said
-    assert f"aws/p5.48xlarge, $ per hour ({price[0]}!{price[1]}): 55.04 -> 10 (-82 %)" in said
+    assert f"aws/p5.48xlarge, $ per hour ('{price[0]}'!{price[1]}): 55.04 -> 10 (-82 %)" in said
     assert "was not recalculated" in said
 
 
@@ -242,12 +242,12 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(book: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        ({"in_hours_per_month": 1000}, "Inputs!B23: hours_per_month is '1000'. It must be a number from 1 to 744."),
-        ({"in_discount_fraction": 20}, "Inputs!B24: discount_fraction is '20'. It must be a number from 0 to 0.99."),
+        ({"in_hours_per_month": 1000}, "Inputs!B26: hours_per_month is '1000'. It must be a number from 1 to 744."),
+        ({"in_discount_fraction": 20}, "Inputs!B25: discount_fraction is '20'. It must be a number from 0 to 0.99."),
         ({"in_least_network_gbps": 0}, "least_network_gbps is '0'. It must be a number from 1 to 100,000."),
         ({"in_near_tie_fraction": 5}, "near_tie_fraction is '5'. It must be a number from 0 to 1."),
         ({"in_tpot_ms_chat": 0}, "tpot_ms is 'chat=0'. Write"),
-        ({"in_tier_1": 64}, "Inputs!B9: tiers are '64,64'. Each may stand only once."),
+        ({"in_tier_1": 64}, "Inputs!B15: tiers are '64,64'. Each may stand only once."),
         ({"in_fx_rate": 0.9}, "fx_rate is 0.9, but currency is USD"),
         ({"in_weight_dtype": "fp9"}, "weight_dtype is 'fp9'. Allowed: auto, bf16"),
         ({"in_block_size": None}, "KV block size (in_block_size) is blank. Type a value."),
@@ -273,7 +273,7 @@ def test_a_cell_of_a_table_out_of_range_is_told_with_its_place(book: Path, place
         pull(edit(book, tmp_path / "bad.xlsx", cells), books.catalog())
     first, second = raised.value.problems
     assert f"{heads[0]}!{heads[1]}: n_heads of gemma-3-27b is '0'. It must be a whole number from 1" in first
-    assert f"{spare['type'][0]}!{spare['type'][1]}: own_instances has a row without type." in second
+    assert f"'{spare['type'][0]}'!{spare['type'][1]}: own_instances has a row without type." in second
 
 
 def test_an_unknown_gpu_and_more_gpus_than_built_are_remarked(book: Path, places: Places, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     assert len([one for one in layouts if one.n_gpus == 8]) > 1
     assert_both_recalculate(book, tmp_path)
     found = values_after(book, {"in_whatif_model": "Llama 3.1 405B", "in_whatif_hardware": RACK, "in_whatif_users": 8,
-                                "in_whatif_context_tokens": 16384})  # fmt: skip
+                                "in_whatif_context_tokens": 16384, "in_whatif_ttft_ms": None})  # fmt: skip
     assert found["What-if", "F5"] == "4 × Standard_ND128isr_NDR_GB200_v6"
 
 

@@ -480,8 +480,11 @@ def build_candidates(
         own: dict[str, list[Any]] = {n: [of.rows[n][pace] for pace in fixed] for n in (replicas.name, served.name)}
         for at in live:  # of the load on the first sheet, whose workload a reader chooses
             for name, rows in own.items():
-                values = list(of.rows[name][int(at.value) - 1].values)
-                rows.append(RowLookup(values, at, "INDEX({0},{1})", (_column_of(of.rows[name]),)))
+                each = of.rows[name]
+                values = list(each[int(at.value) - 1].values)
+                # Of one row it is that row: Gnumeric finds nothing in a range of one cell.
+                found = RowLookup(values, at, "INDEX({0},{1})", (_column_of(each),))
+                rows.append(found if len(each) > 1 else each[0])
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
         if has_rate := "requests_per_second" in loads.columns:
