@@ -251,7 +251,7 @@ def test_half_the_context_moves_the_gpus(book: Path) -> None:
     gpus = []
     for context in (8_192, 16_384, 32_768, 65_536):
         found = values_after(book, {
-            "in_whatif_context_tokens": context, "in_whatif_users": 200, "in_whatif_ttft_ms": None,  # it takes no more GPUs
+            "in_whatif_context_tokens": context, "in_whatif_users": 200, "in_whatif_ttft_ms": None,
         })  # fmt: skip
         gpus.append(found["rec_whatif_hardware_gpus"])
     assert gpus == sorted(gpus) and len(set(gpus)) == 4
