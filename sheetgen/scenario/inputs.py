@@ -340,12 +340,13 @@ INPUTS: tuple[Input, ...] = (
           "1: the PDF without its part for engineers. Default 2.")),
     Input("tpot_ms", TARGET_MS, None,
           Option("targets", "MS", "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for "
-                 "long-doc and above 16k.", pairs="chat=40,rag=off"),
+                 "long-doc, and for a --context above 16k; a workload keeps its own.", pairs="chat=40,rag=off"),
           Row("", "time per output token", "ms", WHOLE, "50 ms is 20 tokens a second, faster than people read, 100 ms "
               "10. Blank: no target.", title="Target", about="Milliseconds. Blank: no target.")),
     Input("ttft_ms", TARGET_MS, None,
           Option("targets", "MS", "Time to first token to size for, too: 2000, off, or rag=3000. Default 2000 for "
-                 "chat, 5000 for RAG and up to 16k, 60000 beyond.", pairs="chat=500,rag=off"),
+                 "chat, 5000 for RAG and a --context up to 16k, 60000 beyond; a workload keeps "
+                 "its own.", pairs="chat=500,rag=off"),
           Row("", "time to first token", "ms", WHOLE, "2 s for a chat, 5 s for retrieval, a minute for a long "
               "document. Indicative under load. Blank: no target.", title="Target",
               about="Milliseconds. Blank: no target.")),

@@ -339,6 +339,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
     overrides = attempt(typed.read_overrides, options.get("typed"))
     of_page = {one.asked_as: attempt(one.parse, options.get(one.asked_as)) for one in OF_PAGE}
+    if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
+        problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
     to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
     if problems or workloads is None or headline is None:
         raise ScenarioError(*dict.fromkeys(problems))

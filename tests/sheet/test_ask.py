@@ -89,6 +89,7 @@ def test_without_a_band_there_is_no_dash_in_its_place() -> None:
         ("ask", "405b", "ask is '405b'. It must be one of the sheet's models: llama-3.1-8b, llama-3.1-70b."),
         ("pages", "3", "pages is '3'"),
         ("valid_until", "soon", "valid_until is 'soon'"),
+        ("valid_until", "2020-01-01", "valid_until is 2020-01-01, before the day of the sheet, 2026-"),
         ("owner", "a\nb", "owner is 'a\\nb'. It must be a text of at most 200 characters."),
         ("title", "x" * 201, "It must be a text of at most 200 characters."),
     ],
