@@ -56,10 +56,10 @@ def discounts_of(value: Any, providers: Collection[str]) -> Discounts:
 
 
 def _key(name: str, providers: Collection[str]) -> Key:
-    first, colon, second = (word.strip() for word in name.lower().partition(":"))
-    provider, purchase = ("", first) if not colon and first in PURCHASES else (first, second)
+    colon = ":" in name
+    provider, purchase = (word.strip() for word in key_of(name.lower()))
     if not colon and provider and provider not in providers:
-        near = did_you_mean(first, (*providers, *PURCHASES))
+        near = did_you_mean(provider, (*providers, *PURCHASES))
         raise ScenarioError(
             f"{OPTION} names {shown(name)!r}, which is no provider and no purchase class. Write aws=0.1, "
             f"reserved-1yr=0.2, or both as azure:reserved-1yr=0.2.{near}"
@@ -93,10 +93,16 @@ def in_force(discounts: Discounts, general: float, provider: str, purchase: str)
     return float(discount_in_force(*stated, general))
 
 
+def key_of(words: str) -> Key:
+    """The provider, the purchase class or both that these words name."""
+    provider, colon, purchase = words.partition(":")
+    return ("", provider) if not colon and provider in PURCHASES else (provider, purchase)
+
+
 def option_text(general: float, discounts: Discounts) -> str:
     """The option that says all of them."""
-    every = {"": general, **{words_of(key): value for key, value in discounts.items()}}
-    return ",".join(f"{name}={value:.15g}" if name else f"{value:.15g}" for name, value in every.items())
+    every = {"": general, **{f"{words_of(key)}=": value for key, value in discounts.items()}}
+    return ",".join(f"{name}{int(value) if value == int(value) else value}" for name, value in every.items())
 
 
 def cell_name(key: Key) -> str:
