@@ -174,7 +174,8 @@ def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp
     said = "\n".join(lines(pulled))
     assert "Discount of aws reserved 3yr ('Prices and hardware'!" in said and "33.33" in said
     text = scenario_text(pulled.options, pulled.overrides, "edited.xlsx", "1")
-    assert f'discount_fraction: "{option}"\n' in text and again(pulled) == document(pulled.solved)
+    listed = "".join(f'- "{one}"\n' for one in option.split(","))
+    assert f"discount_fraction:\n{listed}" in text and again(pulled) == document(pulled.solved)
     second = tmp_path / "second.xlsx"
     second.write_bytes(books.book_bytes(pulled.solved))
     assert not pull(second, books.catalog()).changed
