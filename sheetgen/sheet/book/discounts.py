@@ -26,8 +26,7 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
     providers = list(dict.fromkeys(row.provider for row in question.rows))
     rows = {"": ALL_OTHERS, **{name: name for name in providers}}
     columns = ("", *PURCHASES)
-    sheet.text(top, 0, TITLE, "section")
-    sheet.texts(top, LEFT, ("all classes", *PURCHASES))
+    sheet.texts(top, 0, (TITLE, *[""] * (LEFT - 1), "all classes", *PURCHASES), "section")
     typed: dict[tuple[str, str], Ref] = {}
     names = []
     for at, (provider, words) in enumerate(rows.items(), top + 1):
@@ -44,7 +43,7 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
     wiring.names[NAMES] = Range(tuple(names), name=NAMES)
     top += len(rows) + 1
     sheet.text(top, 0, IN_FORCE, "section", note=discount_in_force.documentation)
-    sheet.texts(top, LEFT + 1, PURCHASES)
+    sheet.texts(top, 1, (*[""] * LEFT, *PURCHASES), "section")
     found: dict[str, list[Ref]] = {purchase: [] for purchase in PURCHASES}
     for at, (provider, words) in enumerate(rows.items(), top + 1):
         sheet.text(at, 0, words, "label")
