@@ -9,10 +9,11 @@ from sheetgen.scenario.discounts import cell_name, discount_in_force
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.wiring import Wiring, named
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, place_of
-from sheetgen.units import EXACT_PERCENT, PURCHASES
+from sheetgen.units import EXACT_PERCENT, PLAIN, PURCHASES
 
 TITLE = "Discounts of your contracts: blank takes the next more general one"
 IN_FORCE = "In force"
+COUNTED = "Discounts by provider or purchase class"
 ALL_OTHERS = "all other providers"  # the first row; a provider of one's own is one of them
 NAMES, BLOCK = "list_discount_providers", "discounts"
 LEFT = 4  # the first column: prices begin in the next one
@@ -57,6 +58,13 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
             found[purchase].append(sheet.compute(at, column, discount_in_force, env))
     for purchase, refs in found.items():
         wiring.lists[f"{BLOCK}_{purchase}"] = named(wiring.names, f"tbl_{BLOCK}_{purchase.replace('-', '_')}", refs)
+    # How many there are stands among the assumptions of the first sheet, which shows the one on Inputs alone.
+    label = sheet.text(top + len(rows) + 1, 0, COUNTED, "label")
+    of_all = Range([typed["", purchase] for purchase in PURCHASES])
+    of_each = Range((typed[providers[0], ""], typed[providers[-1], columns[-1]]))
+    n = Lookup.of(sum(question.discounts.get(key) is not None for key in typed), "COUNT({0},{1})", of_all, of_each)
+    counted = sheet.link(label.row, LEFT, n, PLAIN, "computed")
+    wiring.assumptions.append((label, counted, PLAIN))
     first, *_, last = found.values()
     named(wiring.names, f"tbl_{BLOCK}", (first[0], last[-1]))
 
