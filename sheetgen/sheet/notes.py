@@ -50,7 +50,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
-    prices = f"{question.settings.purchase} prices{wording.price_class('', question.settings.discount_fraction)}"
+    prices = f"{question.settings.purchase} prices{wording.discounted('', question)}"
     prices += f" of {'one candidate' if len(candidates) == 1 else f'{len(candidates)} candidates'}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
@@ -70,7 +70,9 @@ def left_out(question: Question) -> str:
     n, n_out = len(question.candidates), sum(count for _, count in reasons)
     total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
     sentence = f"{total}; {n_out:,} left out: {', '.join(said)}." if said else f"{total}; none left out."
-    if discount := question.settings.discount_fraction:
+    if question.discounts:
+        sentence += f" Prices of instances are as listed; contracts take off {wording.discount_words(question)}."
+    elif discount := question.settings.discount_fraction:
         sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
     return sentence
 
@@ -149,9 +151,9 @@ def assumption_lines(question: Question) -> Iterator[str]:
             "prediction errors."
         )
     price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
-    is_listed = not settings.discount_fraction and settings.purchase == ON_DEMAND
+    is_listed = not (settings.discount_fraction or question.discounts) and settings.purchase == ON_DEMAND
     lacks = ", without discounts," if is_listed else ", without"
-    price = wording.price_class(price, settings.discount_fraction) + lacks
+    price = wording.discounted(price, question) + lacks
     for one in known.values():
         if one.sentence:
             said = {"{value}": _value(one, settings), "{price}": price, "{draft}": wording.draft_words(question.draft)}
@@ -207,7 +209,7 @@ def most_assumed(question: Question) -> Iterator[str]:
     yield f"{rule[0].upper()}{rule[1:]}."
     share = wording.share(settings.gpu_memory_utilization)
     yield f"{engine.name} {engine.default_version} may use {share} of GPU memory; weights as published."
-    price = wording.price_class(PURCHASES[settings.purchase].words, settings.discount_fraction)
+    price = wording.discounted(PURCHASES[settings.purchase].words, question)
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
 
 
