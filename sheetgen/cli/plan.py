@@ -1,0 +1,130 @@
+"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.options import common
+from sheetgen.cli.output import note, print_json, say, table, write_files
+from sheetgen.errors import ScenarioError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from sheetgen.plan.answer import Answer
+
+FORMATS = ("json",)
+EXAMPLE = "plan.yaml"
+
+
+class Plans(click.Group):
+    """A group whose name may be followed by a file: `plan FILE` is `plan build FILE`."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            return super().resolve_command(ctx, ["build", *args])
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):  # options before the file
+            args = ["build", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Plans)
+def plan() -> None:
+    """The quarterly capacity plan: what to buy, by which date, for how much, and what if demand is higher.
+
+    \b
+    Examples:
+      sheetgen plan init --out .
+      sheetgen plan check plan.yaml
+      sheetgen plan plan.yaml --out plans --name q1
+    """
+
+
+@plan.command()
+@click.option("--out", metavar="DIR", default=".", help="Folder to write to. Default: this one.")
+@click.option("--force", is_flag=True, help="Write over a plan that is there.")
+@common
+def init(out: str, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """Write a commented example, plan.yaml, that runs."""
+    from sheetgen.writers.formats import templates_folder
+
+    target = Path(out) / EXAMPLE
+    if target.exists() and not force:
+        raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
+    write_files({target: (templates_folder() / EXAMPLE).read_bytes()})
+    if as_json:
+        print_json({"file": str(target)})
+    elif not quiet:
+        say(f"wrote {target}")
+
+
+@plan.command()
+@click.argument("file", metavar="PLAN.yaml")
+@common
+def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """Say everything that is wrong with a plan, each with its line."""
+    from sheetgen.catalog import Catalog
+    from sheetgen.plan.read import read_plan
+
+    found = read_plan(Path(file), Catalog(*catalogs))
+    if as_json:
+        print_json({"file": file, "services": len(found.services), "quarters": len(found.quarters), "problems": []})
+    elif not quiet:
+        say(f"{file}: {len(found.services)} services, {len(found.quarters)} quarters, nothing wrong.")
+
+
+@plan.command()
+@click.argument("file", metavar="PLAN.yaml")
+@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {','.join(FORMATS)}.")
+@click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
+@common
+def build(
+    file: str, formats: str | None, out: str | None, name: str | None, as_json: bool, catalogs: tuple[str, ...],
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Work a plan out and write it; `plan PLAN.yaml` does the same."""
+    from sheetgen.catalog import Catalog
+    from sheetgen.cli.build import place_of
+    from sheetgen.plan.answer import solved_plan
+    from sheetgen.plan.read import read_plan
+    from sheetgen.plan.record import NAME, record
+    from sheetgen.writers.formats import json_text
+
+    named = _formats(formats)
+    place = place_of(out, NAME if name is None else name)
+    answer = solved_plan(read_plan(Path(file), Catalog(*catalogs)))
+    found = record(answer)
+    written = {Path(f"{place}.{one}"): json_text(found).encode() for one in named}
+    write_files(written)
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        say("\n".join([*(f"wrote {target}" for target in written), "", *_words(answer, found)]))
+    note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
+
+
+def _formats(text: str | None) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(one.strip().lower() for one in (text or ",".join(FORMATS)).split(",") if one.strip()))
+    for one in names:
+        if one not in FORMATS:
+            near = did_you_mean(one, FORMATS)
+            raise ScenarioError(f"format {shown(one)!r} is unknown. Allowed: {', '.join(FORMATS)}.{near}")
+    return names
+
+
+def _words(answer: Answer, found: dict[str, Any]) -> list[str]:
+    """Money by quarter against the budget, and the next decisions."""
+    rows = [("quarter", "p50 $", "p90 $", "budget $", "verdict")]
+    for one in found["money"]:
+        budget = "-" if one["budget_usd"] is None else f"{one['budget_usd']:,.0f}"
+        rows.append((one["quarter"], f"{one['p50_usd']:,.0f}", f"{one['p90_usd']:,.0f}", budget, one["verdict"]))
+    orders = [("by", "what", "instance", "n", "from", "")]
+    for one in found["decisions"]:
+        count, said = f"{one['n_instances']:g}", "late" if one["late"] else one["about"] or ""
+        orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
+    return [table(rows, right=(1, 2, 3)), "", table(orders, right=(3,))]

@@ -1,0 +1,166 @@
+"""The plan as JSON: INTERFACE's keys, whole numbers as such, nothing where something does not apply."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from sheetgen.plan.answer import Answer
+from sheetgen.plan.decisions import Decision, decisions
+from sheetgen.plan.schema import QUANTILES
+
+SCHEMA_VERSION = 1
+NAME = "capacity-plan"
+Record = dict[str, Any]
+
+
+def inputs_sha256(answer: Answer) -> str:
+    """A fingerprint of all that the plan was worked out from."""
+    plan = answer.plan
+    known = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog_sha256}
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def record(answer: Answer) -> Record:
+    """The whole plan as plain values."""
+    plan = answer.plan
+    decided = decisions(answer)
+    return {
+        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "inputs": plan.data,
+        "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
+        "quarters": [
+            {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
+            for one in plan.quarters
+        ],
+        "services": list(_services(answer)), "supply": list(_supply(answer)), "decisions": [*map(_decision, decided)],
+        "money": list(_money(answer)), "bridge": [], "calibration": list(_calibration(answer)),
+        "checks": list(checks(answer, decided)),
+    }  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """A number as JSON has it: whole where it is, nothing for NaN."""
+    if value is None or isinstance(value, str):
+        return value
+    number = float(value)
+    if math.isnan(number):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _services(answer: Answer) -> Iterator[Record]:
+    plan, table = answer.plan, answer.services
+    for s, service in enumerate(plan.services):
+        for q, quarter in enumerate(plan.quarters):
+            one = answer.hardware.placed.get((s, q))
+            for z, quantile in enumerate(QUANTILES):
+                rate = float(table["requests_per_second"][s, q, z])
+                row: Record = {"id": service.id, "quarter": str(quarter), "quantile": quantile,
+                               "requests_per_second": plain(rate) if rate else None}  # fmt: skip
+                if one is None:
+                    why = answer.hardware.nothing.get((s, q))
+                    nothing = None if why else 0
+                    at_once = float(table["concurrent_requests"][s, q, z])
+                    yield row | {
+                        "concurrent_requests": plain(at_once) if at_once or not why else None, "n_replicas": nothing,
+                        "set_by": None, "instance": None, "n_instances": nothing, "monthly_usd": nothing,
+                        "verdict": why or "not served",
+                    }  # fmt: skip
+                    continue
+                speed = answer.hardware.speed[s, q, z]
+                yield row | {
+                    "concurrent_requests": plain(speed.in_flight),
+                    "n_replicas": plain(table["planned_replicas"][s, q, z]),
+                    "set_by": answer.set_by(s, q, z), "instance": one.instance,
+                    "n_instances": plain(table["own_instances"][s, q, z]),
+                    "monthly_usd": plain(table["service_month_usd"][s, q, z]), "verdict": "fits",
+                    "gpu": one.candidate.gpu.id, **one.layout._asdict(),
+                    "pipeline_parallel_size": one.pipeline_parallel_size,
+                    "requests_per_replica": plain(one.paced_requests), "ttft_seconds": speed.ttft_seconds,
+                    "tpot_seconds": speed.tpot_seconds,
+                }  # fmt: skip
+
+
+OF_SUPPLY = {"owned": "owned_instances", "committed": "committed_instances", "needed": "needed_instances",
+             "kept": "kept_instances", "gap": "gap", "idle": "idle"}  # fmt: skip
+
+
+def _supply(answer: Answer) -> Iterator[Record]:
+    """Every type in every quarter in which there is or must be one, at the quantile that is bought."""
+    for q, quarter in enumerate(answer.plan.quarters):
+        for t, one in enumerate(answer.types):
+            found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
+            if any(found.values()):
+                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found}
+
+
+def _decision(one: Decision) -> Record:
+    found: Record = {name: getattr(one, name) for name in ("what", "instance")}
+    return {
+        **found, "n_instances": plain(one.n_instances), "purchase": one.purchase,
+        "order_by": one.order_by.isoformat(), "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
+        "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
+        "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
+    }  # fmt: skip
+
+
+WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
+
+
+def verdict(left_p50: float, left_p90: float) -> str:
+    """What the budget of a quarter says, contingency counted."""
+    if math.isnan(left_p50):
+        return NO_BUDGET
+    return OVER if left_p50 < 0 else OVER_AT_P90 if left_p90 < 0 else WITHIN
+
+
+def _money(answer: Answer) -> Iterator[Record]:
+    table = answer.money
+    for q, quarter in enumerate(answer.plan.quarters):
+        spent = {f"{name}_usd": plain(table["spend_usd"][q, z]) for z, name in enumerate(QUANTILES)}
+        left = [float(one) for one in table["budget_left_usd"][q]]
+        yield {
+            "quarter": str(quarter), "budget_usd": plain(table["budget_usd"][q, 0]), **spent,
+            "committed_usd": plain(table["committed_usd"][q, 0]), "owned_usd": plain(table["owned_usd"][q, 0]),
+            "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
+            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": verdict(left[1], left[2]),
+        }  # fmt: skip
+
+
+def _calibration(answer: Answer) -> Iterator[Record]:
+    """What the plan's own arithmetic says of what was measured, on the hardware of the first quarter served."""
+    from sheetgen.sizing.parallelism import load_requests, needed_replicas
+
+    for s, service in enumerate(answer.plan.services):
+        measured = service.calibrate
+        one = next((answer.hardware.placed[at] for at in sorted(answer.hardware.placed) if at[0] == s), None)
+        if measured is None or one is None:
+            continue
+        predicted = float(needed_replicas(load_requests(measured.in_flight_peak, 0), one.paced_requests))
+        yield {
+            "id": service.id, "quarter": str(measured.quarter), "in_flight_peak": plain(measured.in_flight_peak),
+            "replicas": measured.replicas, "predicted_replicas": plain(predicted), "instance": one.instance,
+            "error_fraction": predicted / measured.replicas - 1,
+        }  # fmt: skip
+
+
+def checks(answer: Answer, decided: tuple[Decision, ...]) -> Iterator[Record]:
+    """What a reader should know before signing: each with whether it holds."""
+    nothing = [f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
+               for (s, q), why in sorted(answer.hardware.nothing.items())]  # fmt: skip
+    yield _check("every service is served", nothing)
+    over = [f"{one['quarter']} is {one['verdict']}" for one in _money(answer)
+            if one["verdict"] not in (WITHIN, NO_BUDGET)]  # fmt: skip
+    yield _check("every quarter is within its budget", over)
+    late = [f"{one.what} {one.instance} by {one.order_by}" for one in decided if one.late]
+    yield _check("nothing is late", late)
+    shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
+    off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]
+    yield _check("services' machines add up", off)
+
+
+def _check(what: str, found: list[str]) -> Record:
+    return {"check": what, "ok": not found, "found": found}
