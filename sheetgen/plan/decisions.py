@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sheetgen import cost
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.read import Plan
-from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd, term
+from sheetgen.plan.supplied import term
+from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.units import PURCHASES
 
 MONTHS_OF_TERM = {"reserved-1yr": 12, "reserved-3yr": 36}  # others run on, or for a quarter
@@ -46,7 +47,11 @@ class Decision:
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
     """All that must be decided, by the day by which it must."""
-    found = [*_orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)]
+    return in_order((*_orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
+
+
+def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Decisions by the day by which they are due."""
     return tuple(sorted(found, key=lambda one: (one.order_by, one.needed_from, one.what, one.instance)))
 
 
@@ -62,13 +67,15 @@ def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
 
 
 def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount, of the classes that may be used."""
+    """By purchase class a month of one instance, less the discount, of the classes that may be used: those listed, or
+    all but spot, which may be taken away."""
     found = {}
     candidate = next(one.candidate for one in answer.hardware.placed.values() if one.instance == instance)
     allowed = plan.supply.allowed
     for purchase, paid in PURCHASES.items():
         price = candidate.class_price(purchase)
-        may = (not allowed.purchase or purchase in allowed.purchase) and purchase not in allowed.exclude
+        listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
+        may = listed and purchase not in allowed.exclude
         if price is not None and (may or purchase == plan.policy.buy):
             hours = cost.paid_hours_per_month(
                 plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(paid.committed)

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy
+
 from sheetgen.plan import needs
 from sheetgen.plan.read import Key, Plan
 from sheetgen.plan.schema import QUANTILES, Served, Service
+from sheetgen.plan.supplied import Place, improved, supplied
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
 from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import TABLES
@@ -124,6 +127,7 @@ def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Har
             elif held is not None:
                 moves[s, q] = math.nan
             offers[s, q], held = offer, _named(of.solved, offer)
+    _supply(plan, loads, keys, offers, moves, case, months)
     _pack(loads, keys, offers, case)
     where, speed = dict[At, Placed](), dict[tuple[int, int, int], Speed]()
     for key, of in loads.items():
@@ -135,6 +139,41 @@ def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Har
 
 def _named(solved: Solution, offer: int) -> tuple[str, Layout]:
     return solved.candidate(offer).instance, solved.layout(offer)
+
+
+def _supply(
+    plan: Plan, loads: Mapping[Key, _Loads], keys: Mapping[At, Key], offers: dict[At, int], moves: dict[At, float],
+    case: int, months: Sequence[float],
+) -> None:  # fmt: skip
+    """Put services on what is owned or committed where the whole plan is cheaper for it."""
+    supply = supplied(plan)
+    if not supply.is_any:
+        return
+    chosen, others = dict[At, Place](), dict[At, list[Place]]()
+    for at, offer in offers.items():
+        of, row = loads[keys[at]], loads[keys[at]].rows[(*at, case)]
+        able = numpy.flatnonzero(of.costs["monthly_usd"][row] > 0).tolist()
+        filled = needs.machines(of.costs["n_replicas"][row], of.costs["replicas_per_instance"][row])
+        least: dict[str, Place] = {}
+        for i in able:
+            candidate = of.solved.candidate(i)
+            place = Place(i, candidate.instance, candidate.gpu.id, candidate.gpu_count, float(filled[i]),
+                          float(of.costs["instance_month_usd"][row, i]))  # fmt: skip
+            if i == offer:
+                chosen[at] = place
+            if candidate.instance not in least or place.machines < least[candidate.instance].machines:
+                least[candidate.instance] = place
+        others[at] = list(least.values())
+    for at, place in improved(plan, supply, chosen, others, months).items():
+        if place is chosen[at]:
+            continue
+        offers[at] = place.offer
+    for s, q in offers:
+        names = [loads[keys[at]].solved.candidate(offers[at]).instance for at in ((s, q - 1), (s, q)) if at in offers]
+        if len(names) == len({*names}) + 1 or len(names) == 1:
+            moves.pop((s, q), None)
+        else:
+            moves.setdefault((s, q), math.nan)
 
 
 def _pack(loads: Mapping[Key, _Loads], keys: Mapping[At, Key], offers: dict[At, int], case: int) -> None:

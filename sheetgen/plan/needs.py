@@ -27,7 +27,7 @@ from sheetgen.units import FACTOR, PERCENT, TEXT, USD
 def stated_at_once(demand: Quantity, is_rate: Quantity, counts_people: Quantity) -> Any:
     """Requests at once where those were stated, or follow from people; whole ones of people. 0 of a rate.
 
-    Source: INTERFACE (a load is requests in flight at peak, or a rate).
+    Source: INTERFACE (what a load is).
     """
     return where(is_rate == 1, 0, where(counts_people == 1, round_up(demand), demand))
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.decisions import Decision, decisions
+from sheetgen.plan.commitments import Commitment, commitments
+from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
+from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.schema import QUANTILES
 
 SCHEMA_VERSION = 1
@@ -26,18 +28,20 @@ def inputs_sha256(answer: Answer) -> str:
 
 def record(answer: Answer) -> Record:
     """The whole plan as plain values."""
-    plan = answer.plan
-    decided = decisions(answer)
+    plan, draws = answer.plan, drawn(answer)
+    found = tuple(commitments(answer, draws))
+    decided = in_order((*decisions(answer), *(_commit(answer, one) for one in found)))
     return {
-        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "inputs": plan.data,
+        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": draws.seed, "inputs": plan.data,
         "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
         "quarters": [
             {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
             for one in plan.quarters
         ],
         "services": list(_services(answer)), "supply": list(_supply(answer)), "decisions": [*map(_decision, decided)],
-        "money": list(_money(answer)), "bridge": [], "calibration": list(_calibration(answer)),
-        "checks": list(checks(answer, decided)),
+        "money": list(_money(answer)), "totals": _totals(answer, draws),
+        "commitments": [_commitment(answer, one) for one in found], "bridge": [],
+        "calibration": list(_calibration(answer)), "checks": list(checks(answer, decided)),
     }  # fmt: skip
 
 
@@ -128,6 +132,44 @@ def _money(answer: Answer) -> Iterator[Record]:
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
             "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": verdict(left[1], left[2]),
         }  # fmt: skip
+
+
+def _totals(answer: Answer, draws: Draws) -> Record:
+    """What all services together cost and need, over joint draws."""
+    whole = draws.spend_usd.sum(axis=1)
+    return {
+        "seed": draws.seed, "n": draws.n, "correlation": answer.plan.policy.correlation,
+        "inputs_sha256": inputs_sha256(answer), "usd": quantiles(whole), "mean_usd": float(whole.mean()),
+        "quarters": [
+            {"quarter": str(quarter), "usd": quantiles(draws.spend_usd[:, q]),
+             "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()}}
+            for q, quarter in enumerate(answer.plan.quarters)
+        ],
+    }  # fmt: skip
+
+
+def _commit(answer: Answer, one: Commitment) -> Decision:
+    """A commitment as a decision."""
+    plan = answer.plan
+    first = plan.first_day(plan.quarters[one.first])
+    day = order_by(plan, first, lead_days(plan, one.purchase))
+    return Decision(
+        "commit", one.instance, one.n_instances, one.purchase, day, first, one.term_usd, False,
+        one.saves_usd / one.quarters, about=f"for {one.quarters} quarters, expected to save ${one.saves_usd:,.0f}",
+    )  # fmt: skip
+
+
+def _commitment(answer: Answer, one: Commitment) -> Record:
+    return {
+        "instance": one.instance, "purchase": one.purchase, "from": str(answer.plan.quarters[one.first]),
+        "quarters": one.quarters, "quarters_beyond_plan": one.beyond, "n_instances": one.n_instances,
+        "critical_share": one.critical_share, "usd": one.term_usd, "expected_saving_usd": one.saves_usd,
+        "regret": [
+            {"quantile": each.quantile, "usd": each.usd, "best_n_instances": each.best_instances,
+             "best_usd": each.best_usd, "regret_usd": each.regret_usd}
+            for each in one.regrets
+        ],
+    }  # fmt: skip
 
 
 def _calibration(answer: Answer) -> Iterator[Record]:

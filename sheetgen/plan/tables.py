@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from sheetgen import cost
 from sheetgen.plan import demand, needs
 from sheetgen.plan.hardware import Hardware
 from sheetgen.plan.read import Plan
-from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Owned, Request, Service
+from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Request, Service
+from sheetgen.plan.supplied import live, supplied
 from sheetgen.recommend.solution import Axes, Columns, Grid, Named
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sizing import parallelism, rates
@@ -173,23 +173,6 @@ def settings(plan: Plan) -> Columns:
 # Supply -----------------------------------------------------------------------------------------------------
 
 
-def term(one: Committed | Owned) -> tuple[datetime.date, datetime.date]:
-    """The first and the last day of what is owned or committed."""
-    first = one.starts or datetime.date.min
-    if isinstance(one, Committed) and one.days is not None:
-        return first, first + datetime.timedelta(days=one.days - 1)
-    return first, one.until or datetime.date.max
-
-
-def live(plan: Plan, one: Committed | Owned) -> Iterator[tuple[bool, float]]:
-    """By quarter whether it serves all of it, and the share of its days that are paid."""
-    first, last = term(one)
-    for quarter in plan.quarters:
-        start, end = plan.first_day(quarter), plan.last_day(quarter)
-        days = (min(last, end) - max(first, start)).days + 1
-        yield first <= start and last >= end, max(0, days) / ((end - start).days + 1)
-
-
 def commitment_month_usd(plan: Plan, one: Committed) -> float:
     """A month of one instance of a commitment: as stated, else the catalog's price less the discount."""
     paid = cost.paid_hours_per_month(plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, 1)
@@ -259,17 +242,16 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """What is owned and committed, and what it costs whether used or not; the budget."""
     n_quarters = len(plan.quarters)
-    committed = numpy.zeros((len(types), n_quarters))
     committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
-    place, months = {one.instance: i for i, one in enumerate(types)}, CONSTANTS["months_in_a_quarter"]
+    months = CONSTANTS["months_in_a_quarter"]
     for one in plan.supply.committed:
         usd = commitment_month_usd(plan, one) * one.count * months
-        for q, (serves, share) in enumerate(live(plan, one)):
-            committed[place[plan.types[one.type].id], q] += one.count * serves
-            committed_usd[q] += usd * share
+        committed_usd += [usd * share for _, share in live(plan, one)]
     for pool in plan.supply.owned:
         owned_usd += [pool.cost_per_quarter * share for _, share in live(plan, pool)]
-    grid.put(("type", "quarter"), {"committed_instances": committed})
+    known, none = supplied(plan).committed, numpy.zeros(n_quarters)
+    committed = [known.get(one.instance, none) for one in types]
+    grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
     grid.put(("quarter",), {
         "committed_usd": committed_usd, "owned_usd": owned_usd,
         "budget_usd": numpy.array([plan.budget.get(one, math.nan) for one in plan.quarters]),
@@ -279,16 +261,6 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         "gpu_count": [float(one.gpu_count) for one in types],
         "instance_month_usd": [0.0 if math.isnan(one.month_usd) else one.month_usd for one in types],
     })  # fmt: skip
-
-
-def owned_gpus(plan: Plan) -> dict[str, Any]:
-    """By GPU those of one's own that serve all of a quarter."""
-    found: dict[str, Any] = {}
-    for pool in plan.supply.owned:
-        counts = numpy.array([pool.count * serves for serves, _ in live(plan, pool)], float)
-        gpu = plan.gpus[pool.id].id
-        found[gpu] = found.get(gpu, 0) + counts
-    return found
 
 
 def spend(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
@@ -334,7 +306,7 @@ def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     axes: Axes = ("type", "quarter", "case")
     kept, free = grid.read("kept_instances", axes), dict[str, Any]()
     out = numpy.zeros(kept.shape)
-    known = owned_gpus(plan)
+    known = supplied(plan).gpus
     last = {one.gpu: t for t, one in enumerate(types)}
     for t, one in enumerate(types):
         left = free.get(one.gpu, known.get(one.gpu, numpy.zeros(kept.shape[1]))[:, None])

@@ -175,3 +175,15 @@ def test_nothing_that_fits_is_said() -> None:
     assert {one["verdict"] for one in found["services"]} == {"nothing fits"}
     assert found["services"][0]["instance"] is None
     assert not found["checks"][0]["ok"]
+
+
+def test_services_go_to_what_is_there_anyway() -> None:
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "70b"}
+    alone = rows(solved([service]))
+    there = {"id": "c", "type": "aws/p5.48xlarge", "count": 4, "until": "2027-06-30", "usd_per_hour": 50}
+    found = solved([service], supply={"committed": [there]})
+    assert alone[0]["instance"] != "aws/p5.48xlarge"
+    assert [one["instance"] for one in rows(found)] == ["aws/p5.48xlarge"] * 2 + [alone[0]["instance"]]
+    assert [one["what"] for one in found["decisions"] if one["what"] == "move"] == ["move"]
+    dear = solved([service], supply={"committed": [there]}, policy={"moving_cost_usd": 10**9})
+    assert len({one["instance"] for one in rows(dear)}) == 1

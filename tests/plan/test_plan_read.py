@@ -136,7 +136,7 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
     what = {one["what"] for one in record["decisions"]}
-    assert {"order", "raise quota", "renew", "replace owned", "move", "release"} <= what
+    assert {"order", "raise quota", "renew", "replace owned", "commit"} <= what
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
 
