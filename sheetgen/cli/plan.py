@@ -82,23 +82,30 @@ def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> N
 @click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {','.join(FORMATS)}.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
+@click.option("--since", metavar="LAST.json", help="Say what changed since that plan. Default: plan.since of the file.")
 @common
 def build(
-    file: str, formats: str | None, out: str | None, name: str | None, as_json: bool, catalogs: tuple[str, ...],
-    quiet: bool,
+    file: str, formats: str | None, out: str | None, name: str | None, since: str | None, as_json: bool,
+    catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Work a plan out and write it; `plan PLAN.yaml` does the same."""
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import place_of
     from sheetgen.plan.answer import solved_plan
+    from sheetgen.plan.bridge import read_last
     from sheetgen.plan.read import read_plan
     from sheetgen.plan.record import NAME, record
     from sheetgen.writers.formats import json_text
 
     named = _formats(formats)
     place = place_of(out, NAME if name is None else name)
-    answer = solved_plan(read_plan(Path(file), Catalog(*catalogs)))
-    found = record(answer)
+    catalog = Catalog(*catalogs)
+    read = read_plan(Path(file), catalog)
+    if since is None and read.head.since is not None:
+        since = str(Path(file).parent / read.head.since)
+    last = None if since is None else read_last(Path(since), catalog)
+    answer = solved_plan(read)
+    found = record(answer, last)
     written = {Path(f"{place}.{one}"): json_text(found).encode() for one in named}
     write_files(written)
     if as_json:
@@ -127,4 +134,8 @@ def _words(answer: Answer, found: dict[str, Any]) -> list[str]:
     for one in found["decisions"]:
         count, said = f"{one['n_instances']:g}", "late" if one["late"] else one["about"] or ""
         orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
-    return [table(rows, right=(1, 2, 3)), "", table(orders, right=(3,))]
+    words = [table(rows, right=(1, 2, 3)), "", table(orders, right=(3,))]
+    if found["since"]:
+        parts = [("since the last plan", "p50 $"), *((one["factor"], f"{one['usd']:+,.2f}") for one in found["bridge"])]
+        words += ["", table(parts, right=(1,))]
+    return words

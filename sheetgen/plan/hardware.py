@@ -75,19 +75,22 @@ class _Loads:
     solved: Solution
     rows: Mapping[tuple[int, int, int], int]
     picks: Sequence[Any]
-    costs: Any  # by load and offer, NaN or 0 where it cannot serve
     offers: Mapping[tuple[str, Layout], int]
+    # By load and offer.
+    monthly_usd: Any  # NaN or 0 where it cannot serve
+    machines: Any  # that its replicas fill
+    month_usd: Any  # of one machine
 
     def usd(self, at: tuple[int, int, int], offer: int | None) -> float:
         """A month of an offer for a load; NaN where it cannot serve it."""
-        usd = math.nan if offer is None else float(self.costs["monthly_usd"][self.rows[at], offer])
+        usd = math.nan if offer is None else float(self.monthly_usd[self.rows[at], offer])
         return usd if usd > 0 else math.nan
 
 
 def served_in(service: Service, quarter: Any) -> Served:
-    """The model that is served in a quarter."""
+    """The model that is served in a quarter; before the first one's it is the first one."""
     models = service.model or ()
-    return [one for one in models if one.starts is None or one.starts <= quarter][-1]
+    return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
 
 
 def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Hardware:
@@ -100,7 +103,7 @@ def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Har
             if (rates[s, q] + at_once[s, q] > 0).all():
                 keys[s, q] = plan.key(service, served_in(service, quarter))
                 wanted[keys[s, q]].append((s, q))
-    loads = {key: _worked_out(plan, plan.questions[key], many, rates, at_once) for key, many in wanted.items()}
+    loads = {key: _worked_out(plan, plan.question(key), many, rates, at_once) for key, many in wanted.items()}
     offers, nothing = dict[At, int](), dict[At, str]()
     moves: dict[At, float] = {}
     case = QUANTILES.index(plan.policy.plan_at)
@@ -113,7 +116,7 @@ def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Har
             row = of.rows[s, q, case]
             picked = of.picks[row]
             if picked is None:
-                slow = (of.costs["n_instances"][row] == 0).any()
+                slow = (of.solved.costs["n_instances"][row] == 0).any()
                 nothing[s, q], held = TOO_SLOW if slow else NOTHING_FITS, None
                 continue
             offer, stays = picked[0].offer, of.offers.get(held) if held else None
@@ -152,13 +155,12 @@ def _supply(
     chosen, others = dict[At, Place](), dict[At, list[Place]]()
     for at, offer in offers.items():
         of, row = loads[keys[at]], loads[keys[at]].rows[(*at, case)]
-        able = numpy.flatnonzero(of.costs["monthly_usd"][row] > 0).tolist()
-        filled = needs.machines(of.costs["n_replicas"][row], of.costs["replicas_per_instance"][row])
+        able = numpy.flatnonzero(of.monthly_usd[row] > 0).tolist()
         least: dict[str, Place] = {}
         for i in able:
             candidate = of.solved.candidate(i)
-            place = Place(i, candidate.instance, candidate.gpu.id, candidate.gpu_count, float(filled[i]),
-                          float(of.costs["instance_month_usd"][row, i]))  # fmt: skip
+            place = Place(i, candidate.instance, candidate.gpu.id, candidate.gpu_count,
+                          float(of.machines[row, i]), float(of.month_usd[row, i]))  # fmt: skip
             if i == offer:
                 chosen[at] = place
             if candidate.instance not in least or place.machines < least[candidate.instance].machines:
@@ -191,8 +193,7 @@ def _pack(loads: Mapping[Key, _Loads], keys: Mapping[At, Key], offers: dict[At, 
             continue
         of = loads[key]
         rows = [of.rows[(*at, case)] for at in many]
-        able = (of.costs["monthly_usd"][rows] > 0).all(axis=0)
-        filled = needs.machines(of.costs["n_replicas"][rows], of.costs["replicas_per_instance"][rows]).sum(axis=0)
+        able, filled = (of.monthly_usd[rows] > 0).all(axis=0), of.machines[rows].sum(axis=0)
         alike = [i for i in range(len(able)) if able[i] and of.solved.candidate(i).instance == name]
         best = min(alike, key=lambda i: (round(float(filled[i]), 9), i != offer))
         offers.update(dict.fromkeys(many, best))
@@ -236,7 +237,9 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     if solved.grid.has("requests_per_second", ("load",)):
         solved.grid.evaluate(TABLES["ranks"][1], TABLES["ranks"][0])
     offers = {_named(solved, i): i for i in range(len(solved.offers))}
-    return _Loads(solved, rows, pick(solved.costs), solved.costs, offers)
+    filled = needs.machines(solved.costs["n_replicas"], solved.costs["replicas_per_instance"])
+    months, of_one = (solved.costs[name] for name in ("monthly_usd", "instance_month_usd"))
+    return _Loads(solved, rows, pick(solved.costs), offers, months, filled, of_one)
 
 
 def _placed(of: _Loads, at: tuple[int, int, int], offer: int, saves: float | None) -> Placed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
+from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.parse import as_of_date
 from sheetgen.scenario.question import Question, ask
 
@@ -52,8 +53,9 @@ class Plan:
     gpus: Mapping[str, Gpu]  # of the owned pools, by their id
     types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
     data: Mapping[str, Any]  # as it was written
-    catalog_sha256: str
-    questions: Mapping[Key, Question] = field(default_factory=dict)
+    catalog: Catalog = field(repr=False)
+    questions: dict[Key, Question] = field(repr=False)  # that were asked
+    listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, in place of today's
 
     @property
     def quarters(self) -> tuple[Quarter, ...]:
@@ -65,11 +67,24 @@ class Plan:
     def last_day(self, quarter: Quarter) -> datetime.date:
         return quarter.last_day(self.head.fiscal_year_starts)
 
-    def question(self, service: Service, served: Served) -> Question:
-        return self.questions[self.key(service, served)]
+    def question(self, key: Key) -> Question:
+        """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
+        if key not in self.questions:
+            self.questions[key] = ask(self.catalog, dict(key))
+        found = self.questions[key]
+        if self.listed is None:
+            return found
+        candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
+        return replace(found, candidates=tuple(candidates))
 
     def key(self, service: Service, served: Served) -> Key:
         return tuple(sorted(_options(self.policy, self.prices, self.supply, self.as_of, service, served).items()))
+
+
+def _at_prices(one: Candidate, listed: Mapping[str, float]) -> Candidate:
+    """A candidate at other list prices, where they are known."""
+    prices = (replace(each, usd_per_hour=listed.get(each.purchase, each.usd_per_hour)) for each in one.prices)
+    return replace(one, usd_per_hour=listed.get(one.purchase, one.usd_per_hour), prices=tuple(prices))
 
 
 def read_plan(path: Path, catalog: Catalog) -> Plan:
@@ -117,7 +132,7 @@ class _Reading:
             return None
         return Plan(
             head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budget.quarters, as_of, gpus,
-            types, self.data, self.catalog.catalog_sha256(), questions,
+            types, self.data, self.catalog, questions,
         )  # fmt: skip
 
     def _part(self, at: Loc, data: Any, schema: type[E]) -> Any:

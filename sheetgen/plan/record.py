@@ -6,9 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.answer import Answer
+from sheetgen.plan.bridge import Last, bridge, listed_prices
 from sheetgen.plan.commitments import Commitment, commitments
 from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
 from sheetgen.plan.draws import Draws, drawn, quantiles
@@ -22,12 +24,12 @@ Record = dict[str, Any]
 def inputs_sha256(answer: Answer) -> str:
     """A fingerprint of all that the plan was worked out from."""
     plan = answer.plan
-    known = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog_sha256}
+    known = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog.catalog_sha256()}
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def record(answer: Answer) -> Record:
-    """The whole plan as plain values."""
+def record(answer: Answer, last: Last | None = None) -> Record:
+    """The whole plan as plain values; with what changed since the last one, where that is given."""
     plan, draws = answer.plan, drawn(answer)
     found = tuple(commitments(answer, draws))
     decided = in_order((*decisions(answer), *(_commit(answer, one) for one in found)))
@@ -40,8 +42,9 @@ def record(answer: Answer) -> Record:
         ],
         "services": list(_services(answer)), "supply": list(_supply(answer)), "decisions": [*map(_decision, decided)],
         "money": list(_money(answer)), "totals": _totals(answer, draws),
-        "commitments": [_commitment(answer, one) for one in found], "bridge": [],
-        "calibration": list(_calibration(answer)), "checks": list(checks(answer, decided)),
+        "commitments": [_commitment(answer, one) for one in found], **_since(answer, last),
+        "prices": listed_prices(plan), "calibration": list(_calibration(answer)),
+        "checks": list(checks(answer, decided)),
     }  # fmt: skip
 
 
@@ -145,6 +148,18 @@ def _totals(answer: Answer, draws: Draws) -> Record:
              "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()}}
             for q, quarter in enumerate(answer.plan.quarters)
         ],
+    }  # fmt: skip
+
+
+def _since(answer: Answer, last: Last | None) -> Record:
+    """What changed since the last plan: parts that sum to the difference in spend at p50."""
+    if last is None:
+        return {"since": None, "bridge": []}
+    found = bridge(last, answer.plan)
+    return {
+        "since": {"file": Path(last.where).name, "as_of": last.plan.as_of.isoformat(), "p50_usd": found.last_usd,
+                  "now_p50_usd": found.usd},
+        "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
     }  # fmt: skip
 
 

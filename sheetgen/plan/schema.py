@@ -337,6 +337,7 @@ class Service(Entry):
     owner: Line = ""
     like: Id | None = None
     demand: Demand
+    stated_for: InQuarter | None = None
     growth: Annotated[
         Growth,
         _shorthand(

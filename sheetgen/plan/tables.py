@@ -15,6 +15,7 @@ import numpy
 from sheetgen import cost
 from sheetgen.plan import demand, needs
 from sheetgen.plan.hardware import Hardware
+from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Request, Service
 from sheetgen.plan.supplied import live, supplied
@@ -109,18 +110,19 @@ def _spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
     return float(demand.combined(0, *below)), float(demand.combined(0, *above))
 
 
-def _growth(growth: Growth | None, plan: Plan, first: int) -> Iterator[tuple[float, float, float]]:
-    """By quarter the growth since the first one that is served, at its p50, and its spreads."""
-    for q, quarter in enumerate(plan.quarters):
-        n = max(0, q - first)
-        if growth is None or (growth.series is not None and q >= len(growth.series)):
+def _growth(growth: Growth | None, plan: Plan, first: Quarter) -> Iterator[tuple[float, float, float]]:
+    """By quarter the growth since the one for which the demand is stated, at its p50, and its spreads."""
+    for quarter in plan.quarters:
+        n = max(0, quarter.since(first))
+        if growth is None:
             yield 1.0, 0.0, 0.0
         elif growth.per_quarter is not None:
             below, above = _spreads([growth.per_quarter], more=1)
             spreads = (float(demand.grown_spread(one, n)) for one in (below, above))
             yield float(demand.grown(growth.per_quarter.p50, n)), *spreads  # type: ignore[misc]
         elif growth.series is not None:
-            yield growth.series[q].p50, *_spreads([growth.series[q]])
+            band = growth.series[min(n, len(growth.series) - 1)]
+            yield band.p50, *_spreads([band])
         else:
             bands = [band for step, band in (growth.steps or {}).items() if step <= quarter]
             yield math.prod(one.p50 for one in bands), *_spreads(bands)
@@ -137,14 +139,16 @@ def _share_live(service: Service, plan: Plan) -> Iterator[float]:
 
 def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
     """What was written of the demand: by service, and by service and quarter."""
-    requests = [plan.question(one, (one.model or ())[0]).workloads[0] for one in plan.services]
+    requests = [plan.question(plan.key(one, (one.model or ())[0])).workloads[0] for one in plan.services]
     stated, of_quarter = [], []
     for service, workload in zip(plan.services, requests, strict=True):
         request = Request.model_validate(
             {name: getattr(workload, name) for name in ("input_tokens", "output_tokens")}
         )
         level, bands = stated_demand(service, request)
-        first = max(0, service.launch.since(plan.head.start)) if service.launch else 0
+        is_series = service.growth is not None and service.growth.series is not None
+        launch = None if is_series else service.launch
+        first = service.stated_for or max(plan.head.start, launch or plan.head.start)
         stated.append((level, *_spreads(bands)))
         of_quarter.append([*zip(*_growth(service.growth, plan, first), strict=True), (*_share_live(service, plan),)])
     level, below, above = numpy.array(stated).T
