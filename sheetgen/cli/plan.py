@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("json",)
 EXAMPLE = "plan.yaml"
+ACTUALS_SCHEMA = 1
 
 
 class Plans(click.Group):
@@ -41,6 +42,8 @@ def plan() -> None:
       sheetgen plan init --out .
       sheetgen plan check plan.yaml
       sheetgen plan plan.yaml --out plans --name q1
+      sheetgen plan plan.yaml --since plans/q4.json
+      sheetgen plan actuals focus.csv --plan plans/q1.json
     """
 
 
@@ -113,6 +116,44 @@ def build(
     elif not quiet:
         say("\n".join([*(f"wrote {target}" for target in written), "", *_words(answer, found)]))
     note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
+
+
+@plan.command()
+@click.argument("file", metavar="FILE.csv")
+@click.option("--plan", "of_plan", metavar="PLAN.json", help="Compare with what that plan said of the quarters.")
+@common
+def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
+
+    Our own columns: quarter, and any of service, instance, purchase, usd, n_instances, in_flight_peak, replicas.
+    """
+    from sheetgen.plan import actuals as real
+    from sheetgen.plan.bridge import read_record
+
+    said = None if of_plan is None else read_record(Path(of_plan))
+    starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
+    found = real.read_actuals(Path(file), starts)
+    compared = [] if said is None else list(real.against(said, found))
+    quarters, measured = list(real.by_quarter(found)), list(real.measured(found))
+    if as_json:
+        print_json({
+            "schema_version": ACTUALS_SCHEMA, "lines": len(found.lines), "left_out": found.left_out,
+            "quarters": quarters, "measured": measured, "against": compared,
+        })  # fmt: skip
+        return
+    rows = [("quarter", "$", "of it unused $")]
+    rows += [(one["quarter"], f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}") for one in quarters]
+    say(table(rows, right=(1, 2)))
+    if compared:
+        against = [("quarter", "plan p50 $", "p90 $", "spent $", "plan / spent - 1")]
+        for one in compared:
+            error = "-" if one["error_fraction"] is None else f"{one['error_fraction']:+.1%}"
+            usd = (f"{one[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd"))
+            against.append((one["quarter"], *usd, error))
+        say("\n" + table(against, right=(1, 2, 3, 4)))
+    for one in measured:
+        say(f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
+            f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
 def _formats(text: str | None) -> tuple[str, ...]:

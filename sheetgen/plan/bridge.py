@@ -53,24 +53,30 @@ class Bridge:
     parts: Mapping[str, float]
 
 
-def read_last(path: Path, catalog: Catalog) -> Last:
-    """The JSON of a plan. Raises ScenarioError where it is none, or cannot be worked out any more."""
+def read_record(path: Path) -> dict[str, Any]:
+    """The JSON of a plan. Raises ScenarioError where it is none."""
     where = shown(path, 200)
     try:
-        raw = read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")
-        known = json.loads(raw)
-        data, money, as_of = known["inputs"], known["money"], known["as_of"]
-        said = math.fsum(one["p50_usd"] for one in money)
-        data = {**data, "plan": {**data["plan"], "as_of": as_of}}
-        listed = known["prices"]
+        known = json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan."))
+        parts = known["inputs"]["plan"], known["prices"], known["as_of"]
+        for one in known["money"]:
+            parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
+        return dict(known)
     except (ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
         raise ScenarioError(f"{where}: {why}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
+
+
+def read_last(path: Path, catalog: Catalog) -> Last:
+    """The plan of a JSON. Raises ScenarioError where it is none, or cannot be worked out any more."""
+    known, where = read_record(path), shown(path, 200)
+    data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}
+    said = math.fsum(one["p50_usd"] for one in known["money"])
     try:
         plan = plan_of(Document(where, data, {}), catalog)
     except SheetgenError as error:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
-    return Last(replace(plan, listed=listed), said, where)
+    return Last(replace(plan, listed=known["prices"]), said, where)
 
 
 def bridge(last: Last, plan: Plan) -> Bridge:

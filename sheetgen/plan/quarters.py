@@ -45,3 +45,10 @@ class Quarter(NamedTuple):
     def last_day(self, fiscal_year_starts: int) -> datetime.date:
         """Its last day, where the fiscal year starts in that month."""
         return self.after(1).first_day(fiscal_year_starts) - datetime.timedelta(days=1)
+
+
+def quarter_of(day: datetime.date, fiscal_year_starts: int) -> Quarter:
+    """The quarter in which a day lies."""
+    months = (day.month - fiscal_year_starts) % _MONTHS
+    year = day.year + (fiscal_year_starts > 1 and day.month >= fiscal_year_starts)
+    return Quarter(year, months // (_MONTHS // _QUARTERS) + 1)
