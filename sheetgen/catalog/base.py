@@ -356,7 +356,7 @@ def checked(data: Any, schema: type[E], at: Loc = ()) -> tuple[E | None, list[Pr
         faults = error.errors(include_url=False, include_context=True)
         places = [_in_data(data, fault["loc"]) for fault in faults]
         return None, [
-            ((*at, *loc), _sentence(schema, fault, loc or at[-1:])) for loc, fault in zip(places, faults, strict=True)
+            ((*at, *loc), _sentence(schema, fault, loc or at)) for loc, fault in zip(places, faults, strict=True)
         ]
     return entry, [(loc, f"{what}.") for loc, what in _all_problems(entry, at)]
 

@@ -94,10 +94,10 @@ def build(
     """Work a plan out and write it; `plan PLAN.yaml` does the same."""
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import place_of
-    from sheetgen.plan.answer import solved_plan
     from sheetgen.plan.bridge import read_last
     from sheetgen.plan.read import read_plan
     from sheetgen.plan.record import NAME, record
+    from sheetgen.plan.solve import solved_plan
     from sheetgen.writers.formats import json_text
 
     named = _formats(formats)

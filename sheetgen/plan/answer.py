@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy
-
-from sheetgen.plan.hardware import Hardware, placed
+from sheetgen.plan.hardware import Hardware
 from sheetgen.plan.needs import set_by
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.tables import CONSTANTS, Type, Z, demand_grid, put_hardware, put_supply, share, spend, types_of
+from sheetgen.plan.tables import Type
 from sheetgen.recommend.solution import Axes, Axis, Grid, Table
 
 CASE = {name: i for i, name in enumerate(QUANTILES)}
@@ -56,29 +54,3 @@ class Answer:
         """What set the replicas of a service."""
         known = {name: float(self.services[name][s, q, z]) for name in set_by.inputs if name != "sized_by"}
         return str(set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))
-
-
-def solved_plan(plan: Plan) -> Answer:
-    """The plan worked out."""
-    grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
-    rates, at_once = (numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
-                      for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
-    hardware = placed(plan, rates, at_once, _months(plan))
-    types = types_of(plan, hardware)
-    put_hardware(grid, plan, hardware, types)
-    put_supply(grid, plan, types)
-    spend(grid, plan, types)
-    share(grid, CASE[plan.policy.plan_at])
-    return Answer(plan, hardware, types, grid)
-
-
-def _months(plan: Plan) -> list[float]:
-    """By quarter how many of today's months it costs, at the price expected."""
-    from sheetgen.plan.needs import price_factor
-
-    change, year = plan.prices.expected_change_per_year.p50, CONSTANTS["quarters_in_a_year"]
-    months = CONSTANTS["months_in_a_quarter"]
-    return [float(price_factor(change, q, year)) * months for q in range(len(plan.quarters))]
-
-
-

@@ -17,9 +17,10 @@ from typing import Any
 from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
-from sheetgen.plan.answer import CASE, solved_plan
+from sheetgen.plan.answer import CASE
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.schema import Service
+from sheetgen.plan.solve import solved_plan
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"

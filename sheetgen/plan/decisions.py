@@ -47,7 +47,7 @@ class Decision:
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
     """All that must be decided, by the day by which it must."""
-    return in_order((*_orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
+    return in_order((*orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
 
 
 def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
@@ -86,15 +86,37 @@ def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
 
 
 def cover(answer: Answer, instance: str) -> Cover | None:
-    """What is there soonest in place of an order: of the classes that may be used the quickest, then the cheapest;
-    none where no other is quicker."""
+    """What is there soonest in place of an order: of the classes without a term that may be used the quickest, then the
+    cheapest."""
     plan = answer.plan
     months = class_months(plan, answer, instance)
-    ranked = sorted(months, key=lambda one: (lead_days(plan, one), months[one]))
+    without_term = (one for one in months if not PURCHASES[one].committed)
+    ranked = sorted(without_term, key=lambda one: (lead_days(plan, one), months[one]))
     return Cover(ranked[0], months[ranked[0]]) if ranked else None
 
 
-def _orders(answer: Answer) -> Iterator[Decision]:
+def late_usd(answer: Answer, found: Iterable[Decision]) -> list[float]:
+    """By quarter what covers the orders that are late costs more than they will, until they are there."""
+    plan, usd = answer.plan, [0.0] * len(answer.plan.quarters)
+    arrives = plan.as_of + datetime.timedelta(
+        days=plan.policy.approval_days + math.ceil(lead_days(plan, plan.policy.buy))
+    )
+    place = {one.instance: t for t, one in enumerate(answer.types)}
+    months = answer.supply["quarter_instance_month_usd"][..., answer.case]
+    for one in found:
+        if one.what != "order" or not one.late or one.cover is None:
+            continue
+        for q, quarter in enumerate(plan.quarters):
+            first, last = plan.first_day(quarter), plan.last_day(quarter)
+            share = max(0, (min(arrives, last + datetime.timedelta(days=1)) - first).days) / ((last - first).days + 1)
+            more = max(0.0, one.cover.month_usd - float(months[place[one.instance], q]))
+            if first >= one.needed_from:
+                usd[q] += more * one.n_instances * CONSTANTS["months_in_a_quarter"] * share
+    return usd
+
+
+def orders(answer: Answer) -> Iterator[Decision]:
+    """What must be bought more of than in the quarter before, and what is given back."""
     plan, gaps = answer.plan, answer.supply["gap"][..., answer.case]
     months = answer.supply["quarter_instance_month_usd"][..., answer.case]
     for t, one in enumerate(answer.types):

@@ -16,7 +16,7 @@ import numpy
 from sheetgen.formula import exponential
 from sheetgen.plan.answer import OF_MONEY, OF_TYPE, Answer
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.tables import Z_OF_P90, spend, work_out
+from sheetgen.plan.tables import Z_OF_P90, buy, work_out
 
 SEED, DRAWS = 2027, 10_000
 AT_ONCE = 500  # draws: of fifty services, twelve quarters and twenty types some 30 MB
@@ -73,7 +73,8 @@ def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
     grid.put(("service", "case"), {"z": z})
     grid.put(("case",), {"expected_change_per_year": exponential(middle + price_z * spread) - 1})
     work_out(grid, "loads")
-    spend(grid, answer.plan, answer.types)
+    buy(grid, answer.plan, answer.types)
+    work_out(grid, "money")
     sizes = numpy.array([float(one.gpu_count) for one in answer.types])
     machines = grid.read("needed_instances", OF_TYPE)
     yield grid.read("spend_usd", OF_MONEY).T

@@ -180,13 +180,15 @@ def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quant
 
 
 @formula("Spend, $", USD)
-def spend_usd(bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity) -> Any:
-    """What a quarter costs: what is bought, commitments whether used or not, and what is owned; in US dollars, without
-    contingency.
+def spend_usd(
+    bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity
+) -> Any:
+    """What a quarter costs: what is bought, what covers late orders costs more, commitments whether used or not, and
+    what is owned; in US dollars, without contingency.
 
     Source: definition.
     """
-    return bought_of_all_usd + committed_usd + owned_usd
+    return bought_of_all_usd + late_usd + committed_usd + owned_usd
 
 
 @formula("Contingency, $", USD)

@@ -244,7 +244,7 @@ def _across(
     """What is wrong although every part by itself is right."""
     written = data.get("services")
     raw = [one if isinstance(one, dict) else {} for one in written] if isinstance(written, list) else []
-    ids = [one.get("id") for one in raw]
+    ids = [_word(one, "id") for one in raw]
     for i, name in enumerate(ids):
         if name is not None and name in ids[:i]:
             yield ("services", i, "id"), f"service {shown(name)} stands twice. Give each its own id."
@@ -263,23 +263,32 @@ def _span(head: Head) -> str:
 
 def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
     """Services that are like none that there is, or like each other in a circle; or that serve nothing."""
-    like = {one.get("id"): one.get("like") for one in raw if one.get("id") is not None}
-    served = {one.get("id") for one in raw if one.get("model") is not None}
+    like = {name: _word(one, "like") for one in raw if (name := _word(one, "id")) is not None}
+    served = {_word(one, "id") for one in raw if one.get("model") is not None}
     for i, one in enumerate(raw):
-        name, other = one.get("id"), one.get("like")
+        name, other = _word(one, "id"), _word(one, "like")
+        if name is None:
+            continue
         at: Loc = ("services", i, "like") if other is not None else ("services", i)
         if other is not None and other not in like:
             near = did_you_mean(str(other), map(str, like))
             yield at, f"like is {shown(other)!r}, which is no service of the plan.{near}"
             continue
-        path = [name]
-        while (following := like.get(path[-1])) is not None and following not in path:
+        path, following = [name], like.get(name)
+        while following is not None and following not in path:
             path.append(following)
+            following = like.get(following)
         if following is not None and following == name:
             circle = " -> ".join(map(shown, (*path, following)))
             yield at, f"services are like each other in a circle: {circle}. Let one of them say all itself."
         elif following is None and not any(step in served for step in path):
             yield at, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
+
+
+def _word(one: Mapping[str, Any], key: str) -> str | None:
+    """What a service says under a key, where that is text."""
+    found = one.get(key)
+    return found if isinstance(found, str) else None
 
 
 def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]) -> Iterator[Problem]:

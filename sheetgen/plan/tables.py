@@ -267,8 +267,8 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     })  # fmt: skip
 
 
-def spend(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
-    """From the loads on: replicas, the machines of each type, supply, gaps and money, for every case."""
+def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
+    """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
     of_type = grid.read("type", ("service", "quarter"))
@@ -287,7 +287,6 @@ def spend(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     _owned(grid, plan, types)
     work_out(grid, "gaps")
     grid.put(("quarter", "case"), {"bought_of_all_usd": grid.read("bought_usd", axes).sum(axis=0)})
-    work_out(grid, "money")
 
 
 def share(grid: Grid, case: int) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.answer import solved_plan
 from sheetgen.plan.read import plan_of
 from sheetgen.plan.record import record
+from sheetgen.plan.solve import solved_plan
 
 CATALOG = Catalog()
 AS_OF = "2026-11-26"
@@ -187,3 +187,21 @@ def test_services_go_to_what_is_there_anyway() -> None:
     assert [one["what"] for one in found["decisions"] if one["what"] == "move"] == ["move"]
     dear = solved([service], supply={"committed": [there]}, policy={"moving_cost_usd": 10**9})
     assert len({one["instance"] for one in rows(dear)}) == 1
+
+
+def test_a_late_order_is_covered_at_its_price() -> None:
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "8b"}
+    only = {"allowed": {"instances": ["azure/Standard_NC40ads_H100_v5"]}}
+    lead = {"lead_time_days": {"reserved-1yr": {"p50": 20, "p90": 60}}}
+    policy = {"buy": "reserved-1yr", "approval_days": 21}
+    in_time = solved([service], supply=only, policy=policy)
+    late = solved([service], supply=only | lead, policy=policy)
+    assert [one["late"] for one in in_time["decisions"]] == [False]
+    (order,) = late["decisions"]
+    assert (order["late"], order["order_by"], order["cover"]["purchase"]) == (True, "2026-10-12", "on-demand")
+    # Ordered on the day of the plan it is there 81 days later, on the 46th of the quarter's 90.
+    bought, covered = 5.8067 * 730, 6.98 * 730
+    assert order["cost_of_waiting_usd"] == pytest.approx(3 * (covered - bought))
+    more = late["money"][0]["p50_usd"] - in_time["money"][0]["p50_usd"]
+    assert more == pytest.approx(3 * (covered - bought) * 45 / 90)
+    assert late["money"][1] == in_time["money"][1]

@@ -15,10 +15,10 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.answer import solved_plan
 from sheetgen.plan.bridge import CENTS, FACTORS, Bridge, Last, bridge, in_cents, listed_prices, read_last, shapley
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.record import record
+from sheetgen.plan.solve import solved_plan
 
 CATALOG = Catalog()
 N_PAIRS = amount(12, 200)

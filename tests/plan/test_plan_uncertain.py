@@ -10,10 +10,11 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.answer import Answer, solved_plan
+from sheetgen.plan.answer import Answer
 from sheetgen.plan.commitments import commitments, expected_usd, newsvendor
 from sheetgen.plan.draws import correlated, drawn, quantiles
 from sheetgen.plan.read import plan_of
+from sheetgen.plan.solve import solved_plan
 
 CATALOG = Catalog()
 BAND = {"p10": 40, "p50": 100, "p90": 300}
