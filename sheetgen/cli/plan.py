@@ -9,7 +9,7 @@ import click
 
 from sheetgen.cli.options import common
 from sheetgen.cli.output import note, print_json, say, table, write_files
-from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.plan.answer import Answer
@@ -49,20 +49,42 @@ def plan() -> None:
 
 @plan.command()
 @click.option("--out", metavar="DIR", default=".", help="Folder to write to. Default: this one.")
+@click.option("--from", "sheet", metavar="SHEET", help="A plan of that sheet's models: its workbook, or its JSON.")
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
-def init(out: str, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
-    """Write a commented example, plan.yaml, that runs."""
+def init(
+    out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
+) -> None:
+    """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices."""
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
     if target.exists() and not force:
         raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
-    write_files({target: (templates_folder() / EXAMPLE).read_bytes()})
+    if sheet is None:
+        text = (templates_folder() / EXAMPLE).read_bytes()
+    else:
+        from sheetgen.plan.from_sheet import plan_text
+
+        text = plan_text(_sheet(Path(sheet), catalogs), escaped(Path(sheet).name)).encode()
+    write_files({target: text})
     if as_json:
         print_json({"file": str(target)})
     elif not quiet:
         say(f"wrote {target}")
+
+
+def _sheet(path: Path, catalogs: tuple[str, ...]) -> dict[str, Any]:
+    """The record of a sheet: its JSON, or that of its workbook as it is now."""
+    from sheetgen.plan.from_sheet import read_sheet
+
+    if path.suffix.lower() != ".xlsx":
+        return read_sheet(path)
+    from sheetgen.api import sheet_record
+    from sheetgen.catalog import Catalog
+    from sheetgen.pull.pulled import pull
+
+    return sheet_record(pull(str(path), Catalog(*catalogs), None).solved, ())
 
 
 @plan.command()

@@ -80,34 +80,33 @@ class Commitment:
 
 
 def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
-    """By type the class whose commitment is expected to save most, where one saves anything."""
+    """By type the class and the first quarter whose commitment is expected to save most by quarter, where one saves
+    anything; of the quarters that leave time to order and in which something is missing."""
     plan = answer.plan
     for t, one in enumerate(answer.types):
-        if not answer.supply["gap"][t, :, answer.case].any():
-            continue
-        months = class_months(plan, answer, one.instance)
+        missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
+        months = class_months(plan, answer, one.instance) if missing else {}
         found = (
-            _commitment(answer, draws, t, purchase, usd)
+            _commitment(answer, draws, t, purchase, usd, q)
             for purchase, usd in months.items()
             if purchase in QUARTERS_OF_TERM and purchase != plan.policy.buy
+            for q in missing
+            if order_by(plan, plan.first_day(plan.quarters[q]), lead_days(plan, purchase)) >= plan.as_of
         )
         best = max((c for c in found if c is not None), key=lambda c: c.saves_usd / c.quarters, default=None)
         if best is not None and best.n_instances:
             yield best
 
 
-def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float) -> Commitment | None:
-    """The best number of a class, from the first quarter for which there is time to order it.
+def _commitment(
+    answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int
+) -> Commitment | None:
+    """The best number of a class, from a quarter on.
 
     After the plan's end demand is taken to be as in its last quarter, and prices go on as they are expected to; a term
     of which more than half is there is not looked at.
     """
     plan, n_quarters = answer.plan, len(answer.plan.quarters)
-    in_time = (q for q, quarter in enumerate(plan.quarters)
-               if order_by(plan, plan.first_day(quarter), lead_days(plan, purchase)) >= plan.as_of)  # fmt: skip
-    first = next(in_time, None)
-    if first is None:
-        return None
     quarters = QUARTERS_OF_TERM[purchase]
     ahead = numpy.arange(first, first + quarters)
     if 2 * (n_quarters - first) < quarters:
@@ -135,12 +134,15 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
 def newsvendor(wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> int:
     """The most machines of which each is worth its commitment: bought otherwise, in the share of cases in which it is
     wanted, it would cost at least as much. wanted: by case and quarter of the term."""
-    most = int(wanted.max(initial=0))
-    for count in range(most, 0, -1):
+    worth, not_worth = 0, int(wanted.max(initial=0)) + 1  # the more there are, the less one more is wanted
+    while not_worth - worth > 1:
+        count = (worth + not_worth) // 2
         otherwise = float(((wanted >= count).mean(axis=0) * bought_quarter_usd).sum())
         if otherwise > committed_quarter_usd * wanted.shape[1]:
-            return count
-    return 0
+            worth = count
+        else:
+            not_worth = count
+    return worth
 
 
 def expected_usd(count: int, wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> float:

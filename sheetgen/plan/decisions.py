@@ -26,6 +26,15 @@ class Cover:
 
 
 @dataclass(frozen=True)
+class BreakEven:
+    """Below which share of the demand planned for fewer machines do, and above which more are needed; none where that
+    is not so up to twice the demand."""
+
+    fewer_below: float | None
+    more_above: float | None
+
+
+@dataclass(frozen=True)
 class Decision:
     """One thing to decide. usd: until the plan's end, or of the whole term where there is one.
 
@@ -43,6 +52,7 @@ class Decision:
     cost_of_waiting_usd: float | None
     about: str = ""
     cover: Cover | None = None
+    break_even: BreakEven | None = None
 
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:

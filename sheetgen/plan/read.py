@@ -341,6 +341,7 @@ def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]
             yield (*at, "model", j, "from"), f"from {quarter} is after the plan's end, {end}."
 
 
+OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 
 
@@ -373,6 +374,7 @@ def _options(
         targets.max_wait_probability, "tpot_ms": targets.tpot_ms, "ttft_ms": targets.ttft_ms,
         "region": own.region or common.region, "as_of": as_of.isoformat(), "concurrent_requests": 1,
         **{name: ",".join(getattr(own, name) or getattr(common, name)) or None
-           for name in ("providers", "gpus", "instances")},
+           for name in ("providers", "vendors", "gpus", "instances")},
+        **{name: getattr(engine, name) for name in OF_ENGINE},
     }  # fmt: skip
     return {name: str(value) for name, value in given.items() if value is not None}

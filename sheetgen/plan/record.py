@@ -9,12 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sheetgen import cost
 from sheetgen.plan.answer import Answer
+from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Last, bridge, listed_prices
 from sheetgen.plan.commitments import Commitment, commitments
 from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
 from sheetgen.plan.draws import Draws, drawn, quantiles
+from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.scenario.demand import mean_over_peak
+from sheetgen.sizing.parallelism import load_requests, needed_replicas
+from sheetgen.sizing.rates import exact_wait_fraction
 
 SCHEMA_VERSION = 1
 NAME = "capacity-plan"
@@ -32,7 +38,7 @@ def record(answer: Answer, last: Last | None = None) -> Record:
     """The whole plan as plain values; with what changed since the last one, where that is given."""
     plan, draws = answer.plan, drawn(answer)
     found = tuple(commitments(answer, draws))
-    decided = in_order((*decisions(answer), *(_commit(answer, one) for one in found)))
+    decided = in_order((*with_break_even(answer, decisions(answer)), *(_commit(answer, one) for one in found)))
     return {
         "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": draws.seed, "inputs": plan.data,
         "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
@@ -87,8 +93,36 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "gpu": one.candidate.gpu.id, **one.layout._asdict(),
                     "pipeline_parallel_size": one.pipeline_parallel_size,
                     "requests_per_replica": plain(one.paced_requests), "ttft_seconds": speed.ttft_seconds,
-                    "tpot_seconds": speed.tpot_seconds,
+                    "tpot_seconds": speed.tpot_seconds, **_chance(answer, s, q, z), **_unit_costs(answer, s, q, z),
                 }  # fmt: skip
+
+
+def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
+    """Of a rate the places that are planned, and the share of requests that finds none free: by exact Erlang-C, beside
+    the share that the square-root form was asked for."""
+    table = answer.services
+    offered = float(table["offered_requests"][s, q, z])
+    if not offered:
+        return {"n_places": None, "wait_fraction": None}
+    paced = float(table["paced_requests"][s, q, z])
+    n_places = int(needed_replicas(float(table["load_requests"][s, q, z]), paced) * paced)
+    return {"n_places": n_places, "wait_fraction": exact_wait_fraction(n_places, offered)}
+
+
+def _unit_costs(answer: Answer, s: int, q: int, z: int) -> Record:
+    """What a million tokens cost, where the demand is a rate: its month over the month's tokens."""
+    service = answer.plan.services[s]
+    rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
+    if not rate:
+        return {"utilization": None, "usd_per_million_tokens": None}
+    of = service.demand.users or service.demand.requests or service.demand.tokens
+    assert of is not None
+    share = mean_over_peak(of.peak_hour_share, of.burst_factor)
+    request = answer.plan.question(answer.plan.key(service, served_in(service, answer.plan.quarters[q]))).workloads[0]
+    tokens = rate * share * (request.input_tokens + request.output_tokens)
+    millions = tokens * cost.CONSTANTS["seconds_in_an_hour"] * answer.plan.prices.hours_per_month
+    millions /= cost.CONSTANTS["tokens_in_a_million"]
+    return {"utilization": share, "usd_per_million_tokens": usd / millions}
 
 
 OF_SUPPLY = {"owned": "owned_instances", "committed": "committed_instances", "needed": "needed_instances",
@@ -110,6 +144,7 @@ def _decision(one: Decision) -> Record:
         **found, "n_instances": plain(one.n_instances), "purchase": one.purchase,
         "order_by": one.order_by.isoformat(), "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
         "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
+        "break_even": one.break_even and vars(one.break_even),
         "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
     }  # fmt: skip
 
@@ -189,8 +224,6 @@ def _commitment(answer: Answer, one: Commitment) -> Record:
 
 def _calibration(answer: Answer) -> Iterator[Record]:
     """What the plan's own arithmetic says of what was measured, on the hardware of the first quarter served."""
-    from sheetgen.sizing.parallelism import load_requests, needed_replicas
-
     for s, service in enumerate(answer.plan.services):
         measured = service.calibrate
         one = next((answer.hardware.placed[at] for at in sorted(answer.hardware.placed) if at[0] == s), None)

@@ -304,14 +304,21 @@ class Targets(Entry):
 
 
 class EngineOf(Entry):
+    """The engine, and what is set or was measured of it; nothing said, as `recommend` has it."""
+
     name: Line = "vllm"
     version: Line | None = None
+    gpu_memory_utilization: ShareAbove0 | None = None
+    block_size: AboveZero | None = None
+    speed_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
+    ttft_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
 
 
 class Allowed(Entry):
     """What may be rented: nothing named, as `recommend` has it."""
 
     providers: Many[Line] = ()
+    vendors: Many[Line] = ()
     gpus: Many[Line] = ()
     instances: Many[Line] = ()
     region: Line | None = None

@@ -205,3 +205,28 @@ def test_a_late_order_is_covered_at_its_price() -> None:
     more = late["money"][0]["p50_usd"] - in_time["money"][0]["p50_usd"]
     assert more == pytest.approx(3 * (covered - bought) * 45 / 90)
     assert late["money"][1] == in_time["money"][1]
+
+
+def test_the_demand_at_which_an_order_would_be_another() -> None:
+    def ordered(in_flight: float) -> dict[str, Any]:
+        service = {"id": "one", "demand": {"in_flight": in_flight}, "model": "8b"}
+        (order,) = solved([service], 1, **ONE_TYPE)["decisions"]
+        return order
+
+    order = ordered(2000)
+    fewer, more = order["break_even"]["fewer_below"], order["break_even"]["more_above"]
+    assert 0 < fewer < 1 < more < 2
+    n = order["n_instances"]
+    counts = [ordered(2000 * share)["n_instances"] for share in (fewer, fewer + 0.01, more - 0.01, more)]
+    assert counts[0] < n == counts[1] == counts[2] < counts[3]
+
+
+def test_chance_and_tokens_of_a_rate() -> None:
+    service = {"id": "one", "demand": {"requests": {"per_day": 300000}}, "model": "8b", "request": {
+        "input_tokens": 1000, "output_tokens": 200}}  # fmt: skip
+    one = rows(solved([service], 1, **ONE_TYPE))[0]
+    assert 0 <= one["wait_fraction"] < 0.06  # the square-root form of 5 % is within a place of Erlang-C
+    a_month = 300000 * 730 / 24 * 1200 / 1e6
+    assert one["usd_per_million_tokens"] == pytest.approx(one["monthly_usd"] / a_month)
+    none = rows(solved([service | {"demand": {"in_flight": 3}}], 1, **ONE_TYPE))[0]
+    assert (none["wait_fraction"], none["usd_per_million_tokens"]) == (None, None)
