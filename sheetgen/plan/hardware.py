@@ -93,9 +93,9 @@ def served_in(service: Service, quarter: Any) -> Served:
     return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
 
 
-def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Hardware:
+def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True) -> Hardware:
     """Where every service runs. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
-    month's price stands for until the next."""
+    month's price stands for until the next. Not timed, it is not said how fast that is."""
     keys: dict[At, Key] = {}
     wanted: dict[Key, list[At]] = defaultdict(list)
     for s, service in enumerate(plan.services):
@@ -136,7 +136,8 @@ def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float]) -> Har
     for key, of in loads.items():
         mine = [at for at in wanted[key] if at in offers]
         where |= {at: _placed(of, (*at, case), offers[at], moves.get(at)) for at in mine}
-        speed |= dict(_speeds(of, mine, offers))
+        if timed:
+            speed |= dict(_speeds(of, mine, offers))
     return Hardware(where, speed, nothing)
 
 

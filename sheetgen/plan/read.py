@@ -33,6 +33,7 @@ from sheetgen.plan.schema import (
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.parse import as_of_date
 from sheetgen.scenario.question import Question, ask
+from sheetgen.units import ON_DEMAND
 
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
 KEYS = (*SECTIONS, "budget", "services")
@@ -172,8 +173,9 @@ class _Reading:
         for i, one in enumerate(supply.committed if supply else ()):
             at: Loc = ("supply", "committed", i)
             found = types[one.type] = self._found((*at, "type"), self.catalog.instance, one.type)
-            if found is not None and one.usd_per_hour is None and found.price(one.purchase) is None:
-                what = f"{found.id} has no price for {one.purchase} in the catalogs. Give usd_per_hour."
+            known = found is not None and (found.price(one.purchase) or found.price(ON_DEMAND))
+            if found is not None and one.usd_per_hour is None and not known:
+                what = f"{found.id} has no price for {one.purchase} or on demand in the catalogs. Give usd_per_hour."
                 self.problems.append(((*at, "type"), what))
             self.problems += _term_faults(one, at)
         for i, quota in enumerate(supply.quota if supply else ()):

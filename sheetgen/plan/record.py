@@ -247,6 +247,10 @@ def checks(answer: Answer, decided: tuple[Decision, ...]) -> Iterator[Record]:
     yield _check("every quarter is within its budget", over)
     late = [f"{one.what} {one.instance} by {one.order_by}" for one in decided if one.late]
     yield _check("nothing is late", late)
+    no_price = [f"{one.id}: {one.purchase} of {one.type} is counted at the price on demand; give usd_per_hour"
+                for one in answer.plan.supply.committed
+                if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None]  # fmt: skip
+    yield _check("every commitment has a price", no_price)
     shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
     off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]
     yield _check("services' machines add up", off)

@@ -23,12 +23,12 @@ from sheetgen.plan.tables import (
 )
 
 
-def solved_plan(plan: Plan) -> Answer:
-    """The plan worked out."""
+def solved_plan(plan: Plan, timed: bool = True) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is."""
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
                       for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
-    hardware = placed(plan, rates, at_once, _months(plan))
+    hardware = placed(plan, rates, at_once, _months(plan), timed)
     types = types_of(plan, hardware)
     put_hardware(grid, plan, hardware, types)
     put_supply(grid, plan, types)

@@ -7,7 +7,9 @@ where that makes the whole plan cheaper by more than a near tie; moves count at 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,29 +90,37 @@ def improved(
     now = dict(chosen)
     if not supply.is_any:
         return now
-    least = cost(plan, supply, now, months)
+    costs = _Costs.of(plan, supply, (*chosen.values(), *itertools.chain.from_iterable(others.values())), months)
+    by_service: dict[int, dict[At, Place]] = defaultdict(dict)
+    for at in sorted(chosen):
+        by_service[at[0]][at] = chosen[at]
+    machines = sum((costs.machines(mine) for mine in by_service.values()), costs.machines({}))
     for _ in range(SWEEPS):
-        before = least
-        for s in range(len(plan.services)):
-            mine = [at for at in sorted(chosen) if at[0] == s]
+        changed = False
+        for s, mine in by_service.items():
+            rest = machines - costs.machines(mine)
+            usd = costs.usd(machines, mine)
             near = plan.policy.near_tie_fraction * sum(
-                now[at].machines * now[at].month_usd * months[at[1]] for at in mine
+                one.machines * one.month_usd * months[q] for (_, q), one in mine.items()
             )
-            best: tuple[float, dict[At, Place]] = (least - near, now)
-            for changed in _alternatives(supply, mine, others):
-                tried = now | changed
-                usd = cost(plan, supply, tried, months)
+            best: tuple[float, dict[At, Place]] = (usd - near, mine)
+            for places in _alternatives(supply, mine, others):
+                tried = mine | places
+                usd = costs.usd(rest + costs.machines(tried), tried)
                 if usd < best[0]:
                     best = usd, tried
-            if best[1] is not now:
-                least, now = best
-        if least == before:
+            if best[1] is not mine:
+                by_service[s], changed = best[1], True
+                machines = rest + costs.machines(best[1])
+        if not changed:
             break
+    for mine in by_service.values():
+        now |= mine
     return now
 
 
 def _alternatives(
-    supply: Supplied, mine: Sequence[At], others: Mapping[At, Sequence[Place]]
+    supply: Supplied, mine: Iterable[At], others: Mapping[At, Sequence[Place]]
 ) -> Iterator[dict[At, Place]]:
     """A service on each type of what is there: in all quarters in which that can serve it, and in those in which there
     is some of it alone."""
@@ -126,24 +136,48 @@ def _alternatives(
                 yield there
 
 
-def cost(plan: Plan, supply: Supplied, places: Mapping[At, Place], months: Sequence[float]) -> float:
-    """What must be bought over the plan at the quantile that is bought, and what all moves cost, in US dollars."""
-    types: dict[str, tuple[Place, Any]] = {}
-    moves = 0
-    for (s, q), one in places.items():
-        types.setdefault(one.instance, (one, numpy.zeros(len(months))))[1][q] += one.machines
-        before = places.get((s, q - 1))
-        moves += before is not None and before.instance != one.instance
-    free = dict(supply.gpus)
-    usd, quarters = 0.0, numpy.arange(len(months))
-    for one, machines in types.values():
-        kept = needs.kept_instances(
-            needs.needed_instances(machines)[None, :], quarters[None, :], quarters[:, None],
-            plan.policy.release_after_quarters,
+@dataclass(frozen=True)
+class _Costs:
+    """What must be bought over the plan at the quantile that is bought, and what a service's moves cost."""
+
+    plan: Plan
+    months: Any
+    place: Mapping[str, int]  # of each type
+    gpus: Sequence[tuple[int, str, int]]  # the types of which some GPUs are owned: place, kind, GPUs of a machine
+    owned: Mapping[str, Any]
+    committed: Any  # types x quarters
+    month_usd: Any  # types
+
+    @classmethod
+    def of(cls, plan: Plan, supply: Supplied, places: Iterable[Place], months: Sequence[float]) -> _Costs:
+        types = {one.instance: one for one in places}
+        none = numpy.zeros(len(months))
+        return cls(
+            plan, numpy.array(months), {name: i for i, name in enumerate(types)},
+            [(i, one.gpu, one.gpu_count) for i, one in enumerate(types.values()) if one.gpu in supply.gpus],
+            supply.gpus, numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months)),
+            numpy.array([one.month_usd for one in types.values()]),
         )  # fmt: skip
-        left = free.get(one.gpu, numpy.zeros(len(months)))
-        owned = needs.owned_instances(left, one.gpu_count, kept, 0)
-        free[one.gpu] = left - owned * one.gpu_count
-        missing = needs.gap(kept, owned, supply.committed.get(one.instance, 0))
-        usd += float((missing * months).sum()) * one.month_usd
-    return usd + moves * plan.policy.moving_cost_usd
+
+    def machines(self, places: Mapping[At, Place]) -> Any:
+        """By type and quarter the machines that a service fills."""
+        found = numpy.zeros(self.committed.shape)
+        for (_, q), one in places.items():
+            found[self.place[one.instance], q] += one.machines
+        return found
+
+    def usd(self, machines: Any, places: Mapping[At, Place]) -> float:
+        """What must be bought for all machines, and what the moves of one service cost."""
+        quarters = numpy.arange(len(self.months))
+        # Sums of parts that are taken off again leave a trace that is no machine.
+        needed = needs.needed_instances(numpy.round(machines, 9))[:, None, :]
+        release = self.plan.policy.release_after_quarters
+        kept = needs.kept_instances(needed, quarters, quarters[:, None], release)
+        owned, free = numpy.zeros(kept.shape), dict(self.owned)
+        for i, gpu, count in self.gpus:
+            owned[i] = needs.owned_instances(free[gpu], count, kept[i], 0)
+            free[gpu] = free[gpu] - owned[i] * count
+        missing = needs.gap(kept, owned, self.committed)
+        in_order = sorted(places.items())
+        moves = sum(one[1].instance != other[1].instance for one, other in itertools.pairwise(in_order))
+        return float(self.month_usd @ (missing @ self.months)) + moves * self.plan.policy.moving_cost_usd

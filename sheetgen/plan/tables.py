@@ -22,6 +22,7 @@ from sheetgen.plan.supplied import live, supplied
 from sheetgen.recommend.solution import Axes, Columns, Grid, Named
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sizing import parallelism, rates
+from sheetgen.units import ON_DEMAND
 
 Z_OF_P90 = 1.2815515655446004  # standard deviations below which nine of ten cases of a normal distribution lie
 Z = dict(zip(QUANTILES, (-Z_OF_P90, 0.0, Z_OF_P90), strict=True))
@@ -178,11 +179,13 @@ def settings(plan: Plan) -> Columns:
 
 
 def commitment_month_usd(plan: Plan, one: Committed) -> float:
-    """A month of one instance of a commitment: as stated, else the catalog's price less the discount."""
+    """A month of one instance of a commitment: as stated, else the catalog's price less the discount; on demand where
+    the class has none, which a check says."""
     paid = cost.paid_hours_per_month(plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, 1)
     usd = one.usd_per_hour
     if usd is None:
-        price = plan.types[one.type].price(one.purchase)
+        row = plan.types[one.type]
+        price = row.price(one.purchase) or row.price(ON_DEMAND)
         assert price is not None
         usd = float(cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction))
     return float(cost.instance_month_usd(usd, paid))
