@@ -16,8 +16,8 @@ from sheetgen.formula import Quantity, formula, largest, ratio
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.decisions import MONTHS_OF_TERM, class_months, lead_days, order_by
 from sheetgen.plan.draws import Draws
-from sheetgen.plan.needs import price_factor
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import price_factor
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.units import PERCENT, USD
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sheetgen import cost
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.read import Plan
+from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.units import PURCHASES
@@ -72,8 +73,8 @@ def lead_days(plan: Plan, what: str) -> float:
 
 
 def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
-    """The day by which approval must be asked for, so that what takes so many days is there on the first day."""
-    return first - datetime.timedelta(days=math.ceil(days) + plan.policy.approval_days)
+    """The day by which approval must be requested, so that what takes so many days is there on the first day."""
+    return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
 
 
 def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
@@ -161,7 +162,7 @@ def _order(answer: Answer, one: Type, count: float, first: datetime.date, usd: f
     until = cover(answer, one.instance)
     waiting = None
     if until is not None:
-        waiting = max(0.0, until.month_usd - one.month_usd) * count * CONSTANTS["months_in_a_quarter"]
+        waiting = waiting_usd(until.month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
     late = day < plan.as_of
     return Decision("order", one.instance, count, plan.policy.buy, day, first, usd, late, waiting,
                     cover=until if late else None)  # fmt: skip
@@ -205,7 +206,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         day = order_by(plan, first, lead_days(plan, one.purchase))
         needed = float(answer.supply["gap"][t, q, answer.case])
         bought = float(months[t, q, answer.case])
-        waiting = max(0.0, bought - paid) * min(one.count, needed) * quarter
+        waiting = waiting_usd(bought, paid, min(one.count, needed), quarter)
         yield Decision(
             "renew" if needed else "let end", answer.types[t].instance, min(one.count, needed) or one.count,
             one.purchase, day, first, paid * (min(one.count, needed)) * n_months, day < plan.as_of and needed > 0,

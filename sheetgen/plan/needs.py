@@ -1,18 +1,14 @@
-"""What demand takes: replicas, the machines that services of one type share, what is owned, and what is bought."""
+"""What demand takes: replicas, the machines that services of one type share, what is owned, and what is missing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.cost import contingency_usd
 from sheetgen.formula import (
     Quantity,
     formula,
     greatest_where,
-    is_number,
     largest,
-    number_where,
-    power,
     ratio,
     round_down,
     round_up,
@@ -20,7 +16,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.parallelism import needed_replicas
-from sheetgen.units import FACTOR, PERCENT, TEXT, USD
+from sheetgen.units import FACTOR, TEXT
 
 
 @formula("Requests at once, stated", FACTOR)
@@ -141,70 +137,3 @@ def idle(
     Source: definition.
     """
     return largest(0, owned_instances + committed_instances + gap - needed_instances)
-
-
-@formula("Price over today's", PERCENT)
-def price_factor(expected_change_per_year: Quantity, quarters_ahead: Quantity, quarters_in_a_year: Quantity) -> Any:
-    """What a price is expected to be, over today's.
-
-    Source: the change a year that is expected, compounded. Check: -20 % a year is 0.894 after two quarters.
-    """
-    return power(1 + expected_change_per_year, quarters_ahead / quarters_in_a_year)
-
-
-@formula("$ per machine and month", USD)
-def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quantity) -> Any:
-    """What one instance costs in a month of the quarter, less the discount, in US dollars.
-
-    Source: instance_month_usd, at the price expected.
-    """
-    return instance_month_usd * price_factor
-
-
-@formula("Bought, $", USD)
-def bought_usd(gap: Quantity, quarter_instance_month_usd: Quantity, months_in_a_quarter: Quantity) -> Any:
-    """What the missing instances of a type cost in the quarter, in US dollars.
-
-    Source: definition.
-    """
-    return gap * quarter_instance_month_usd * months_in_a_quarter
-
-
-@formula("$ per month", USD)
-def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quantity) -> Any:
-    """A service's part of the instances at the price of the class that is bought, in US dollars a month.
-
-    Source: own_instances.
-    """
-    return own_instances * quarter_instance_month_usd
-
-
-@formula("Spend, $", USD)
-def spend_usd(
-    bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity
-) -> Any:
-    """What a quarter costs: what is bought, what covers late orders costs more, commitments whether used or not, and
-    what is owned; in US dollars, without contingency.
-
-    Source: definition.
-    """
-    return bought_of_all_usd + late_usd + committed_usd + owned_usd
-
-
-@formula("Contingency, $", USD)
-def reserve_usd(spend_usd: Quantity, contingency_fraction: Quantity) -> Any:
-    """The contingency of a quarter, a line of its own, in US dollars.
-
-    Source: contingency_usd.
-    """
-    return contingency_usd(spend_usd, contingency_fraction)
-
-
-@formula("Budget left, $", USD)
-def budget_left_usd(budget_usd: Quantity, spend_usd: Quantity, reserve_usd: Quantity) -> Any:
-    """What the budget of a quarter leaves after spend and contingency, in US dollars; below 0 where they are over it;
-    none without a budget.
-
-    Source: definition.
-    """
-    return number_where(is_number(budget_usd), budget_usd - spend_usd - reserve_usd)

@@ -18,6 +18,7 @@ from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, or
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict, usd_per_million_planned
 from sheetgen.scenario.demand import mean_over_peak
 from sheetgen.sizing.parallelism import load_requests, needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
@@ -119,10 +120,12 @@ def _unit_costs(answer: Answer, s: int, q: int, z: int) -> Record:
     assert of is not None
     share = mean_over_peak(of.peak_hour_share, of.burst_factor)
     request = answer.plan.question(answer.plan.key(service, served_in(service, answer.plan.quarters[q]))).workloads[0]
-    tokens = rate * share * (request.input_tokens + request.output_tokens)
-    millions = tokens * cost.CONSTANTS["seconds_in_an_hour"] * answer.plan.prices.hours_per_month
-    millions /= cost.CONSTANTS["tokens_in_a_million"]
-    return {"utilization": share, "usd_per_million_tokens": usd / millions}
+    tokens = request.input_tokens + request.output_tokens
+    known = {
+        "service_month_usd": usd, "requests_per_second": rate, "mean_over_peak": share, "tokens_per_request": tokens,
+        "hours_per_month": answer.plan.prices.hours_per_month, **cost.CONSTANTS,
+    }  # fmt: skip
+    return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
 
 
 OF_SUPPLY = {"owned": "owned_instances", "committed": "committed_instances", "needed": "needed_instances",
@@ -149,16 +152,6 @@ def _decision(one: Decision) -> Record:
     }  # fmt: skip
 
 
-WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
-
-
-def verdict(left_p50: float, left_p90: float) -> str:
-    """What the budget of a quarter says, contingency counted."""
-    if math.isnan(left_p50):
-        return NO_BUDGET
-    return OVER if left_p50 < 0 else OVER_AT_P90 if left_p90 < 0 else WITHIN
-
-
 def _money(answer: Answer) -> Iterator[Record]:
     table = answer.money
     for q, quarter in enumerate(answer.plan.quarters):
@@ -168,7 +161,7 @@ def _money(answer: Answer) -> Iterator[Record]:
             "quarter": str(quarter), "budget_usd": plain(table["budget_usd"][q, 0]), **spent,
             "committed_usd": plain(table["committed_usd"][q, 0]), "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
-            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": verdict(left[1], left[2]),
+            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": budget_verdict(left[1], left[2]),
         }  # fmt: skip
 
 

@@ -7,9 +7,9 @@ import numpy
 from sheetgen.plan.answer import CASE, OF_SERVICE, Answer
 from sheetgen.plan.decisions import late_usd, orders
 from sheetgen.plan.hardware import placed
-from sheetgen.plan.needs import price_factor
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import price_factor
 from sheetgen.plan.tables import (
     CONSTANTS,
     Z,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from sheetgen import cost
-from sheetgen.plan import demand, needs
+from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware import Hardware
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
@@ -39,13 +39,13 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         rates.offered_requests, rates.places, parallelism.load_requests, ("load_requests", rates.load_with_rates),
         parallelism.n_replicas, needs.planned_replicas, needs.machines,
     )),
-    "prices": (("quarter", "case"), (needs.price_factor,)),
+    "prices": (("quarter", "case"), (spending.price_factor,)),
     "pools": (("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
     "gaps": (("type", "quarter", "case"), (
-        needs.gap, needs.idle, needs.quarter_instance_month_usd, needs.bought_usd,
+        needs.gap, needs.idle, spending.quarter_instance_month_usd, spending.bought_usd,
     )),
-    "shares": (("service", "quarter", "case"), (needs.own_instances, needs.service_month_usd)),
-    "money": (("quarter", "case"), (needs.spend_usd, needs.reserve_usd, needs.budget_left_usd)),
+    "shares": (("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
+    "money": (("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
 from sheetgen.catalog import Catalog
 from sheetgen.formula import Expr, Formula
-from sheetgen.plan import demand, needs
+from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.commitments import critical_share, term_usd
 from sheetgen.plan.read import read_plan
@@ -48,7 +48,7 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
         *rows(answer), *alone(),
         *((needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "needed_instances": 3.0})
           for m in (0.0, 0.5, 2.5)),
-        *((needs.service_month_usd, {"own_instances": n, "quarter_instance_month_usd": 812.5}) for n in (0.0, 1.5)),
+        *((spending.service_month_usd, {"own_instances": n, "quarter_instance_month_usd": 812.5}) for n in (0.0, 1.5)),
     ]  # fmt: skip
     path = tmp_path / "plan.xlsx"
     needed = answer.supply["needed_instances"][..., answer.case]
@@ -106,6 +106,15 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                           "paced_requests": 20.0, "spare_replicas": spare, "replicas_per_instance": 4.0,
                           "sized_by": 0.0})
           for planned, safe, spare in ((9.0, 5.0, 0.0), (9.0, 9.0, 0.0), (6.0, 5.0, 1.0))),
+        *((spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
+          for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))),
+        (spending.usd_per_million_planned, {
+            "service_month_usd": 4e4, "requests_per_second": 3.5, "mean_over_peak": 0.27, "tokens_per_request": 1200.0,
+            "hours_per_month": 730.0, "seconds_in_an_hour": 3600.0, "tokens_in_a_million": 1e6,
+        }),
+        (spending.order_by_day, {"first_day": 46388.0, "lead_days": 13.2, "approval_days": 30.0}),
+        *((spending.waiting_usd, {"cover_month_usd": cover, "planned_month_usd": 7.0, "n_instances": 3.0,
+                                  "months_in_a_quarter": 3.0}) for cover in (5.0, 9.0)),
         (critical_share, {"committed_term_usd": 830.0, "bought_term_usd": 1000.0}),
         *((term_usd, {"committed_instances": 4.0, "wanted_instances": wanted, "committed_quarter_usd": 10.0,
                       "bought_quarter_usd": 17.0}) for wanted in (3.0, 9.0)),
@@ -116,4 +125,4 @@ def test_checks_of_the_docstrings() -> None:
     assert demand.spread_below(80, 100, 1.2815515655446004) == pytest.approx(0.174, abs=5e-4)
     assert demand.spread_above(100, 130, 1.2815515655446004) == pytest.approx(0.205, abs=5e-4)
     assert demand.grown(0.12, 5) == pytest.approx(1.76, abs=5e-3)
-    assert needs.price_factor(-0.2, 2, 4) == pytest.approx(0.894, abs=5e-4)
+    assert spending.price_factor(-0.2, 2, 4) == pytest.approx(0.894, abs=5e-4)
