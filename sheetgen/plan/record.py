@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +9,14 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.break_even import with_break_even
-from sheetgen.plan.bridge import Last, bridge, listed_prices
-from sheetgen.plan.commitments import Commitment, commitments
-from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
-from sheetgen.plan.draws import Draws, drawn, quantiles
+from sheetgen.plan.bridge import Last, listed_prices
+from sheetgen.plan.commitments import Commitment
+from sheetgen.plan.decisions import Decision
+from sheetgen.plan.draws import Draws, quantiles
+from sheetgen.plan.findings import Findings, findings, inputs_sha256
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict, usd_per_million_planned
+from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.scenario.demand import mean_over_peak
 from sheetgen.sizing.parallelism import load_requests, needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
@@ -28,30 +26,27 @@ NAME = "capacity-plan"
 Record = dict[str, Any]
 
 
-def inputs_sha256(answer: Answer) -> str:
-    """A fingerprint of all that the plan was worked out from."""
-    plan = answer.plan
-    known = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog.catalog_sha256()}
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
-
-
 def record(answer: Answer, last: Last | None = None) -> Record:
     """The whole plan as plain values; with what changed since the last one, where that is given."""
-    plan, draws = answer.plan, drawn(answer)
-    found = tuple(commitments(answer, draws))
-    decided = in_order((*with_break_even(answer, decisions(answer)), *(_commit(answer, one) for one in found)))
+    return record_of(findings(answer, last))
+
+
+def record_of(found: Findings) -> Record:
+    """What was found, as plain values."""
+    answer, plan = found.answer, found.answer.plan
     return {
-        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": draws.seed, "inputs": plan.data,
-        "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
+        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": found.draws.seed,
+        "inputs": plan.data, "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
         "quarters": [
             {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
             for one in plan.quarters
         ],
-        "services": list(_services(answer)), "supply": list(_supply(answer)), "decisions": [*map(_decision, decided)],
-        "money": list(_money(answer)), "totals": _totals(answer, draws),
-        "commitments": [_commitment(answer, one) for one in found], **_since(answer, last),
+        "services": list(_services(answer)), "supply": list(_supply(answer)),
+        "decisions": [*map(_decision, found.decisions)], "money": list(_money(answer)),
+        "totals": _totals(answer, found.draws),
+        "commitments": [_commitment(answer, one) for one in found.commitments], **_since(found),
         "prices": listed_prices(plan), "calibration": list(_calibration(answer)),
-        "checks": list(checks(answer, decided)),
+        "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }  # fmt: skip
 
 
@@ -179,27 +174,16 @@ def _totals(answer: Answer, draws: Draws) -> Record:
     }  # fmt: skip
 
 
-def _since(answer: Answer, last: Last | None) -> Record:
+def _since(whole: Findings) -> Record:
     """What changed since the last plan: parts that sum to the difference in spend at p50."""
-    if last is None:
+    last, found = whole.last, whole.bridge
+    if last is None or found is None:
         return {"since": None, "bridge": []}
-    found = bridge(last, answer.plan)
     return {
         "since": {"file": Path(last.where).name, "as_of": last.plan.as_of.isoformat(), "p50_usd": found.last_usd,
                   "now_p50_usd": found.usd},
         "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
     }  # fmt: skip
-
-
-def _commit(answer: Answer, one: Commitment) -> Decision:
-    """A commitment as a decision."""
-    plan = answer.plan
-    first = plan.first_day(plan.quarters[one.first])
-    day = order_by(plan, first, lead_days(plan, one.purchase))
-    return Decision(
-        "commit", one.instance, one.n_instances, one.purchase, day, first, one.term_usd, False,
-        one.saves_usd / one.quarters, about=f"for {one.quarters} quarters, expected to save ${one.saves_usd:,.0f}",
-    )  # fmt: skip
 
 
 def _commitment(answer: Answer, one: Commitment) -> Record:
@@ -228,26 +212,3 @@ def _calibration(answer: Answer) -> Iterator[Record]:
             "replicas": measured.replicas, "predicted_replicas": plain(predicted), "instance": one.instance,
             "error_fraction": predicted / measured.replicas - 1,
         }  # fmt: skip
-
-
-def checks(answer: Answer, decided: tuple[Decision, ...]) -> Iterator[Record]:
-    """What a reader should know before signing: each with whether it holds."""
-    nothing = [f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
-               for (s, q), why in sorted(answer.hardware.nothing.items())]  # fmt: skip
-    yield _check("every service is served", nothing)
-    over = [f"{one['quarter']} is {one['verdict']}" for one in _money(answer)
-            if one["verdict"] not in (WITHIN, NO_BUDGET)]  # fmt: skip
-    yield _check("every quarter is within its budget", over)
-    late = [f"{one.what} {one.instance} by {one.order_by}" for one in decided if one.late]
-    yield _check("nothing is late", late)
-    no_price = [f"{one.id}: {one.purchase} of {one.type} is counted at the price on demand; give usd_per_hour"
-                for one in answer.plan.supply.committed
-                if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None]  # fmt: skip
-    yield _check("every commitment has a price", no_price)
-    shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
-    off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]
-    yield _check("services' machines add up", off)
-
-
-def _check(what: str, found: list[str]) -> Record:
-    return {"check": what, "ok": not found, "found": found}
