@@ -27,7 +27,7 @@ PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survi
 FACTORS = (USERS, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
 # What of a service, and of the policy, each factor is; the rest of a service is of its users.
 OF_SERVICE = {CONTEXT: ("request",), MODEL: ("model",), ENGINE: ("engine", "targets"), CLASS_MIX: ("allowed",),
-              HEADROOM: ("floor_replicas",)}  # fmt: skip
+              HEADROOM: ("floor_replicas", "redundancy")}  # fmt: skip
 OF_USERS = ("demand", "growth", "launch", "ramp", "retire", "stated_for")
 OF_POLICY = {CLASS_MIX: ("buy",), HEADROOM: (
     "plan_at", "headroom_fraction", "redundancy", "release_after_quarters", "near_tie_fraction", "moving_cost_usd",

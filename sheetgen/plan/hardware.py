@@ -229,7 +229,7 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     solved = tables(question)
     solved.grid.put(("load",), {
         "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
-        "spare_replicas": [float(plan.policy.redundancy.replicas)] * len(rows),
+        "spare_replicas": [float(plan.redundancy(s).replicas) for s, _, _ in rows],
     })  # fmt: skip
     quantities = list(TABLES["costs"][1])
     at = quantities.index(parallelism.n_replicas)

@@ -24,6 +24,7 @@ from sheetgen.plan.schema import (
     Head,
     Policy,
     Prices,
+    Redundancy,
     Request,
     Served,
     Service,
@@ -61,6 +62,10 @@ class Plan:
     @property
     def quarters(self) -> tuple[Quarter, ...]:
         return self.head.every_quarter
+
+    def redundancy(self, s: int) -> Redundancy:
+        """What of a service may be lost."""
+        return self.services[s].redundancy or self.policy.redundancy
 
     def first_day(self, quarter: Quarter) -> datetime.date:
         return quarter.first_day(self.head.fiscal_year_starts)
@@ -364,7 +369,7 @@ def _options(
 ) -> dict[str, Any]:
     """What a service asks of `recommend`, less its load."""
     targets, engine = service.targets or Targets(), service.engine or EngineOf()
-    request, redundancy = service.request or Request(), policy.redundancy
+    request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
     own, common = service.allowed or Allowed(), supply.allowed
     given = {
         **_lengths(request), "models": served.id, "weight_dtype": served.weight_dtype,

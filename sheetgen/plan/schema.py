@@ -361,11 +361,13 @@ class Service(Entry):
     targets: Targets | None = None
     engine: EngineOf | None = None
     floor_replicas: AboveZero | None = None
+    redundancy: Redundancy | None = None  # in place of the policy's
     allowed: Allowed | None = None
     calibrate: Measured | None = None
 
 
-OF_LIKE = ("request", "model", "targets", "engine", "floor_replicas", "allowed")  # what `like` takes from another
+# What `like` takes from another service.
+OF_LIKE = ("request", "model", "targets", "engine", "floor_replicas", "redundancy", "allowed")
 
 
 class Owned(Entry):

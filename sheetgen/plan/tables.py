@@ -153,10 +153,15 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         stated.append((level, *_spreads(bands)))
         of_quarter.append([*zip(*_growth(service.growth, plan, first), strict=True), (*_share_live(service, plan),)])
     level, below, above = numpy.array(stated).T
+    lost = [plan.redundancy(s) for s in range(len(plan.services))]
+    words = BY_NAME["survive"].words
     of_service = {
         "stated_demand": level, "stated_spread_below": below, "stated_spread_above": above,
         "is_rate": numpy.array([float(not one.demand.at_once) for one in plan.services]),
         "counts_people": numpy.array([float(one.demand.users is not None) for one in plan.services]),
+        "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
+        "zones": numpy.array([float(one.zones) for one in lost]),
+        "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
         "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
     }  # fmt: skip
     names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
@@ -165,11 +170,9 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
 
 def settings(plan: Plan) -> Columns:
     """What holds for the whole plan."""
-    redundancy, change = plan.policy.redundancy, plan.prices.expected_change_per_year
-    survive = BY_NAME["survive"].words.index(redundancy.survive)
+    change = plan.prices.expected_change_per_year
     return CONSTANTS | {
-        "extra_headroom_fraction": plan.policy.headroom_fraction, "survive": float(survive),
-        "zones": float(redundancy.zones), "spare_replicas": float(redundancy.replicas),
+        "extra_headroom_fraction": plan.policy.headroom_fraction,
         "release_after_quarters": float(plan.policy.release_after_quarters),
         "contingency_fraction": plan.prices.contingency_fraction, "expected_change_per_year": change.p50,
     }  # fmt: skip

@@ -230,3 +230,13 @@ def test_chance_and_tokens_of_a_rate() -> None:
     assert one["usd_per_million_tokens"] == pytest.approx(one["monthly_usd"] / a_month)
     none = rows(solved([service | {"demand": {"in_flight": 3}}], 1, **ONE_TYPE))[0]
     assert (none["wait_fraction"], none["usd_per_million_tokens"]) == (None, None)
+
+
+def test_a_service_has_its_own_redundancy() -> None:
+    service = {"id": "one", "demand": {"in_flight": 3}, "model": "8b", "redundancy": {"survive": "replica"}}
+    like = {"id": "two", "demand": {"in_flight": 3}, "like": "one"}
+    plain = {"id": "three", "demand": {"in_flight": 3}, "model": "8b"}
+    found = solved([service, like, plain], 1)
+    assert [one["n_replicas"] for one in rows(found)] == [2, 2, 1]
+    answer = recommend(model="8b", concurrent_requests=3, survive="replica", as_of=AS_OF)
+    assert rows(solved([service], 1))[0]["monthly_usd"] == answer["monthly_usd"]
