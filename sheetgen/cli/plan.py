@@ -24,6 +24,8 @@ class Plans(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in self.commands:
+            if (near := did_you_mean(args[0], self.commands)) and not Path(args[0]).exists():
+                raise click.UsageError(f"No such file or command {args[0]!r}.{near}", ctx)
             return super().resolve_command(ctx, ["build", *args])
         return super().resolve_command(ctx, args)
 

@@ -63,7 +63,7 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
         rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         heads = [head or "" for head in rows.fieldnames or ()]
     except (ValueError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
-        raise ScenarioError(f"{where}: {error}.") from None
+        raise ScenarioError(f"{where}: {str(error).rstrip('.')}.") from None
     of_focus = "EffectiveCost" in heads or "BilledCost" in heads
     _check_heads(where, heads, of_focus)
     problems, lines, left_out = Problems(), list[Actual](), 0

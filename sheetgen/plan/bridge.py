@@ -65,7 +65,7 @@ def read_record(path: Path) -> dict[str, Any]:
         return dict(known)
     except (ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
-        raise ScenarioError(f"{where}: {why}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
+        raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
 
 def read_last(path: Path, catalog: Catalog) -> Last:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sheetgen import cost
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.read import Plan
+from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
@@ -164,8 +165,18 @@ def _order(answer: Answer, one: Type, count: float, first: datetime.date, usd: f
     if until is not None:
         waiting = waiting_usd(until.month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
     late = day < plan.as_of
+    supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
+    ended = [each.id for each in supply if _is_of(plan, each, one) and first - _QUARTER <= term(each)[1] < first]
     return Decision("order", one.instance, count, plan.policy.buy, day, first, usd, late, waiting,
-                    cover=until if late else None)  # fmt: skip
+                    f"as {' and '.join(ended)} ends" if ended else "", until if late else None)  # fmt: skip
+
+
+_QUARTER = datetime.timedelta(days=92)
+
+
+def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
+    """Whether a commitment or a pool of one's own serves a type."""
+    return plan.types[one.type].id == of.instance if isinstance(one, Committed) else plan.gpus[one.id].id == of.gpu
 
 
 def _quotas(answer: Answer) -> Iterator[Decision]:

@@ -32,7 +32,8 @@ def read_sheet(path: Path) -> dict[str, Any]:
         return dict(known)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         why = error if type(error) is ValueError else "is no sheet"
-        raise ScenarioError(f"{where}: {why}. Name the workbook or the JSON that `sheetgen build` writes.") from None
+        way_out = "Name the workbook or the JSON that `sheetgen build` writes."
+        raise ScenarioError(f"{where}: {str(why).rstrip('.')}. {way_out}") from None
 
 
 def plan_text(sheet: Mapping[str, Any], name: str) -> str:
