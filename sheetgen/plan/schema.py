@@ -80,6 +80,7 @@ Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 ShareAbove0 = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Change = Annotated[float, Field(gt=-1, le=100, allow_inf_nan=False)]
+LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
@@ -117,9 +118,9 @@ class Changes(Band):
 
 
 class Days(Band):
-    p10: Amount = 0
-    p50: Amount
-    p90: Amount
+    p10: LeadDays = 0
+    p50: LeadDays
+    p90: LeadDays
 
 
 _Band = _shorthand(_everywhere, OF_BAND)
@@ -390,7 +391,7 @@ class Committed(Entry):
     purchase: PurchaseId = ON_DEMAND
     starts: Day | None = Field(default=None, alias="from")
     until: Day | None = None
-    days: AboveZero | None = None
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None
     usd_per_hour: Positive | None = None
 
 

@@ -17,7 +17,7 @@ from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware import Hardware
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
-from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Request, Service
+from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.supplied import live, supplied
 from sheetgen.recommend.solution import Axes, Columns, Grid, Named
 from sheetgen.scenario.inputs import BY_NAME
@@ -81,8 +81,9 @@ def _bands(stated: Demand) -> tuple[list[Amounts], Mapping[str, float]]:
     return [band], {"per_day" if rate.per_day is not None else "per_second": band.p50}
 
 
-def stated_demand(service: Service, request: Request) -> tuple[float, list[Amounts]]:
-    """The demand as stated at its p50, as requests per second at peak or at once; and its bands."""
+def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, list[Amounts]]:
+    """The demand as stated at its p50, as requests per second at peak or at once, of requests with so many tokens; and
+    its bands."""
     bands, found = _bands(service.demand)
     if "at_once" in found:
         return found["at_once"], bands
@@ -92,16 +93,9 @@ def stated_demand(service: Service, request: Request) -> tuple[float, list[Amoun
              "peak_hour_share": of.peak_hour_share, "burst_factor": of.burst_factor, **CONSTANTS}  # fmt: skip
     rate = float(rates.peak_requests_per_second.of(known))
     if service.demand.tokens is not None:
-        rate = float(demand.requests_of_tokens(rate, _tokens_of(service, request)))
+        counted = {"output": answer, "input": prompt, "all": prompt + answer}[service.demand.tokens.of]
+        rate = float(demand.requests_of_tokens(rate, counted))
     return rate, bands
-
-
-def _tokens_of(service: Service, request: Request) -> float:
-    """Tokens of a mean request, of those that the demand counts."""
-    assert service.demand.tokens is not None
-    prompt = request.input_tokens.mean if request.input_tokens else 0
-    answer = request.output_tokens.mean if request.output_tokens else 0
-    return {"output": answer, "input": prompt, "all": prompt + answer}[service.demand.tokens.of]
 
 
 def _spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
@@ -143,10 +137,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
     requests = [plan.question(plan.key(one, (one.model or ())[0])).workloads[0] for one in plan.services]
     stated, of_quarter = [], []
     for service, workload in zip(plan.services, requests, strict=True):
-        request = Request.model_validate(
-            {name: getattr(workload, name) for name in ("input_tokens", "output_tokens")}
-        )
-        level, bands = stated_demand(service, request)
+        level, bands = stated_demand(service, workload.input_tokens, workload.output_tokens)
         is_series = service.growth is not None and service.growth.series is not None
         launch = None if is_series else service.launch
         first = service.stated_for or max(plan.head.start, launch or plan.head.start)

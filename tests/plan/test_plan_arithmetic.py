@@ -240,3 +240,25 @@ def test_a_service_has_its_own_redundancy() -> None:
     assert [one["n_replicas"] for one in rows(found)] == [2, 2, 1]
     answer = recommend(model="8b", concurrent_requests=3, survive="replica", as_of=AS_OF)
     assert rows(solved([service], 1))[0]["monthly_usd"] == answer["monthly_usd"]
+
+
+@pytest.mark.parametrize(
+    ("demand", "rate"),
+    [
+        ({"tokens": 900}, 900 / 300),
+        ({"tokens": {"per_day": 86.4e6, "of": "all", "peak_hour_share": 0.1, "burst_factor": 2}},
+         86.4e6 * 0.1 / 3600 * 2 / 1500),
+        ({"tokens": {"per_month": 30e6, "of": "input", "days_per_month": 30}}, 1e6 * 0.12 / 3600 * 1.3 / 1200),
+        ({"requests": {"per_month": 6e6, "days_per_month": 30}}, 2e5 * 0.12 / 3600 * 1.3),
+        ({"users": {"dau": 5000, "sessions_per_user_day": 2, "requests_per_session": 3}}, 3e4 * 0.12 / 3600 * 1.3),
+    ],
+)  # fmt: skip
+def test_what_demand_may_be_stated_as(demand: dict[str, Any], rate: float) -> None:
+    service = {"id": "one", "demand": demand, "model": "8b", "request": {"input_tokens": 1200, "output_tokens": 300}}
+    assert rows(solved([service], 1, **ONE_TYPE))[0]["requests_per_second"] == pytest.approx(rate)
+
+
+def test_people_are_whole_requests_and_a_prompt_may_be_empty() -> None:
+    service = {"id": "one", "demand": {"users": {"people": 333, "active_fraction": 0.1}}, "model": "8b",
+               "request": {"context_tokens": 1024, "output_tokens": 1024}}  # fmt: skip
+    assert rows(solved([service], 1, **ONE_TYPE))[0]["concurrent_requests"] == 34
