@@ -13,8 +13,9 @@ from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.plan.answer import Answer
+    from sheetgen.plan.findings import Findings
 
-FORMATS = ("json",)
+FORMATS, DEFAULT_FORMATS = ("json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
 
@@ -106,7 +107,7 @@ def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> N
 
 @plan.command()
 @click.argument("file", metavar="PLAN.yaml")
-@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {','.join(FORMATS)}.")
+@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {DEFAULT_FORMATS}.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
 @click.option("--since", metavar="LAST.json", help="Say what changed since that plan. Default: plan.since of the file.")
@@ -119,10 +120,10 @@ def build(
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import place_of
     from sheetgen.plan.bridge import read_last
+    from sheetgen.plan.findings import findings
     from sheetgen.plan.read import read_plan
-    from sheetgen.plan.record import NAME, record
+    from sheetgen.plan.record import NAME, record_of
     from sheetgen.plan.solve import solved_plan
-    from sheetgen.writers.formats import json_text
 
     named = _formats(formats)
     place = place_of(out, NAME if name is None else name)
@@ -132,8 +133,9 @@ def build(
         since = str(Path(file).parent / read.head.since)
     last = None if since is None else read_last(Path(since), catalog)
     answer = solved_plan(read)
-    found = record(answer, last)
-    written = {Path(f"{place}.{one}"): json_text(found).encode() for one in named}
+    whole = findings(answer, last)
+    found = record_of(whole)
+    written = {Path(f"{place}.{one}"): _drawn(one, whole, found) for one in named}
     write_files(written)
     if as_json:
         print_json(found)
@@ -180,8 +182,19 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
+def _drawn(name: str, whole: Findings, found: dict[str, Any]) -> bytes:
+    """The plan in a format."""
+    from sheetgen.plan.pages import plan_page
+    from sheetgen.writers.formats import json_text
+    from sheetgen.writers.plan import plan_csv, plan_markdown
+
+    if name == "md":
+        return plan_markdown(plan_page(whole))
+    return plan_csv(found) if name == "csv" else json_text(found).encode()
+
+
 def _formats(text: str | None) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(one.strip().lower() for one in (text or ",".join(FORMATS)).split(",") if one.strip()))
+    names = tuple(dict.fromkeys(one.strip().lower() for one in (text or DEFAULT_FORMATS).split(",") if one.strip()))
     for one in names:
         if one not in FORMATS:
             near = did_you_mean(one, FORMATS)

@@ -13,7 +13,9 @@ from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.commitments import Commitment, commitments
 from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
 from sheetgen.plan.draws import Draws, drawn
+from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
+from sheetgen.sizing.parallelism import load_requests, needed_replicas
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,32 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
         "commit", one.instance, one.n_instances, one.purchase, day, first, one.term_usd, False,
         one.saves_usd / one.quarters, about=f"for {one.quarters} quarters, expected to save ${one.saves_usd:,.0f}",
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What was measured of a service, and how many replicas the plan's own arithmetic gives for it."""
+
+    service: str
+    quarter: Quarter
+    in_flight_peak: float
+    replicas: int
+    predicted: float
+    instance: str
+
+    @property
+    def error_fraction(self) -> float:
+        return self.predicted / self.replicas - 1
+
+
+def measures(answer: Answer) -> Iterator[Measure]:
+    """Of each service that was measured, on the hardware of the first quarter in which it is served."""
+    for s, service in enumerate(answer.plan.services):
+        known = service.calibrate
+        one = next((answer.hardware.placed[at] for at in sorted(answer.hardware.placed) if at[0] == s), None)
+        if known is not None and one is not None:
+            predicted = float(needed_replicas(load_requests(known.in_flight_peak, 0), one.paced_requests))
+            yield Measure(service.id, known.quarter, known.in_flight_peak, known.replicas, predicted, one.instance)
 
 
 def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:

@@ -41,6 +41,7 @@ class Placed:
     full_turn_seconds: float  # NaN where the load is no rate
     instance_month_usd: float
     wait_z: float
+    output_tokens: float
     moved: bool = False
     saves_usd: float = 0.0  # until the plan's end, of a move
 
@@ -53,7 +54,6 @@ class Placed:
 class Speed:
     """What users get of it at a quantile."""
 
-    in_flight: float
     ttft_seconds: float
     tpot_seconds: float
     sized_by: str
@@ -250,7 +250,8 @@ def _placed(of: _Loads, at: tuple[int, int, int], offer: int, saves: float | Non
     return Placed(
         solved.candidate(offer), solved.layout(offer), int(known["pipeline_stages"][0]),
         float(known["paced_requests"][0]), float(known["replicas_per_instance"][0]), turn,
-        float(known["instance_month_usd"][0]), float(known["wait_z"][0]), saves is not None, saves or 0.0,
+        float(known["instance_month_usd"][0]), float(known["wait_z"][0]),
+        float(known["output_tokens"][0]), saves is not None, saves or 0.0,
     )  # fmt: skip
 
 
@@ -274,4 +275,4 @@ def _speeds(
     for s, q in many:
         for z in range(len(QUANTILES)):
             one = fast[of.rows[s, q, z]]
-            yield (s, q, z), Speed(one.in_flight, one.ttft_seconds, one.tpot_seconds, one.replicas_by)
+            yield (s, q, z), Speed(one.ttft_seconds, one.tpot_seconds, one.replicas_by)

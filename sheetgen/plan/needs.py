@@ -16,7 +16,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.parallelism import needed_replicas
-from sheetgen.units import FACTOR, TEXT
+from sheetgen.units import FACTOR, ONE_DECIMAL, TEXT
 
 
 @formula("Requests at once, stated", FACTOR)
@@ -35,6 +35,16 @@ def peak_rate(demand: Quantity, is_rate: Quantity) -> Any:
     Source: definition.
     """
     return where(is_rate == 1, demand, 0)
+
+
+@formula("Requests at once", ONE_DECIMAL)
+def at_once(in_flight: Quantity, concurrent_requests: Quantity, is_rate: Quantity) -> Any:
+    """Requests at once at peak: as stated, or of a rate what follows at the times of the planned load, so that more
+    demand is never fewer at once.
+
+    Source: in_flight_at_peak.
+    """
+    return where(is_rate == 1, in_flight, concurrent_requests)
 
 
 @formula("Replicas")

@@ -13,12 +13,12 @@ from sheetgen.plan.bridge import Last, listed_prices
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import Draws, quantiles
-from sheetgen.plan.findings import Findings, findings, inputs_sha256
+from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.scenario.demand import mean_over_peak
-from sheetgen.sizing.parallelism import load_requests, needed_replicas
+from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
 
 SCHEMA_VERSION = 1
@@ -45,7 +45,7 @@ def record_of(found: Findings) -> Record:
         "decisions": [*map(_decision, found.decisions)], "money": list(_money(answer)),
         "totals": _totals(answer, found.draws),
         "commitments": [_commitment(answer, one) for one in found.commitments], **_since(found),
-        "prices": listed_prices(plan), "calibration": list(_calibration(answer)),
+        "prices": listed_prices(plan), "calibration": [_calibration(one) for one in measures(answer)],
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }  # fmt: skip
 
@@ -79,9 +79,9 @@ def _services(answer: Answer) -> Iterator[Record]:
                         "verdict": why or "not served",
                     }  # fmt: skip
                     continue
-                speed = answer.hardware.speed[s, q, z]
+                speed = answer.hardware.speed[s, q, answer.case]
                 yield row | {
-                    "concurrent_requests": plain(speed.in_flight),
+                    "concurrent_requests": plain(table["at_once"][s, q, z]),
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
                     "set_by": answer.set_by(s, q, z), "instance": one.instance,
                     "n_instances": plain(table["own_instances"][s, q, z]),
@@ -199,16 +199,9 @@ def _commitment(answer: Answer, one: Commitment) -> Record:
     }  # fmt: skip
 
 
-def _calibration(answer: Answer) -> Iterator[Record]:
-    """What the plan's own arithmetic says of what was measured, on the hardware of the first quarter served."""
-    for s, service in enumerate(answer.plan.services):
-        measured = service.calibrate
-        one = next((answer.hardware.placed[at] for at in sorted(answer.hardware.placed) if at[0] == s), None)
-        if measured is None or one is None:
-            continue
-        predicted = float(needed_replicas(load_requests(measured.in_flight_peak, 0), one.paced_requests))
-        yield {
-            "id": service.id, "quarter": str(measured.quarter), "in_flight_peak": plain(measured.in_flight_peak),
-            "replicas": measured.replicas, "predicted_replicas": plain(predicted), "instance": one.instance,
-            "error_fraction": predicted / measured.replicas - 1,
-        }  # fmt: skip
+def _calibration(one: Measure) -> Record:
+    return {
+        "id": one.service, "quarter": str(one.quarter), "in_flight_peak": plain(one.in_flight_peak),
+        "replicas": one.replicas, "predicted_replicas": plain(one.predicted), "instance": one.instance,
+        "error_fraction": one.error_fraction,
+    }  # fmt: skip

@@ -17,6 +17,7 @@ from sheetgen.plan.tables import (
     demand_grid,
     put_hardware,
     put_supply,
+    put_times,
     share,
     types_of,
     work_out,
@@ -32,6 +33,8 @@ def solved_plan(plan: Plan, timed: bool = True) -> Answer:
     types = types_of(plan, hardware)
     put_hardware(grid, plan, hardware, types)
     put_supply(grid, plan, types)
+    if timed:
+        put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
     buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
     answer = Answer(plan, hardware, types, grid)

@@ -39,6 +39,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         rates.offered_requests, rates.places, parallelism.load_requests, ("load_requests", rates.load_with_rates),
         parallelism.n_replicas, needs.planned_replicas, needs.machines,
     )),
+    # At the times of the load that is planned for: values, with the bands that `recommend` states.
+    "times": (("service", "quarter", "case"), (("in_flight", rates.in_flight_at_peak), needs.at_once)),
     "prices": (("quarter", "case"), (spending.price_factor,)),
     "pools": (("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
     "gaps": (("type", "quarter", "case"), (
@@ -238,6 +240,18 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
         columns["full_turn_seconds"][at] = 0.0 if math.isnan(one.full_turn_seconds) else one.full_turn_seconds
         columns["type"][at] = place[one.instance]
     grid.put(("service", "quarter"), columns)
+
+
+def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
+    """How long a request takes at the load that is planned for, and the requests at once that follow."""
+    columns = {name: numpy.zeros((len(plan.services), len(plan.quarters)))
+               for name in ("ttft_seconds", "tpot_seconds", "output_tokens")}  # fmt: skip
+    for at, one in hardware.placed.items():
+        speed = hardware.speed[(*at, case)]
+        columns["ttft_seconds"][at], columns["tpot_seconds"][at] = speed.ttft_seconds, speed.tpot_seconds
+        columns["output_tokens"][at] = one.output_tokens
+    grid.put(("service", "quarter"), columns)
+    work_out(grid, "times")
 
 
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -148,3 +149,25 @@ def test_a_bad_plan_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     assert "plan.yaml:1: start" in run.output
     assert "services must be a list" in run.output
+
+
+def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
+    """Every number of a document is of the JSON, as its display has it; and no text can be markup or a formula."""
+    run, file = CliRunner(), tmp_path / "plan.yaml"
+    assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
+    file.write_text(file.read_text().replace("name: Serving plan", "name: '=1+1 <b>[x](http://y)'"))
+    made = run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--format", "json,md,csv"])
+    assert made.exit_code == 0, made.output
+    record = json.loads((tmp_path / "capacity-plan.json").read_text())
+    text = (tmp_path / "capacity-plan.md").read_text()
+    assert text.startswith("# \\=1+1 \\<b\\>\\[x\\](http\\://y)\n")
+    for one in record["money"]:
+        line = next(line for line in text.split("\n") if line.startswith(f"| {one['quarter']} | $"))
+        for name in ("budget_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
+            assert f"| ${one[name]:,.0f} |" in line, name
+    for one in record["decisions"]:
+        assert f"| {one['order_by']} | {one['what']} {one['n_instances']} x {one['instance']} |" in text
+    rows = list(csv.DictReader((tmp_path / "capacity-plan.csv").read_text().splitlines()))
+    assert len(rows) == len(record["services"]) == 4 * 6 * 3
+    for row, one in zip(rows, record["services"], strict=True):
+        assert row == {name: "" if one.get(name) is None else str(one.get(name)) for name in row}
