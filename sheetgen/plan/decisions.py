@@ -176,7 +176,7 @@ _QUARTER = datetime.timedelta(days=92)
 
 def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
     """Whether a commitment or a pool of one's own serves a type."""
-    return plan.types[one.type].id == of.instance if isinstance(one, Committed) else plan.gpus[one.id].id == of.gpu
+    return plan.machine(one.type) == of.instance if isinstance(one, Committed) else plan.gpus[one.id].id == of.gpu
 
 
 def _quotas(answer: Answer) -> Iterator[Decision]:
@@ -184,7 +184,7 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
     plan, place = answer.plan, {one.instance: t for t, one in enumerate(answer.types)}
     rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
     for quota in plan.supply.quota:
-        t = place.get(plan.types[quota.type].id)
+        t = place.get(plan.machine(quota.type))
         if t is None:
             continue
         over = [q for q in range(len(plan.quarters)) if rented[t, q] > quota.limit]
@@ -209,7 +209,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         last = term(one)[1]
         if not start <= last < end:
             continue
-        t = place[plan.types[one.type].id]
+        t = place[plan.machine(one.type)]
         first = last + datetime.timedelta(days=1)
         q = next(i for i, each in enumerate(plan.quarters) if plan.last_day(each) >= first)
         paid = commitment_month_usd(plan, one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,17 @@ class Plan:
     @property
     def quarters(self) -> tuple[Quarter, ...]:
         return self.head.every_quarter
+
+    @cached_property
+    def _candidates(self) -> dict[tuple[str, str, int], str]:
+        """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
+        return {one.shape: one.instance for found in self.questions.values() for one in found.candidates}
+
+    def machine(self, name: str) -> str:
+        """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
+        one, as only the cheapest of those is."""
+        row = self.types[name]
+        return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
 
     def redundancy(self, s: int) -> Redundancy:
         """What of a service may be lost."""

@@ -73,7 +73,7 @@ def supplied(plan: Plan) -> Supplied:
     """What serves all of each quarter."""
     committed, gpus = dict[str, Any](), dict[str, Any]()
     for one in plan.supply.committed:
-        name = plan.types[one.type].id
+        name = plan.machine(one.type)
         committed[name] = committed.get(name, 0) + numpy.array([one.count * on for on, _ in live(plan, one)], float)
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id

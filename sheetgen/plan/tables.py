@@ -195,8 +195,9 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
         one = hardware.placed[at]
         found.setdefault(one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count,
                                             one.instance_month_usd))  # fmt: skip
-    for row in (plan.types[each.type] for each in plan.supply.committed):
-        found.setdefault(row.id, Type(row.id, row.gpu, int(row.gpu_count), math.nan))
+    for each in plan.supply.committed:
+        row, name = plan.types[each.type], plan.machine(each.type)
+        found.setdefault(name, Type(name, row.gpu, int(row.gpu_count), math.nan))
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(each.gpu != gpu for each in found.values()):

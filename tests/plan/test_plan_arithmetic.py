@@ -79,7 +79,8 @@ def test_bands_come_out_as_they_were_written_and_grow_wider() -> None:
 def test_quantiles_are_in_order() -> None:
     chat = {"id": "chat", "demand": {"requests": {"p10": 2, "p50": 5, "p90": 12}}, "model": "8b", "growth": 0.3}
     rag = {"id": "rag", "demand": {"in_flight": BAND}, "model": "8b", "launch": "2027-Q2", "ramp": [0.3, 1]}
-    found = solved([chat, rag], 4, policy={"redundancy": {"survive": "replica"}, "release_after_quarters": 1})
+    code = {"id": "code", "demand": {"requests": {"p10": 19, "p50": 20, "p90": 21}}, "model": "70b", "growth": 0.1}
+    found = solved([chat, rag, code], 4, policy={"redundancy": {"survive": "replica"}, "release_after_quarters": 1})
     for low, middle, high in zip(*(rows(found, q) for q in BAND), strict=True):
         for name in ("concurrent_requests", "n_replicas", "n_instances", "monthly_usd"):
             assert low[name] <= middle[name] <= high[name], (low["id"], low["quarter"], name)
@@ -262,3 +263,13 @@ def test_people_are_whole_requests_and_a_prompt_may_be_empty() -> None:
     service = {"id": "one", "demand": {"users": {"people": 333, "active_fraction": 0.1}}, "model": "8b",
                "request": {"context_tokens": 1024, "output_tokens": 1024}}  # fmt: skip
     assert rows(solved([service], 1, **ONE_TYPE))[0]["concurrent_requests"] == 34
+
+
+def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_gpus() -> None:
+    """Of GCP's machines with 8 H100 the cheaper one alone is a candidate."""
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "70b",
+               "allowed": {"providers": ["gcp"], "gpus": ["h100"]}}  # fmt: skip
+    there = {"id": "c", "type": "gcp/a3-megagpu-8g", "count": 2, "until": "2028-06-30", "usd_per_hour": 50}
+    found = solved([service], supply={"committed": [there]})
+    assert {one["instance"] for one in found["supply"]} == {"gcp/a3-highgpu-8g"}
+    assert [(one["committed"], one["gap"]) for one in found["supply"]] == [(2, 0)] * 3
