@@ -213,7 +213,7 @@ class Requests(_Rate):
     pass
 
 
-class Tokens_(_Rate):
+class TokenRate(_Rate):
     of: Literal["output", "input", "all"] = "output"
 
 
@@ -237,7 +237,7 @@ def _or_band(name: str, example: str) -> BeforeValidator:
 class Demand(Entry):
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
-    tokens: Annotated[Tokens_, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
+    tokens: Annotated[TokenRate, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
     in_flight: AmountBand | None = None
 
     @model_validator(mode="after")
