@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import common
+from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.plan.answer import Answer
     from sheetgen.plan.findings import Findings
+    from sheetgen.plan.pages import PlanPage
+    from sheetgen.writers.formats import Options
 
-FORMATS, DEFAULT_FORMATS = ("json", "md", "csv"), "json"
+FORMATS, DEFAULT_FORMATS = ("pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
 
@@ -45,7 +48,7 @@ def plan() -> None:
       sheetgen plan init --out .
       sheetgen plan check plan.yaml
       sheetgen plan plan.yaml --out plans --name q1
-      sheetgen plan plan.yaml --since plans/q4.json
+      sheetgen plan plan.yaml --since plans/q4.json --format pdf,docx,json
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
 
@@ -111,22 +114,28 @@ def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> N
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
 @click.option("--since", metavar="LAST.json", help="Say what changed since that plan. Default: plan.since of the file.")
+@click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
+@click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
+@brand_option
 @common
 def build(
-    file: str, formats: str | None, out: str | None, name: str | None, since: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool,
+    file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
+    pdf_variant: str | None, brand: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Work a plan out and write it; `plan PLAN.yaml` does the same."""
     from sheetgen.catalog import Catalog
-    from sheetgen.cli.build import place_of
+    from sheetgen.cli.build import archive_of, brand_of, place_of
     from sheetgen.plan.bridge import read_last
     from sheetgen.plan.findings import findings
+    from sheetgen.plan.pages import plan_page
     from sheetgen.plan.read import read_plan
     from sheetgen.plan.record import NAME, record_of
     from sheetgen.plan.solve import solved_plan
+    from sheetgen.writers.formats import Options
 
     named = _formats(formats)
     place = place_of(out, NAME if name is None else name)
+    archive, drawn_with = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
     catalog = Catalog(*catalogs)
     read = read_plan(Path(file), catalog)
     if since is None and read.head.since is not None:
@@ -135,7 +144,9 @@ def build(
     answer = solved_plan(read)
     whole = findings(answer, last)
     found = record_of(whole)
-    written = {Path(f"{place}.{one}"): _drawn(one, whole, found) for one in named}
+    options = Options(brand=drawn_with, archive=replace(archive, catalog_sha256=catalog.catalog_sha256()))
+    page = plan_page(whole, paper)
+    written = {Path(f"{place}.{one}"): _drawn(one, page, found, options) for one in named}
     write_files(written)
     if as_json:
         print_json(found)
@@ -182,15 +193,25 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
-def _drawn(name: str, whole: Findings, found: dict[str, Any]) -> bytes:
+def _drawn(name: str, page: PlanPage, found: dict[str, Any], options: Options) -> bytes:
     """The plan in a format."""
-    from sheetgen.plan.pages import plan_page
+    from sheetgen.writers import plan as texts
     from sheetgen.writers.formats import json_text
-    from sheetgen.writers.plan import plan_csv, plan_markdown
 
-    if name == "md":
-        return plan_markdown(plan_page(whole))
-    return plan_csv(found) if name == "csv" else json_text(found).encode()
+    match name:
+        case "pdf" | "html":
+            from sheetgen.writers import plan_page as pages
+
+            return (pages.write_plan_pdf if name == "pdf" else pages.write_plan_html)(page, options)
+        case "docx":
+            from sheetgen.writers.docx import write_plan_docx
+
+            return write_plan_docx(page, options)
+        case "md":
+            return texts.plan_markdown(page)
+        case "csv":
+            return texts.plan_csv(found)
+    return json_text(found).encode()
 
 
 def _formats(text: str | None) -> tuple[str, ...]:

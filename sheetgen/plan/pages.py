@@ -1,46 +1,75 @@
-"""The plan as tables of values, before anyone draws it: the ask, decisions by their days, money, services, supply,
-commitments, what changed, checks. Every document draws these."""
+"""The plan as tables of values, before anyone draws it: the ask, decisions by their days, money; what changed and what
+would change our mind; services, supply, commitments, checks. Every document draws these."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sheetgen import __version__
 from sheetgen.plan.answer import CASE, Answer
+from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, Measure, measures
+from sheetgen.plan.hardware import served_in
+from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.spending import NO_BUDGET, budget_verdict
-from sheetgen.sheet.page import NONE, Cell, Column, Table, Text, joined, table, words
+from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
+from sheetgen.sheet.notes import sources_of
+from sheetgen.sheet.page import NONE, Cell, Column, Source, Table, Text, joined, table, words
 from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, WHOLE, Display
 
 Heads = tuple[str | Column, ...]
 Rows = list[tuple[Text, ...]]
 FIRST_DECISIONS = 3  # that the ask names
+ON_FIRST_PAGE = 12  # decisions; the others follow on the next
+NAMED = 3  # services that a decision names
 
 
 @dataclass(frozen=True)
 class PlanPage:
-    """What a document of the plan says, in its order."""
+    """What a document of the plan says, in its order: the first page, the second, and what is behind them."""
 
     title: str
     people: str  # owner and approver; "" where none is named
+    approver: str
     as_of: str
     ask: Text
-    tables: tuple[Table, ...]
+    verdict: Text  # of the budget
+    first: tuple[Table, ...]
+    machines: Machines
+    since: str  # what the bridge is from, or that there is none
+    waterfall: Waterfall | None
+    second: tuple[Table, ...]
+    further: tuple[Table, ...]
     assumptions: tuple[Text, ...]
+    sources: tuple[Source, ...]
+    catalog: str
+    version: str = __version__
+    paper: str = "a4"
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return (*self.first, *self.second, *self.further)
 
 
-def plan_page(found: Findings) -> PlanPage:
+def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     """The tables of a plan, and what stands above and below them."""
-    head = found.answer.plan.head
+    plan, last = found.answer.plan, found.last
+    head = plan.head
     people = [f"{what}: {who}" for what, who in (("Owner", head.owner), ("For approval", head.approver)) if who]
+    since = "No last plan was named (--since LAST.json, or plan.since): what changed is not said."
+    if last is not None:
+        since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters."
+    in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
+    first = (_decisions(found, in_order[:ON_FIRST_PAGE], "Decisions, by the day by which each is due"), _money(found))
     return PlanPage(
-        head.name, " · ".join(people), found.answer.plan.as_of.isoformat(), _ask(found), tuple(_tables(found)),
-        tuple(_assumptions(found)),
+        head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found, in_order), _verdict(found),
+        first, machines(found), since, waterfall(found), tuple(_second(found, in_order)), tuple(_further(found)),
+        tuple(_assumptions(found)), _sources(found.answer), plan.catalog.catalog_sha256()[:8], paper=paper,
     )  # fmt: skip
 
 
@@ -56,17 +85,17 @@ def _usd(value: Any) -> Cell:
     return _cell(value, USD)
 
 
-def _ask(found: Findings) -> Text:
-    """What is to be approved, in a sentence: spend against the budget, and the first days."""
+def _ask(found: Findings, decisions: Sequence[Decision]) -> Text:
+    """What is to be approved, in a sentence: spend, and the first days."""
     answer, plan = found.answer, found.answer.plan
     usd = quantiles(found.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
     said = words(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected, {{}} where all demand is high; of all services "
-        "together nine of ten cases are below {}.",
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected (p50), {{}} where all demand is high "
+        "(p90), contingency apart; of all services together nine of ten cases are below {}.",
         _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
     )  # fmt: skip
-    first = [words("{} by {}", _what(one), one.order_by.isoformat()) for one in found.decisions[:FIRST_DECISIONS]]
+    first = [words("{} by {}", _what(one), one.order_by.isoformat()) for one in decisions[:FIRST_DECISIONS]]
     return words("{} First: {}.", said, joined("; ", first)) if first else said
 
 
@@ -74,18 +103,50 @@ def _what(one: Decision) -> Text:
     return words(f"{one.what} {{}} x {one.instance}", _cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE))
 
 
-def _tables(found: Findings) -> Iterator[Table]:
+def _left(answer: Answer, q: int) -> tuple[float, float]:
+    """What the budget of a quarter leaves at p50 and at p90."""
+    left = answer.money["budget_left_usd"]
+    return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
+
+
+def _verdict(found: Findings) -> Text:
+    """Whether the budget holds: each quarter that is over it by how much, the first one first."""
     answer = found.answer
-    yield _decisions(found)
-    yield _money(found)
-    yield _machines(found)
+    over: list[Text] = []
+    n_stated = 0
+    for q, quarter in enumerate(answer.plan.quarters):
+        at_p50, at_p90 = _left(answer, q)
+        verdict = budget_verdict(at_p50, at_p90)
+        n_stated += verdict != NO_BUDGET
+        if verdict not in (WITHIN, NO_BUDGET):
+            both = words(" and at p50 by {}", _usd(-at_p50)) if verdict == OVER else ""
+            over.append(words(f"{quarter} is over at p90 by {{}}{{}}", _usd(-at_p90), both))
+    if not n_stated:
+        return "No budget is stated."
+    if over:
+        rest = "; all other quarters with a budget are within it" if len(over) < n_stated else ""
+        return words(f"Budget, contingency counted: {{}}{rest}.", joined("; ", over))
+    return "Budget, contingency counted: every quarter that has one is within it, at p90 too."
+
+
+def _second(found: Findings, decisions: Sequence[Decision]) -> Iterator[Table]:
+    """What changed, what would change our mind, and decisions for which the first page has no room."""
     if found.bridge is not None:
         ends = (("from the last plan's", _usd(found.bridge.last_usd)), ("to", _usd(found.bridge.usd)))
         parts = ((name, _usd(usd)) for name, usd in found.bridge.parts.items())
         yield table("What changed since the last plan", ("Factor", _number("$ at p50")), (*parts, *ends))
+    if any(one.break_even for one in decisions):
+        yield _break_even(found, decisions)
+    if more := decisions[ON_FIRST_PAGE:]:
+        yield _decisions(found, more, "Further decisions")
+
+
+def _further(found: Findings) -> Iterator[Table]:
+    answer = found.answer
     yield table("Services", (), ())
     for s in range(len(answer.plan.services)):
         yield _service(answer, s)
+    yield _gpus(found)
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
@@ -96,50 +157,113 @@ def _tables(found: Findings) -> Iterator[Table]:
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
 
 
-def _decisions(found: Findings) -> Table:
-    heads: Heads = ("By", "What", "From", "Class", _number("$"), _number("$ of a quarter's delay"),
-             _number("Fewer below, of the demand"), _number("More above"), "About")  # fmt: skip
+def _quarter_of(answer: Answer, one: Decision) -> int | None:
+    """The quarter from which a decision's machines are needed, by position; none after the plan's end."""
+    plan = answer.plan
+    return next((q for q, each in enumerate(plan.quarters)
+                 if plan.first_day(each) <= one.needed_from <= plan.last_day(each)), None)  # fmt: skip
+
+
+def _served(answer: Answer, one: Decision) -> list[int]:
+    """The services that a decision's machines serve then."""
+    quarter = _quarter_of(answer, one)
+    return sorted({s for (s, q), each in answer.hardware.placed.items()
+                   if each.instance == one.instance and quarter in (None, q)})  # fmt: skip
+
+
+def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:
+    """What, by when, whose, for how much, what a delay costs, and the rest in words. The owners are those of the
+    services that the machines are for, or the plan's."""
+    answer = found.answer
+    plan = answer.plan
+    ordered = {(one.instance, one.needed_from) for one in found.decisions if one.what == "order"}
     rows: Rows = []
-    for one in found.decisions:
-        late = "late; " if one.late else ""
-        cover = f"covered by {one.cover.purchase}; " if one.cover else ""
-        fewer, more = (one.break_even.fewer_below, one.break_even.more_above) if one.break_even else (None, None)
+    for one in decisions:
+        services = [plan.services[s] for s in _served(answer, one)]
+        owners = dict.fromkeys(filter(None, (each.owner or plan.head.owner for each in services)))
+        names = ", ".join(each.id for each in services[:NAMED])
+        more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
+        late = f"late by {(plan.as_of - one.order_by).days} days" if one.late else ""
+        cover = f"until then {one.cover.purchase}" if one.cover else ""
+        either = one.what in ("commit", "renew") and (one.instance, one.needed_from) in ordered
+        said = (late, one.purchase or "", one.about, cover, f"for {names}{more}" if names else "",
+                f"in place of an order {plan.policy.buy}" if either else "")  # fmt: skip
         rows.append((
-            one.order_by.isoformat(), _what(one), one.needed_from.isoformat(), one.purchase or "", _usd(one.usd),
-            _usd(one.cost_of_waiting_usd), _cell(fewer, PERCENT), _cell(more, PERCENT),
-            f"{late}{cover}{one.about}".removesuffix("; "),
+            one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
+            ", ".join(owners) or plan.head.owner, _usd(one.usd), _usd(one.cost_of_waiting_usd),
+            "; ".join(filter(None, said)),
         ))  # fmt: skip
-    return table("Decisions", heads, rows)
+    heads: Heads = ("By", "What", "Needed from", "Owner", _number("$"), _number("$ of a quarter's delay"), "In words")
+    return table(title, heads, rows)
+
+
+def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
+    """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
+    answer = found.answer
+    at_once = answer.services["at_once"]
+    rows: Rows = []
+    for one in decisions:
+        quarter = _quarter_of(answer, one)
+        if one.break_even is None or quarter is None:
+            continue
+        served = _served(answer, one)
+        planned = sum(float(at_once[s, quarter, answer.case]) for s in served)
+        middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in served)
+        rows.append((
+            one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), _cell(planned, WHOLE),
+            _cell(middle / planned if planned else None, PERCENT), _cell(one.break_even.fewer_below, PERCENT),
+            _cell(one.break_even.more_above, PERCENT),
+        ))  # fmt: skip
+    heads: Heads = (
+        "By", "What", "In", *map(_number, ("Planned for, at once", "Expected (p50), of it", "Fewer do, up to",
+                                           "More are needed, from")),
+    )  # fmt: skip
+    return table("What would change our mind: demand, as a share of what is planned for", heads, rows)
 
 
 def _money(found: Findings) -> Table:
-    answer = found.answer
-    spend, left, reserve = (answer.money[name] for name in ("spend_usd", "budget_left_usd", "reserve_usd"))
+    """Quarters, years where there are several, and all of it."""
+    answer, quarters = found.answer, found.answer.plan.quarters
+    spend, reserve = answer.money["spend_usd"], answer.money["reserve_usd"]
+    of_year: dict[int, list[int]] = {}
+    for q, quarter in enumerate(quarters):
+        of_year.setdefault(quarter.year, []).append(q)
+    spans = [(str(quarter), [q]) for q, quarter in enumerate(quarters)]
+    if len(of_year) > 1:
+        spans += [(_span([quarters[q] for q in many]), many) for many in of_year.values()]
     rows: Rows = []
-    for q, quarter in enumerate(answer.plan.quarters):
-        at = {name: float(spend[q, z]) for name, z in CASE.items()}
-        verdict = budget_verdict(float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]]))
-        together = quantiles(found.draws.spend_usd[:, q])
+    for name, many in [*spans, ("all", list(range(len(quarters))))]:
+        budgets = [answer.plan.budget.get(quarters[q]) for q in many]
+        at_p50, at_p90 = (math.fsum(part) for part in zip(*(_left(answer, q) for q in many), strict=True))
+        verdict = budget_verdict(at_p50, at_p90)
         rows.append((
-            str(quarter), _usd(answer.plan.budget.get(quarter)), *(_usd(at[name]) for name in QUANTILES),
-            _usd(reserve[q, CASE["p90"]]), _usd(together["p90"]), "" if verdict == NO_BUDGET else verdict,
+            name, _usd(None if None in budgets else sum(filter(None, budgets))),
+            *(_usd(spend[many, z].sum()) for z in CASE.values()), _usd(reserve[many, CASE["p90"]].sum()),
+            _usd(at_p90), _usd(quantiles(found.draws.spend_usd[:, many].sum(axis=1))["p90"]),
+            "" if verdict == NO_BUDGET else verdict,
         ))  # fmt: skip
-    usd = ("Budget", "p10", "p50", "p90", "Contingency at p90", "p90 of all together")
-    heads: Heads = ("Quarter", *map(_number, usd), "Budget holds")
-    return table("Money by quarter, US dollars", heads, rows)
+    usd = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
+    return table("Money by quarter, US dollars", ("Quarter", *map(_number, usd), "Budget holds"), rows)
 
 
-def _machines(found: Findings) -> Table:
-    """GPUs by quarter: those needed, and those that are there without buying."""
-    answer = found.answer
-    sizes = [one.gpu_count for one in answer.types]
-    there = answer.supply["owned_instances"][..., answer.case] + answer.supply["committed_instances"][..., answer.case]
+def _span(quarters: Sequence[Quarter]) -> str:
+    first, last = quarters[0], quarters[-1]
+    return f"{first.year}, Q{first.number} to Q{last.number}" if first != last else f"{first.year}, Q{first.number}"
+
+
+def _gpus(found: Findings) -> Table:
+    """GPUs by quarter: those needed, by kind and together, and those that are there without buying."""
+    drawn = machines(found)
     rows: Rows = []
-    for q, quarter in enumerate(answer.plan.quarters):
-        needed = quantiles(found.draws.n_gpus[:, q])
-        supply = sum(float(there[t, q]) * size for t, size in enumerate(sizes))
-        rows.append((str(quarter), *(_cell(needed[name], WHOLE) for name in QUANTILES), _cell(supply, WHOLE)))
-    return table("GPUs by quarter", ("Quarter", *map(_number, ("p10", "p50", "p90", "Owned and committed"))), rows)
+    for q, quarter in enumerate(drawn.quarters):
+        together = quantiles(found.draws.n_gpus[:, q])
+        rows.append((
+            quarter, *(_cell(values[q], WHOLE) for _, values in drawn.kinds),
+            *(_cell(together[name], WHOLE) for name in QUANTILES), _cell(drawn.supply[q], WHOLE),
+        ))  # fmt: skip
+    kinds = (f"{name}, p50" for name, _ in drawn.kinds)
+    together = ("p10 of all together", "p50", "p90", "Owned and committed")
+    return table("GPUs needed by quarter", ("Quarter", *map(_number, (*kinds, *together))), rows)
 
 
 def _service(answer: Answer, s: int) -> Table:
@@ -214,3 +338,15 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield words("All together: {} joint draws, correlation {}, seed {}.", _cell(found.draws.n, WHOLE),
                 _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
     yield "Times are predicted, with the bands that `sheetgen recommend` states; machines are those that it chooses."
+
+
+def _sources(answer: Answer) -> tuple[Source, ...]:
+    """Where the facts of the hardware and models that serve the plan were read."""
+    plan, models, engines = answer.plan, {}, {}
+    for s, q in sorted(answer.hardware.placed):
+        service = plan.services[s]
+        question = plan.question(plan.key(service, served_in(service, plan.quarters[q])))
+        models |= {one.model.id: one for one in question.models}
+        engines[question.engine.name] = question.engine
+    used = {one.instance: one.candidate for _, one in sorted(answer.hardware.placed.items())}
+    return sources_of(models.values(), used.values(), engines.values())

@@ -54,7 +54,7 @@ def _parts(page: Page, options: Options) -> Iterator[str]:
     yield "## Assumptions"
     yield bullets(plain(a) for a in page.assumptions)
     yield "## Sources"
-    yield bullets(_source(s) for s in page.sources)
+    yield bullets(source_text(s) for s in page.sources)
     yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹."
     yield plain(brand.footer) if brand else ""
 
@@ -83,7 +83,7 @@ def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _source(source: Source) -> str:
+def source_text(source: Source) -> str:
     text = plain(source.text)
     url = source.web_url
     # Angle brackets and backslashes would let the address out of its own brackets.

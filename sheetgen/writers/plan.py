@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sheetgen.plan.pages import PlanPage
+from sheetgen.sheet.page import Table
 from sheetgen.writers.csv import field
-from sheetgen.writers.markdown import bullets, plain, table_text
+from sheetgen.writers.markdown import bullets, plain, source_text, table_text
 
 
 def plan_markdown(page: PlanPage) -> bytes:
@@ -21,11 +22,21 @@ def _parts(page: PlanPage) -> Iterator[str]:
     yield f"# {plain(page.title)}"
     yield plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}"))))
     yield f"**{plain(page.ask)}**"
-    for one in page.tables:
-        yield f"{'#' * one.level} {plain(one.title)}"
-        yield table_text(one)
+    yield plain(page.verdict)
+    yield from _tables(page.first)
+    yield f"## Since the last plan\n\n{plain(page.since)}"
+    yield from _tables((*page.second, *page.further))
     yield "## Assumptions"
     yield bullets(map(plain, page.assumptions))
+    yield "## Sources"
+    yield bullets(map(source_text, page.sources))
+    yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}."
+
+
+def _tables(found: Iterable[Table]) -> Iterator[str]:
+    for one in found:
+        yield f"{'#' * one.level} {plain(one.title)}"
+        yield table_text(one)
 
 
 def plan_csv(record: Mapping[str, Any]) -> bytes:
