@@ -39,7 +39,9 @@ class PlanPage:
     as_of: str
     ask: Text
     verdict: Text  # of the budget
-    first: tuple[Table, ...]
+    next: Text  # the first decisions
+    first: tuple[Table, ...]  # money, decisions
+    n_late: int  # decisions that are late; they stand first
     machines: Machines
     since: str  # what the bridge is from, or that there is none
     waterfall: Waterfall | None
@@ -65,10 +67,10 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     if last is not None:
         since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters."
     in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
-    first = (_decisions(found, in_order[:ON_FIRST_PAGE], "Decisions, by the day by which each is due"), _money(found))
+    first = _money(found), _decisions(found, in_order[:ON_FIRST_PAGE], "Decisions, by the day by which each is due")
     return PlanPage(
-        head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found, in_order), _verdict(found),
-        first, machines(found), since, waterfall(found), tuple(_second(found, in_order)), tuple(_further(found)),
+        head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
+        _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found), tuple(_second(found, in_order)), tuple(_further(found)),
         tuple(_assumptions(found)), _sources(found.answer), plan.catalog.catalog_sha256()[:8], paper=paper,
     )  # fmt: skip
 
@@ -85,18 +87,23 @@ def _usd(value: Any) -> Cell:
     return _cell(value, USD)
 
 
-def _ask(found: Findings, decisions: Sequence[Decision]) -> Text:
-    """What is to be approved, in a sentence: spend, and the first days."""
+def _ask(found: Findings) -> Text:
+    """What is to be approved, in a sentence."""
     answer, plan = found.answer, found.answer.plan
     usd = quantiles(found.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
-    said = words(
+    return words(
         f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected (p50), {{}} where all demand is high "
         "(p90), contingency apart; of all services together nine of ten cases are below {}.",
         _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
     )  # fmt: skip
-    first = [words("{} by {}", _what(one), one.order_by.isoformat()) for one in decisions[:FIRST_DECISIONS]]
-    return words("{} First: {}.", said, joined("; ", first)) if first else said
+
+
+def _next(decisions: Sequence[Decision]) -> Text:
+    """The first decisions with their days."""
+    first = [words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
+             for one in decisions[:FIRST_DECISIONS]]  # fmt: skip
+    return words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."
 
 
 def _what(one: Decision) -> Text:
@@ -185,8 +192,9 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
         late = f"late by {(plan.as_of - one.order_by).days} days" if one.late else ""
         cover = f"until then {one.cover.purchase}" if one.cover else ""
+        stuck = "no more can be had without it" if one.what == "raise quota" else ""
         either = one.what in ("commit", "renew") and (one.instance, one.needed_from) in ordered
-        said = (late, one.purchase or "", one.about, cover, f"for {names}{more}" if names else "",
+        said = (late, one.purchase or "", one.about, stuck, cover, f"for {names}{more}" if names else "",
                 f"in place of an order {plan.policy.buy}" if either else "")  # fmt: skip
         rows.append((
             one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
@@ -232,7 +240,7 @@ def _money(found: Findings) -> Table:
     if len(of_year) > 1:
         spans += [(_span([quarters[q] for q in many]), many) for many in of_year.values()]
     rows: Rows = []
-    for name, many in [*spans, ("all", list(range(len(quarters))))]:
+    for name, many in [*spans, ("all quarters", list(range(len(quarters))))]:
         budgets = [answer.plan.budget.get(quarters[q]) for q in many]
         at_p50, at_p90 = (math.fsum(part) for part in zip(*(_left(answer, q) for q in many), strict=True))
         verdict = budget_verdict(at_p50, at_p90)
@@ -248,7 +256,7 @@ def _money(found: Findings) -> Table:
 
 def _span(quarters: Sequence[Quarter]) -> str:
     first, last = quarters[0], quarters[-1]
-    return f"{first.year}, Q{first.number} to Q{last.number}" if first != last else f"{first.year}, Q{first.number}"
+    return f"{first.year}, Q{first.number}–Q{last.number}" if first != last else f"{first.year}, Q{first.number}"
 
 
 def _gpus(found: Findings) -> Table:
@@ -284,7 +292,7 @@ def _service(answer: Answer, s: int) -> Table:
         ))  # fmt: skip
     service = answer.plan.services[s]
     owner = f" ({service.owner})" if service.owner else ""
-    counts = ("Requests/s at p50", "At once, p50", "p90", "Replicas, p50", "p90")
+    counts = ("Requests/s, p50", "At once, p50", "p90", "Replicas, p50", "p90")
     heads: Heads = ("Quarter", *map(_number, counts), "Set by", "Machines", _number("$ a month, p50"), _number("p90"))
     return table(f"{service.id}{owner}", heads, rows, level=3)
 
@@ -337,7 +345,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
                 *(_cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
     yield words("All together: {} joint draws, correlation {}, seed {}.", _cell(found.draws.n, WHOLE),
                 _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
-    yield "Times are predicted, with the bands that `sheetgen recommend` states; machines are those that it chooses."
+    yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 
 def _sources(answer: Answer) -> tuple[Source, ...]:

@@ -75,6 +75,7 @@ def print_environment(templates: Path) -> Environment:
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
+        "in_two": lambda text: breakable(drawable(str(text)), "/"),
     }
     return environment
 
@@ -147,6 +148,7 @@ def web_environment(templates: Path) -> Environment:
     """The templates; all text has a shape."""
     environment = strict_environment(templates, lambda text: tied(visible(text)))
     environment.filters["breakable"] = lambda text: breakable(tied(visible(str(text))), "_/")
+    environment.filters["in_two"] = lambda text: breakable(tied(visible(str(text))), "/")
     return environment
 
 

@@ -23,6 +23,7 @@ def _parts(page: PlanPage) -> Iterator[str]:
     yield plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}"))))
     yield f"**{plain(page.ask)}**"
     yield plain(page.verdict)
+    yield plain(page.next)
     yield from _tables(page.first)
     yield f"## Since the last plan\n\n{plain(page.since)}"
     yield from _tables((*page.second, *page.further))

@@ -19,7 +19,7 @@ from sheetgen.writers.pdf import Layout, laid_out
 from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
 
 TEMPLATE = "plan.html.j2"
-CHART = 0.92  # of the height of the sheet's curves of cost
+CHART = 158.0  # points: the chart's height on paper, of which the plot has 35 mm or more
 ON_SCREEN = (640.0, 200.0)  # points: width and height of the chart, before it is shrunk to the screen
 
 
@@ -61,7 +61,7 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
 def render_print(page: PlanPage, templates: Path, spacing: Spacing, brand: Brand | None) -> str:
     font = templates / "fonts" / FONTS[400]
     width, drawable = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X, drawable_with(font)
-    drawn = {"machines": machines_chart(page.machines, width, spacing.chart * CHART, font, FAMILY),
+    drawn = {"machines": machines_chart(page.machines, width, CHART, font, FAMILY),
              "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, FAMILY)}  # fmt: skip
     return html.print_environment(templates).get_template(TEMPLATE).render(
         page=page, sources=_sources(page), **html.on_paper(page.title, page.paper, templates, spacing, brand),

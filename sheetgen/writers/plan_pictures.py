@@ -35,12 +35,12 @@ def machines_chart(of: Machines, width: float, height: float, font: Path, family
     n_rules = math.ceil(max(*stacks, *of.p90, *of.supply, 1.0) / each)
     left = width_em(f"{n_rules * each:,}", font) * FIGURES + 5
     band = (width - left) / len(of.quarters)
-    top += _ROW  # the axis' name
+    top += _ROW + 3  # the axis' name
 
     def y(n_gpus: float) -> float:
         return bottom - n_gpus / (n_rules * each) * (bottom - top)
 
-    drawn.append(label(0, top - 5, "GPUs", "start", FIGURES, QUIET, family))
+    drawn.append(label(0, top - 6, "GPUs", "start", FIGURES, QUIET, family))
     for n in range(n_rules + 1):
         drawn += [line(left, y(n * each), width, y(n * each), RULE),
                   label(left - 3, y(n * each) + 2.8, f"{n * each:,}", "end", FIGURES, QUIET, family)]  # fmt: skip
@@ -50,12 +50,12 @@ def machines_chart(of: Machines, width: float, height: float, font: Path, family
             drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
             below += values[q]
         drawn.append(label(x + band * _BAR / 2, bottom + 10, quarter, "middle", FIGURES, QUIET, family))
-        drawn.append(label(left + band * (q + 1) - 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", "end", FIGURES, P90,
+        drawn.append(label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", "middle", FIGURES, P90,
                            family))  # fmt: skip
     drawn.append(label((left + width) / 2, height - 2, "quarter", "middle", FIGURES, QUIET, family))
     for values, ink, dash in ((of.supply, SUPPLY, ""), (of.p90, P90, "4 2")):
         corners = [(left + band * (q + side), y(value)) for q, value in enumerate(values) for side in (0, 1)]
-        drawn.append(_path(corners, ink, dash))
+        drawn += [_path(corners, "#ffffff", "", 3.6), _path(corners, ink, dash)]  # it is seen on every ink
     return picture(machines_words(of), drawn, width, height)
 
 
@@ -142,7 +142,7 @@ def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, fami
     return drawn, y + 4
 
 
-def _path(corners: Sequence[tuple[float, float]], ink: str, dash: str) -> str:
+def _path(corners: Sequence[tuple[float, float]], ink: str, dash: str, width: float = 1.6) -> str:
     points = " ".join(f"{x:.2f},{y:.2f}" for x, y in corners)
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="1.6"{dashed}/>'
+    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{width:g}"{dashed}/>'
