@@ -1,4 +1,4 @@
-"""What the plan's two pictures show, before anyone draws them: GPUs by quarter, and what changed since the last plan."""
+"""What the plan's two pictures show, before anyone draws them: GPUs by quarter, and the bridge from the last plan."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen import __version__
+from sheetgen.catalog.engines import Engine
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision
@@ -18,14 +18,15 @@ from sheetgen.plan.hardware import served_in
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
-from sheetgen.sheet.notes import sources_of
+from sheetgen.scenario.question import SheetModel
+from sheetgen.sheet.notes import own_version, sources_of
 from sheetgen.sheet.page import NONE, Cell, Column, Source, Table, Text, joined, table, words
 from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, WHOLE, Display
 
 Heads = tuple[str | Column, ...]
 Rows = list[tuple[Text, ...]]
 FIRST_DECISIONS = 3  # that the ask names
-ON_FIRST_PAGE = 12  # decisions; the others follow on the next
+LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names
 
 
@@ -50,8 +51,8 @@ class PlanPage:
     assumptions: tuple[Text, ...]
     sources: tuple[Source, ...]
     catalog: str
-    version: str = __version__
-    paper: str = "a4"
+    version: str
+    paper: str
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -67,11 +68,14 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     if last is not None:
         since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters."
     in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
-    first = _money(found), _decisions(found, in_order[:ON_FIRST_PAGE], "Decisions, by the day by which each is due")
+    money = _money(found)
+    n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
+    first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     return PlanPage(
         head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
-        _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found), tuple(_second(found, in_order)), tuple(_further(found)),
-        tuple(_assumptions(found)), _sources(found.answer), plan.catalog.catalog_sha256()[:8], paper=paper,
+        _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
+        tuple(_second(found, in_order, n_first)), tuple(_further(found)), tuple(_assumptions(found)),
+        _sources(found.answer), plan.catalog.catalog_sha256()[:8], own_version(), paper,
     )  # fmt: skip
 
 
@@ -136,15 +140,16 @@ def _verdict(found: Findings) -> Text:
     return "Budget, contingency counted: every quarter that has one is within it, at p90 too."
 
 
-def _second(found: Findings, decisions: Sequence[Decision]) -> Iterator[Table]:
+def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Iterator[Table]:
     """What changed, what would change our mind, and decisions for which the first page has no room."""
     if found.bridge is not None:
-        ends = (("from the last plan's", _usd(found.bridge.last_usd)), ("to", _usd(found.bridge.usd)))
-        parts = ((name, _usd(usd)) for name, usd in found.bridge.parts.items())
-        yield table("What changed since the last plan", ("Factor", _number("$ at p50")), (*parts, *ends))
+        parts = found.bridge.parts.items()
+        steps = (("last plan", found.bridge.last_usd), *parts, ("this plan", found.bridge.usd))
+        rows: Rows = [(name, _usd(usd)) for name, usd in steps]
+        yield table("What changed since the last plan", ("Factor", _number("$ at p50")), rows)
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
-    if more := decisions[ON_FIRST_PAGE:]:
+    if more := decisions[n_first:]:
         yield _decisions(found, more, "Further decisions")
 
 
@@ -270,8 +275,8 @@ def _gpus(found: Findings) -> Table:
             *(_cell(together[name], WHOLE) for name in QUANTILES), _cell(drawn.supply[q], WHOLE),
         ))  # fmt: skip
     kinds = (f"{name}, p50" for name, _ in drawn.kinds)
-    together = ("p10 of all together", "p50", "p90", "Owned and committed")
-    return table("GPUs needed by quarter", ("Quarter", *map(_number, (*kinds, *together))), rows)
+    counts = (*kinds, "p10 of all together", "p50", "p90", "Owned and committed")
+    return table("GPUs needed by quarter", ("Quarter", *map(_number, counts)), rows)
 
 
 def _service(answer: Answer, s: int) -> Table:
@@ -350,7 +355,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
 
 def _sources(answer: Answer) -> tuple[Source, ...]:
     """Where the facts of the hardware and models that serve the plan were read."""
-    plan, models, engines = answer.plan, {}, {}
+    plan = answer.plan
+    models, engines = dict[str, SheetModel](), dict[str, Engine]()
     for s, q in sorted(answer.hardware.placed):
         service = plan.services[s]
         question = plan.question(plan.key(service, served_in(service, plan.quarters[q])))

@@ -6,6 +6,7 @@ import datetime
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
@@ -229,6 +230,13 @@ def _value(one: Assumption, settings: object) -> str:
     if isinstance(value, str):
         return value
     return wording.share(value) if one.unit.startswith("share") else wording.plain(value)
+
+
+def own_version() -> str:
+    try:
+        return version("sheetgen")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def sources(solved: Solution) -> tuple[Source, ...]:

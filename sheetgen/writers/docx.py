@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 TEXT, SMALL = 9.0, 8.0  # points
 MARGIN = 38.0  # points
-_CELL = 6.0  # points: either side of a cell's text, both together
+_CELL, _BOLD = 3.0, 1.1  # points either side of a cell's text; how much wider bold is
+_TWIPS = 20  # a point, in Word's files
 _SHORT = 12  # characters that stay on one line, as on the page
-_BESIDE = 12.0  # points: a picture as wide as the text is pushed aside
 FONT = "Arial"  # on every machine that has Word
 _PICTURE_FONT = "Inter"  # as the bundled file calls itself
 _CHART = 150.0  # points: its height
@@ -53,18 +53,18 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     for text in (page.verdict, page.next):
         document.add_paragraph(_plain(text))
     font = options.templates / "fonts" / FONTS[400]
-    drawn = web_pictures(page, font, width - _BESIDE, _CHART, _PICTURE_FONT)
+    drawn = web_pictures(page, font, width, _CHART, _PICTURE_FONT)
     money, decisions = page.first
     _put_table(document, money, width, font)
     _put_table(document, decisions, width, font, page.n_late)
     document.add_heading("GPUs by quarter", 1)
-    _put_picture(document, drawn["machines"], width - _BESIDE, font)
+    _put_picture(document, drawn["machines"], width, font)
     if page.approver:
         document.add_paragraph(_plain(f"Approved by {page.approver}: {'_' * 30}  on: {'_' * 14}"))
     document.add_heading("Since the last plan", 1)
     document.add_paragraph(_plain(page.since))
     if drawn["waterfall"]:
-        _put_picture(document, drawn["waterfall"], width - _BESIDE, font)
+        _put_picture(document, drawn["waterfall"], width, font)
     for one in (*page.second, *page.further):
         _put_table(document, one, width, font)
     for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(one.text for one in page.sources))):
@@ -107,6 +107,9 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
         own: Any = document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
         own.base_style, own.font.size, own.font.bold = document.styles["Normal"], Pt(size), bold
         own.paragraph_format.space_after = Pt(after)
+    margins = next(document.styles["Table Grid"].element.iter(qn("w:tblCellMar")))
+    for side in ("left", "right"):
+        margins.find(qn(f"w:{side}")).set(qn("w:w"), str(round(_CELL * _TWIPS)))
     about = document.core_properties
     about.title, about.author = _plain(page.title), _plain(brand.name if brand else f"sheetgen {page.version}")
     about.comments, about.subject = "", _plain(page.ask)[:255]
@@ -126,7 +129,7 @@ def _put_brand(document: Document, brand: Any) -> None:
     if brand.logo is not None:
         wide, high = brand.logo.within(120.0, 24.0)
         shape = line.add_run().add_picture(io.BytesIO(brand.logo.png), Pt(wide), Pt(high))
-        shape._inline.docPr.set("descr", _plain(brand.name))
+        _describe(shape, _plain(brand.name))
 
 
 def _put_field(paragraph: Any, name: str) -> None:
@@ -144,10 +147,11 @@ def _widths(one: Table, width: float, font: Path) -> list[float]:
     least, most = [], []
     for i, column in enumerate(one.columns):
         texts = [str(row[i]) for row in one.rows]
-        words = [*column.head.split(), *(word for text in texts for word in text.split())]
         short = column.right or max(map(len, texts)) <= _SHORT
-        least.append(max(width_em(text, font) for text in (texts if short else []) + words) * SMALL + _CELL)
-        most.append(least[-1] if short else max(width_em(text, font) for text in texts) * SMALL + _CELL)
+        kept = texts if short else [word for text in texts for word in text.split()]
+        head = max(width_em(word, font) for word in column.head.split()) * _BOLD
+        least.append(max(head, *(width_em(text, font) for text in kept)) * SMALL + _CELL + _CELL)
+        most.append(least[-1] if short else max(width_em(text, font) for text in texts) * SMALL + _CELL + _CELL)
     left, wished = width - sum(least), sum(most) - sum(least)
     if left <= 0 or wished <= 0:
         return [each * width / sum(least) for each in least]
@@ -190,11 +194,18 @@ def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None
     text = str(svg)
     title = html.unescape(text[text.index("<title>") + len("<title>") : text.index("</title>")])
     png = resvg_py.svg_to_bytes(
-        svg_string=text, dpi=_POINTS, zoom=_ZOOM, background="#ffffff", skip_system_fonts=True, font_family=_PICTURE_FONT,
-        font_files=[str(font)],
+        svg_string=text, dpi=_POINTS, zoom=_ZOOM, background="#ffffff", skip_system_fonts=True,
+        font_family=_PICTURE_FONT, font_files=[str(font)],
     )  # fmt: skip
     shape = document.add_picture(io.BytesIO(bytes(png)), Pt(width))
-    shape._inline.docPr.set("descr", title)
+    _describe(shape, title)
+
+
+def _describe(shape: Any, words: str) -> None:
+    """The alternative text of a picture, which stands where the text does."""
+    shape._inline.docPr.set("descr", words)
+    for side in ("distT", "distB", "distL", "distR"):
+        shape._inline.set(side, "0")
 
 
 def _packed(document: Document) -> bytes:

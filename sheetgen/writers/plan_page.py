@@ -49,8 +49,8 @@ def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
 
 def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layout:
     """The plan with as much white as leaves its first part on one page; where there is none it goes on overleaf."""
-    for spacing in SPACINGS:
-        found = laid_out(render_print(page, templates, spacing, brand), templates, spacing, brand)
+    for spacing, apart in (*((one, True) for one in SPACINGS), (SPACINGS[-1], False)):
+        found = laid_out(render_print(page, templates, spacing, brand, apart=apart), templates, spacing, brand)
         if found.is_whole:
             break
     if found.problems:
@@ -58,13 +58,17 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
     return found
 
 
-def render_print(page: PlanPage, templates: Path, spacing: Spacing, brand: Brand | None) -> str:
+def render_print(
+    page: PlanPage, templates: Path, spacing: Spacing, brand: Brand | None = None, *, apart: bool = True
+) -> str:
+    """The plan as one HTML document for paper; `apart`: what is behind the first part begins on its own page."""
     font = templates / "fonts" / FONTS[400]
     width, drawable = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X, drawable_with(font)
     drawn = {"machines": machines_chart(page.machines, width, CHART, font, FAMILY),
              "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, FAMILY)}  # fmt: skip
     return html.print_environment(templates).get_template(TEMPLATE).render(
-        page=page, sources=_sources(page), **html.on_paper(page.title, page.paper, templates, spacing, brand),
+        page=page, apart=apart, sources=_sources(page),
+        **html.on_paper(page.title, page.paper, templates, spacing, brand),
         **{name: one and Markup(drawable(str(one))) for name, one in drawn.items()},
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, RULE, label, li
 
 P90, SUPPLY = "#8f1d16", "#17212b"
 _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
+_POWERS = 12  # of ten, of GPUs: more than there are
 _RULES = 5  # across the plot, at most
 _BAR = 0.56  # of a quarter's width
 _STEP = 13.0  # points from one part of the bridge to the next
@@ -119,11 +120,8 @@ def _short(usd: float) -> str:
 
 def _rule_every(most: float) -> int:
     """GPUs from one rule to the next: 1, 2 or 5 of a power of ten, with at most so many rules."""
-    for power in itertools.count():
-        for one in (1, 2, 5):
-            if one * 10**power * _RULES >= most:
-                return one * 10**power
-    raise AssertionError
+    steps: Iterator[int] = (one * 10**n for n in range(_POWERS) for one in (1, 2, 5))
+    return next(step for step in steps if step * _RULES >= most)
 
 
 def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, family: str) -> tuple[list[str], float]:
