@@ -66,7 +66,8 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     people = [f"{what}: {who}" for what, who in (("Owner", head.owner), ("For approval", head.approver)) if who]
     since = "No last plan was named (--since LAST.json, or plan.since): what changed is not said."
     if last is not None:
-        since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters."
+        changed = "" if found.bridge and found.bridge.parts else " Nothing that it rests on changed."
+        since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
     in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
     money = _money(found)
     n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
