@@ -17,7 +17,7 @@ from sheetgen.sheet.page import Table, Text
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
 from sheetgen.writers.layout import FONTS, width_em
-from sheetgen.writers.plan_page import web_pictures
+from sheetgen.writers.plan_page import PLOT, web_pictures
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -29,7 +29,6 @@ _TWIPS = 20  # a point, in Word's files
 _SHORT = 12  # characters that stay on one line, as on the page
 FONT = "Arial"  # on every machine that has Word
 _PICTURE_FONT = "Inter"  # as the bundled file calls itself
-_CHART = 150.0  # points: its height
 _POINTS, _ZOOM = 72, 3  # an inch; and pixels a point
 _DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: never the clock's, the bytes would differ
 _MISSING = "The docx needs python-docx and resvg-py. python -m pip install python-docx resvg-py"
@@ -53,7 +52,7 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     for text in (page.verdict, page.next):
         document.add_paragraph(_plain(text))
     font = options.templates / "fonts" / FONTS[400]
-    drawn = web_pictures(page, font, width, _CHART, _PICTURE_FONT)
+    drawn = web_pictures(page, font, width, PLOT, _PICTURE_FONT)
     money, decisions = page.first
     _put_table(document, money, width, font)
     _put_table(document, decisions, width, font, page.n_late)

@@ -24,19 +24,20 @@ _MARK = 14.0  # points: a mark of the key
 _PAIR = 18.0  # points between two entries of the key
 
 
-def machines_chart(of: Machines, width: float, height: float, font: Path, family: str) -> Any:
-    """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there."""
+def machines_chart(of: Machines, width: float, plot: float, font: Path, family: str) -> Any:
+    """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there. `plot`: its
+    height without key and figures."""
     inks = dict(zip((name for name, _ in of.kinds), itertools.cycle(INKS), strict=False))
     key = [(f"{name}, needed at p50", ink, "box") for name, ink in inks.items()]
     key += [("needed at p90, all together", P90, "dashed"), ("owned and committed", SUPPLY, "solid")]
     drawn, top = _key(key, width, font, family)
-    bottom = height - _FEET
+    top += _ROW + 3  # the axis' name
+    bottom, height = top + plot, top + plot + _FEET
     stacks = [sum(values[q] for _, values in of.kinds) for q in range(len(of.quarters))]
     each = _rule_every(max(*stacks, *of.p90, *of.supply, 1.0))
     n_rules = math.ceil(max(*stacks, *of.p90, *of.supply, 1.0) / each)
     left = width_em(f"{n_rules * each:,}", font) * FIGURES + 5
     band = (width - left) / len(of.quarters)
-    top += _ROW + 3  # the axis' name
 
     def y(n_gpus: float) -> float:
         return bottom - n_gpus / (n_rules * each) * (bottom - top)

@@ -12,7 +12,6 @@ from typing import Any
 
 import docx
 import pytest
-import yaml
 from click.testing import CliRunner
 from docx.oxml.ns import qn
 from pages import TEMPLATES, read
@@ -21,7 +20,7 @@ from test_pdf_hostile import EVIL
 from verapdf import FEWEST_CHECKS, validate
 
 from sheetgen.brand import read_brand
-from sheetgen.catalog import Catalog
+from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
 from sheetgen.plan.bridge import Last, spend_usd
@@ -34,13 +33,13 @@ from sheetgen.plan.solve import solved_plan
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.layout import FONTS, SMALL, TEXT
-from sheetgen.writers.plan_page import write_plan_html, write_plan_pdf
+from sheetgen.writers.plan_page import PLOT, lay_out, write_plan_html, write_plan_pdf
 from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
 from sheetgen.writers.weasyprint_boxes import part_of
 
 CATALOG = Catalog()
 FONT = TEMPLATES / "fonts" / FONTS[400]
-DATA: dict[str, Any] = yaml.safe_load((TEMPLATES / "plan.yaml").read_text(encoding="utf-8"))
+DATA: dict[str, Any] = read_document(TEMPLATES / "plan.yaml").data
 MM = 72 / 25.4  # points
 SHOWN = {" ": r"\s*", "/": r"/\s*", "-": r"-\s*"}  # where a line may end
 
@@ -112,7 +111,7 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
         assert shows(behind, f"{name} {usd(part)}"), name
     for one in record_of(example())["decisions"]:
         if one["break_even"]:
-            assert shows(behind, f"{one['order_by']} {one['what']} {one['n_instances']} x {one['instance']}")
+            assert shows(behind, f"{one['order_by']} {one['what']} {one['n_instances']} x")
     assert first.text.count("late by") == sum(one.late for one in example().decisions)
 
 
@@ -123,14 +122,12 @@ def test_the_print_has_its_size_and_the_chart_its_room(paper: str) -> None:
     assert TEXT >= 8.5
     paper_box = {box["x1"] - box["x0"]: box for box in found[0].boxes if box["bottom"] - box["top"] < 0.6}
     assert max(paper_box) > 55 * MM
-    drawn = str(machines_chart(page(paper).machines, 500, 158, FONT, "Inter"))
+    drawn = str(machines_chart(page(paper).machines, 500, PLOT, FONT, "Inter"))
     rules = [float(y) for y in re.findall(r'<line x1="[\d.]+" y1="([\d.]+)" x2="500', drawn)]
     assert max(rules) - min(rules) >= 35 * MM
 
 
 def test_only_the_first_page_is_of_the_first_part() -> None:
-    from sheetgen.writers.plan_page import lay_out
-
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
     for paper in ("a4", "letter"):
         found = lay_out(page(paper), TEMPLATES, brand)
@@ -216,7 +213,9 @@ def test_text_is_only_text(evil: str) -> None:
     written = write_plan_html(found, options).decode()
     calm = write_plan_html(hostile("calm"), options).decode()
     tags = r"<(/?[a-zA-Z][a-z0-9]*)"
-    assert re.findall(tags, written) == re.findall(tags, calm)
+    assert [one for one in re.findall(tags, written) if one != "wbr"] == [
+        one for one in re.findall(tags, calm) if one != "wbr"
+    ]  # a slash in a name may end a line
     document = docx.Document(io.BytesIO(write_plan_docx(found, options)))
     assert document.paragraphs[0].text == evil
     assert any(evil in cell.text for row in document.tables[1].rows for cell in row.cells)
@@ -238,7 +237,7 @@ def test_the_pictures_of_nothing_and_of_much() -> None:
     none = Machines(("2027-Q1",), (), (0.0,), (0.0,))
     many = Machines(("2027-Q1", "2027-Q2"), (("NVIDIA X", (41_000.0, 99_999.0)),), (50_000.0, 120_000.0), (0.0, 1e5))
     for one in (none, many):
-        drawn = str(machines_chart(one, 400, 158, FONT, "Inter"))
+        drawn = str(machines_chart(one, 400, PLOT, FONT, "Inter"))
         assert all(0 <= float(y) <= 158 for y in re.findall(r' y[12]?="([-\d.]+)"', drawn))
         assert all(0 <= float(x) <= 400 for x in re.findall(r' x[12]?="([-\d.]+)"', drawn))
     falls = str(waterfall_chart(Waterfall(5e6, (("users", -2e5), ("price", -1e5)), 4.7e6), 400, FONT, "Inter"))
