@@ -171,6 +171,7 @@ def _put_table(document: Document, one: Table, width: float, font: Path, n_late:
     widths = [Pt(each) for each in _widths(one, width, font)]
     for of_grid, each in zip(grid.columns, widths, strict=True):
         of_grid.width = each
+    styles = [document.styles[name].style_id for name in ("Table head", "Table text")]
     heads: tuple[Text, ...] = tuple(column.head for column in one.columns)
     for i, (line, texts) in enumerate(zip(grid.rows, (heads, *one.rows), strict=True)):
         marks = line._tr.get_or_add_trPr()
@@ -179,7 +180,7 @@ def _put_table(document: Document, one: Table, width: float, font: Path, n_late:
             marks.append(OxmlElement("w:tblHeader"))
         for cell, text, column, each in zip(line.cells, texts, one.columns, widths, strict=True):
             cell.width, paragraph = each, cell.paragraphs[0]
-            paragraph.style = document.styles["Table head" if i == 0 else "Table text"]
+            paragraph._p.style = styles[i > 0]  # by its id: python-docx looks through all styles for each paragraph
             paragraph.add_run(_plain(text)).bold = True if 0 < i <= n_late else None
             if column.right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
