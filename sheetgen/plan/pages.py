@@ -27,7 +27,8 @@ Heads = tuple[str | Column, ...]
 Rows = list[tuple[Text, ...]]
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
-NAMED = 3  # services that a decision names
+NAMED = 3  # services that a decision names, and quarters over their budget
+NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _ask(found: Findings) -> Text:
     months = answer.money["spend_usd"].sum(axis=0)
     return words(
         f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected (p50), {{}} where all demand is high "
-        "(p90), contingency apart; of all services together nine of ten cases are below {}.",
+        "(p90), contingency apart; with demand and prices as they may come, nine of ten cases are below {}.",
         _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
     )  # fmt: skip
 
@@ -137,7 +138,8 @@ def _verdict(found: Findings) -> Text:
         return "No budget is stated."
     if over:
         rest = "; all other quarters with a budget are within it" if len(over) < n_stated else ""
-        return words(f"Budget, contingency counted: {{}}{rest}.", joined("; ", over))
+        more = f"; so are {len(over) - NAMED} more quarters" if len(over) > NAMED else ""
+        return words(f"Budget, contingency counted: {{}}{more}{rest}.", joined("; ", over[:NAMED]))
     return "Budget, contingency counted: every quarter that has one is within it, at p90 too."
 
 
@@ -194,7 +196,7 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
     for one in decisions:
         services = [plan.services[s] for s in _served(answer, one)]
         owners = dict.fromkeys(filter(None, (each.owner or plan.head.owner for each in services)))
-        names = ", ".join(each.id for each in services[:NAMED])
+        names = "" if one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
         more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
         late = f"late by {(plan.as_of - one.order_by).days} days" if one.late else ""
         cover = f"until then {one.cover.purchase}" if one.cover else ""
@@ -349,7 +351,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield words("Prices are those read until now, less {}, and change by {} a year ({} to {}).",
                 _cell(plan.prices.discount_fraction, EXACT_PERCENT),
                 *(_cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
-    yield words("All together: {} joint draws, correlation {}, seed {}.", _cell(found.draws.n, WHOLE),
+    yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.", _cell(found.draws.n, WHOLE),
                 _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
