@@ -138,7 +138,7 @@ def _verdict(found: Findings) -> Text:
         return "No budget is stated."
     if over:
         rest = "; all other quarters with a budget are within it" if len(over) < n_stated else ""
-        more = f"; so are {len(over) - NAMED} more quarters" if len(over) > NAMED else ""
+        more = f"; and {len(over) - NAMED} more" if len(over) > NAMED else ""
         return words(f"Budget, contingency counted: {{}}{more}{rest}.", joined("; ", over[:NAMED]))
     return "Budget, contingency counted: every quarter that has one is within it, at p90 too."
 
@@ -351,8 +351,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield words("Prices are those read until now, less {}, and change by {} a year ({} to {}).",
                 _cell(plan.prices.discount_fraction, EXACT_PERCENT),
                 *(_cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
-    yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.", _cell(found.draws.n, WHOLE),
-                _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
+    yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
+                _cell(found.draws.n, WHOLE), _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 
