@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.brand import page_colors
+from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.pages import PlanPage
 from sheetgen.sheet.page import Table, Text
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TEXT, SMALL = 9.0, 8.0  # points
 MARGIN = 38.0  # points
 _CELL, _BOLD = 3.0, 1.1  # points either side of a cell's text; how much wider bold is
+_HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: from the paper's edge, and the most that the logo takes
 _TWIPS = 20  # a point, in Word's files
 _SHORT = 12  # characters that stay on one line, as on the page
 FONT = "Arial"  # on every machine that has Word
@@ -43,9 +44,6 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
         raise MissingLibraryError(_MISSING) from error
     document = docx.Document()
     width = _set_up(document, page, options)
-    brand = options.brand
-    if brand is not None:
-        _put_brand(document, brand)
     document.add_paragraph(_plain(page.title), style="Title")
     document.add_paragraph(_plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}")))))
     document.add_paragraph(_plain(page.ask), style="Ask")
@@ -89,6 +87,8 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     section.page_width, section.page_height = Pt(width), Pt(height)
     section.left_margin = section.right_margin = section.top_margin = section.bottom_margin = Pt(MARGIN)
     brand = options.brand
+    if brand is not None:
+        _put_brand(section, brand)
     heading = RGBColor.from_string(page_colors(brand.colors if brand else None)["heading"].lstrip("#"))
     sizes = {"Normal": TEXT, "Title": 18.0, "Heading 1": 12.0, "Heading 2": 10.0, "List Bullet": TEXT}
     for name, size in sizes.items():
@@ -102,7 +102,7 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
             style.font.color.rgb = heading
             style.paragraph_format.space_before = Pt(7 if name != "Title" else 0)
     for name, size, bold, after in (("Table text", SMALL, False, 0), ("Table head", SMALL, True, 0),
-                                    ("Ask", 11.0, True, 3)):  # fmt: skip
+                                    ("Ask", 10.0, True, 3)):  # fmt: skip
         own: Any = document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
         own.base_style, own.font.size, own.font.bold = document.styles["Normal"], Pt(size), bold
         own.paragraph_format.space_after = Pt(after)
@@ -121,14 +121,18 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     return width - MARGIN - MARGIN
 
 
-def _put_brand(document: Document, brand: Any) -> None:
+def _put_brand(section: Any, brand: Brand) -> None:
+    """A brand at the head of every page."""
+    from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Pt
 
-    line = document.add_paragraph(_plain(brand.name) + "  ")
+    section.header_distance = Pt(_HEADER)
+    line = section.header.paragraphs[0]
+    line.alignment = WD_ALIGN_PARAGRAPH.RIGHT
+    line.add_run(_plain(brand.name) + "  ")
     if brand.logo is not None:
-        wide, high = brand.logo.within(120.0, 24.0)
-        shape = line.add_run().add_picture(io.BytesIO(brand.logo.png), Pt(wide), Pt(high))
-        _describe(shape, _plain(brand.name))
+        wide, high = brand.logo.within(*_LOGO_BOX)
+        _describe(line.add_run().add_picture(io.BytesIO(brand.logo.png), Pt(wide), Pt(high)), _plain(brand.name))
 
 
 def _put_field(paragraph: Any, name: str) -> None:
