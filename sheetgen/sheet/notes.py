@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
@@ -13,7 +14,7 @@ from sheetgen.recommend import Solution, headline_rows
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.overrides import BY_READER
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sheet import wording
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
@@ -237,22 +238,35 @@ def _value(one: Assumption, settings: object) -> str:
     return wording.share(value) if one.unit.startswith("share") else wording.plain(value)
 
 
+def own_version() -> str:
+    try:
+        return version("sheetgen")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def sources(solved: Solution) -> tuple[Source, ...]:
-    """Where models, prices and the engine's accounting were read."""
+    """Where a sheet's models, prices and the engine's accounting were read."""
     question = solved.question
+    return sources_of(question.models, [question.candidates[i] for i in used_instances(solved)], [question.engine])
+
+
+def sources_of(
+    models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
+) -> tuple[Source, ...]:
+    """Where these models, prices and engines' accounting were read."""
     found: list[Source] = []
     by_origin: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for one in question.models:
+    for one in models:
         place, revision = _origin(one.model.source)
         by_origin.setdefault((place, one.model.checked_on), []).append((one.model.name, revision))
-    for (place, day), models in by_origin.items():
-        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in models)
-        revisions = ", ".join(dict.fromkeys(revision for _, revision in models if revision))
+    for (place, day), known in by_origin.items():
+        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
+        revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
-    used = [question.candidates[i] for i in used_instances(solved)]
     prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
     found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
-    found.append(_source(f"{question.engine.name}: {question.engine.accounting_source.split(' (')[0]}"))
+    found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
     return tuple(found)
 
