@@ -52,13 +52,12 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
     prices = f"{question.settings.purchase} prices{wording.discounted('', question)}"
-    prices += f" of {'one candidate' if len(candidates) == 1 else f'{len(candidates)} candidates'}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
     if n_old := sum(is_old(c, question, stale_after_days) for c in candidates):
-        parts.append(f"{n_old} older than {wording.plain(stale_after_days)} days")
+        parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
     return "; ".join(parts)
 
 

@@ -511,8 +511,7 @@ class Page:
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
-        banner = str(self.price_banner)
-        return (*said, f"{banner[:1].upper()}{banner[1:]}.")
+        return (*said, f"Among all that could be rented: {self.price_banner}.")
 
     @property
     def band_reason(self) -> Text:

@@ -15,7 +15,7 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.notes import confidence
+from sheetgen.sheet.notes import confidence, price_classes
 from sheetgen.sheet.page import Page
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
@@ -110,7 +110,10 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
     ):
         solved = solve(ask(catalog, ASKED | {"engine_version": version}))
         assert said in list(confidence(solved))
-    dates = sorted({i.price_date for i in page(tiers="32").instances})
+    solved = solve(ask(catalog, ASKED | {"tiers": "32"}))
+    classes = [one for found in solved.by_purchase.values() for one in found if one]
+    shown = {one.candidate.price_as_of for one in classes if one.candidate.purchase in price_classes(solved.question)}
+    dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
     assert f"Prices of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
 
 

@@ -10,7 +10,9 @@ import books
 from books import HEAD, Sheets
 
 from sheetgen.recommend import Solution, headline_rows, hosts_of, money
+from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.notes import day_of
+from sheetgen.sheet.what_if import instances
 from sheetgen.units import PURCHASES
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
@@ -101,6 +103,8 @@ def first_pages(solved: Solution) -> dict[str, Any]:
     n, settings, together = len(rows), solved.question.settings, solved.question.options.get("together") == "yes"
     top = {"costs": 7, "sources": 7 + n + 4, "ways": 7 + n + 4 + 2 * n + 3}
     ways: list[list[float]] = []
+    named = zip(instances(solved.question), solved.question.rows, strict=False)
+    listed = {name: row.source for (name, _), row in named}
     for m, row in enumerate(rows):
         choice, budget = solved.choices[row], money.budget(solved, row)
         sums = [] if budget is None else list(vars(budget).values())
@@ -118,8 +122,9 @@ def first_pages(solved: Solution) -> dict[str, Any]:
                     f"E{at}": choice.n_instances, f"F{at}": hours, f"G{at}": choice.monthly_usd,
                     f"H{at}": one.provider, f"I{at}": settings.purchase, f"L{at}": one.region or "-",
                     f"J{at}": (price and day_of(price.price_as_of)) or "-"}  # fmt: skip
-            said = f"{one.instance}: {one.source}" if one.source else "-"
-            out[f"B{at + 1}"] = said
+            # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
+            source = listed.get(one.instance) if one.source == BY_READER else one.source
+            out[f"B{at + 1}"] = f"{one.instance}: {source or BY_READER}"
         classes = [one.monthly_usd for one in money.purchase_classes(solved, row)] or [math.nan] * 5
         owned = money.owned(solved, row)
         base = owned["base"] if owned else dict.fromkeys(
