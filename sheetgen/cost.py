@@ -35,7 +35,7 @@ CONSTANTS = {  # what the formulas count in, by the name under which they read i
 
 @formula("$ per hour, paid", USD_CENTS)
 def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Quantity) -> Any:
-    """What an instance costs an hour under one's own contract, in US dollars: its price less the discount on Inputs.
+    """What an instance costs an hour under one's own contract, in US dollars: its price less the discount in force.
 
     Source: the price that is listed, or typed, of any purchase class x (1 - discount).
     Check: p5.48xlarge at $55.04 less 20 % is $44.03.

@@ -500,7 +500,8 @@ class ChoiceDerivation:
             question.speed,
         )  # fmt: skip
         self.origins = Origins(names, overrides, question.reference)
-        discounted = {"price_usd_per_hour": "discounted_usd_per_hour"} if question.settings.discount_fraction else {}
+        less = question.discount(self.candidate.provider, self.candidate.purchase)
+        discounted = {"price_usd_per_hour": "discounted_usd_per_hour"} if less else {}
         of_rate = OF_A_RATE if question.loads[0].requests_per_second else {}
         self.read_as, self.formulas = READ_AS | discounted | of_rate, CHOICE_FORMULAS
         if question.draft is not None:

@@ -382,7 +382,20 @@ def power(base: Any, exponent: Any) -> Any:
 
 def natural_log(x: Any) -> Any:
     """The natural logarithm of `x` > 0."""
+    if is_array((x,)):
+        import numpy
+
+        return numpy.log(x)
     return call("LN", x) if isinstance(x, Expr) else math.log(x)
+
+
+def exponential(x: Any) -> Any:
+    """e to the power of `x`."""
+    if is_array((x,)):
+        import numpy
+
+        return numpy.exp(x)
+    return call("EXP", x) if isinstance(x, Expr) else math.exp(x)
 
 
 def normal_share(z: Any) -> Any:

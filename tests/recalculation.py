@@ -50,6 +50,7 @@ ALLOWED_FUNCTIONS = {
         "CEILING",
     ),
     *("LN", "NORMSDIST", "NORMDIST"),  # the allowance for chance of a rate
+    "EXP",  # the quantiles of a plan's demand
 }
 
 XLSX = "xlsx"

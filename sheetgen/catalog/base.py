@@ -12,7 +12,7 @@ import datetime
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
@@ -28,7 +28,7 @@ MAX_STRING = 2_000
 MAX_DEPTH = 20
 
 Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
-Problem = tuple[Loc, str]  # where, and one sentence without its full stop
+Problem = tuple[Loc, str]  # where, and one sentence; of `Entry.problems` without its full stop
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -79,8 +79,9 @@ def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool 
     raise ValueError(f"is {kind}. {hint}" if hint else f"is {kind}")
 
 
-def read_document(path: Path, where: str | None = None) -> Document:
-    """Read `path`; `where` is its name in messages."""
+def read_document(path: Path, where: str | None = None, repeated: list[Problem] | None = None) -> Document:
+    """Read `path`; `where` is its name in messages. Keys that are given twice are gathered in `repeated` where that is
+    given, so that they can be reported beside other problems."""
     name = shown(where if where is not None else path, 300)
     try:
         raw = read_bounded(path, MAX_FILE_BYTES)
@@ -88,7 +89,8 @@ def read_document(path: Path, where: str | None = None) -> Document:
         raise CatalogError(f"{name}: {error}.") from error
     if len(raw) > MAX_FILE_BYTES:
         raise CatalogError(f"{name}: is larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
-    return read_text(decoded(raw, name), name)
+    text = decoded(raw, name)
+    return read_text(text, name) if repeated is None else _built(text, name, repeated)
 
 
 def decoded(raw: bytes, name: str) -> str:
@@ -101,7 +103,11 @@ def decoded(raw: bytes, name: str) -> str:
 
 def read_text(text: str, where: str) -> Document:
     """The same for text at hand."""
-    builder = _Builder(where)
+    return _built(text, where)
+
+
+def _built(text: str, where: str, repeated: list[Problem] | None = None) -> Document:
+    builder = _Builder(where, repeated)
     try:
         data = builder.document(yaml.parse(text, Loader=_LOADER))
     except yaml.reader.ReaderError as error:
@@ -148,8 +154,9 @@ def _line(event: yaml.Event) -> int:
 class _Builder:
     """Builds plain data from parser events and notes the line of each field on the way."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, repeated: list[Problem] | None = None) -> None:
         self.where = where
+        self.repeated = repeated
         self.lines: dict[Loc, int] = {(): 1}
 
     def document(self, events: Iterator[yaml.Event]) -> Any:
@@ -193,8 +200,10 @@ class _Builder:
             key = str(self.scalar(event, key=True))
             at = (*loc, key)
             if key in found:
-                first = self.lines[at]
-                self.refuse(event, f"{shown(key)} is given twice (first on line {first}). Keep one")
+                twice = f"{shown(key)} is given twice (first on line {self.lines[at]}). Keep one"
+                if self.repeated is None:
+                    self.refuse(event, twice)
+                self.repeated.append((at, f"{twice}."))
             self.lines[at] = _line(event)
             found[key] = self.node(next(events), events, at)
         return found
@@ -325,17 +334,31 @@ _KINDS = {
 
 def validate(document: Document, schema: type[E]) -> E:
     """`document` as `schema`, or a CatalogError with all its problems, in the order of their lines."""
+    entry, problems = checked(document.data, schema)
+    if problems:
+        raise CatalogError(*by_line(document, problems))
+    assert entry is not None
+    return entry
+
+
+def by_line(document: Document, problems: Iterable[Problem]) -> Iterator[str]:
+    """Whole sentences on problems of a document, in the order of their lines, each once."""
+    in_order = sorted(problems, key=lambda problem: document.line(problem[0]))
+    yield from dict.fromkeys(f"{document.at(loc)}: {what}" for loc, what in in_order)
+
+
+def checked(data: Any, schema: type[E], at: Loc = ()) -> tuple[E | None, list[Problem]]:
+    """`data`, which stands at `at` of a document, as `schema`; and whole sentences on what is wrong with it. Nothing
+    where its fields are not what they must be."""
     try:
-        entry = schema.model_validate(document.data)
-        problems = [(loc, f"{what}.") for loc, what in _all_problems(entry)]
+        entry = schema.model_validate(data)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=True)
-        places = [_in_data(document.data, fault["loc"]) for fault in faults]
-        problems = [(loc, _sentence(schema, fault, loc)) for loc, fault in zip(places, faults, strict=True)]
-    if problems:
-        problems.sort(key=lambda problem: document.line(problem[0]))
-        raise CatalogError(*dict.fromkeys(f"{document.at(loc)}: {what}" for loc, what in problems))
-    return entry
+        places = [_in_data(data, fault["loc"]) for fault in faults]
+        return None, [
+            ((*at, *loc), _sentence(schema, fault, loc or at)) for loc, fault in zip(places, faults, strict=True)
+        ]
+    return entry, [(loc, f"{what}.") for loc, what in _all_problems(entry, at)]
 
 
 def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
@@ -394,7 +417,7 @@ def allowed_fields(schema: Any, loc: tuple[str | int, ...]) -> list[str]:
         of_kind = [model for model in models if "kind" in model.model_fields
                    and part in get_args(model.model_fields["kind"].annotation)]  # fmt: skip
         models = [inner for annotation in fields for inner in _models(annotation)] or of_kind or models
-    return sorted({name for model in models for name in model.model_fields})
+    return sorted({field.alias or name for model in models for name, field in model.model_fields.items()})
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

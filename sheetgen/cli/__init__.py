@@ -17,6 +17,7 @@ from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.mail import mail
 from sheetgen.cli.output import say
+from sheetgen.cli.plan import plan
 from sheetgen.errors import SheetgenError, escaped
 
 
@@ -98,6 +99,7 @@ def main() -> None:
       sheetgen decode --model 70b --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
       sheetgen pull edited-sheet.xlsx
       sheetgen diff last-quarter.xlsx this-quarter.xlsx
+      sheetgen plan plan.yaml
       sheetgen diagnose server.log
       sheetgen mail this-quarter.xlsx --to vp@acme.com --since last-quarter.xlsx
       sheetgen COMMAND --help
@@ -105,6 +107,6 @@ def main() -> None:
 
 
 for command in (
-    build, recommend, size, decode, pull, diff, diagnose, mail, explain, list_entries, show, check, catalog,
+    build, recommend, size, decode, pull, diff, plan, diagnose, mail, explain, list_entries, show, check, catalog,
 ):  # fmt: skip
     main.add_command(command)

@@ -236,9 +236,10 @@ def _price(solved: Solution) -> Iterator[str]:
     assert choice.offer is not None, "of an answer alone"
     candidate = solved.candidate(choice.offer)
     allowed = question.overrides.input(STALE, question.reference.assumption(STALE))
+    less = question.discount(candidate.provider, candidate.purchase)
     old = f" (older than {allowed:g} days)" if is_old(candidate, question, allowed) else ""
     yield (
-        f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, question.settings.discount_fraction)} in "
+        f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, less)} in "
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
         f"{', assumed shape' if candidate.assumed_shape else ''}"
     )

@@ -16,7 +16,7 @@ from sheetgen.catalog.model import is_path
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.recommend import Solution, solve
-from sheetgen.scenario import parse
+from sheetgen.scenario import discounts, parse
 from sheetgen.scenario.demand import OF_A_DAY, RATE
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.overrides import TABLES, Written, class_columns, input_kind
@@ -298,8 +298,14 @@ def option_of(name: str) -> str | None:
         return None
     if name in BY_NAME:
         return BY_NAME[name].asked_as
-    stems = {"context_": "contexts", "tier_": "tiers", **{f"{target}_": target for target in TARGETS}}
+    stems = {discounts.CELL: discounts.OPTION, "context_": "contexts", "tier_": "tiers"}
+    stems |= {f"{target}_": target for target in TARGETS}
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
+
+
+def may_be_blank(name: str, option: str) -> bool:
+    """Whether a blank cell says something: no target, or no discount of its own."""
+    return option in TARGETS or name.startswith(discounts.CELL)
 
 
 def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
@@ -312,7 +318,7 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     blank: list[str] = []
     for change in differ:
         option = option_of(change.name) if change.part == "inputs" else None
-        if option is not None and change.new is None and option not in TARGETS:
+        if option is not None and change.new is None and not may_be_blank(change.name, option):
             blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
         elif option is not None:
             options[option] = _option(option, built, found, change.new)
@@ -345,6 +351,10 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     return after
 
 
+def _providers(question: Question) -> Iterable[str]:
+    return dict.fromkeys(row.provider for row in question.rows)
+
+
 def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     """The option as text, out of all the inputs that it is made of."""
     question, inputs = built.question, found.inputs
@@ -354,6 +364,11 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     if option in TARGETS:
         targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
         return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
+    if option == discounts.OPTION:
+        cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(_providers(question))}
+        typed = {key: value for key, (_, value) in cells.items() if value is not None}
+        not_here = {key: one for key, one in question.discounts.items() if cells.get(key, ("",))[0] not in inputs}
+        return discounts.option_text(inputs.get(option, question.settings.discount_fraction), {**typed, **not_here})
     if words := BY_OPTION[option].words:
         return dict(enumerate(words)).get(value, str(_whole(value)))
     tiers = [_whole(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]

@@ -103,7 +103,7 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
         price = fit.candidate.class_price(purchase)
         usd = _evaluated(OF_CLASS, {
             **_inputs(solved), "is_committed": int(paid.committed), "n_instances": fit.choice.n_instances,
-            "price_usd_per_hour": _paid(solved, price),
+            "price_usd_per_hour": _paid(solved, fit, price),
         })  # fmt: skip
         del usd["paid_hours_per_month"]
         as_of, terms, source = (price.price_as_of, price.price_kind, fit.candidate.source) if price else (None, "", "")
@@ -111,10 +111,12 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
     return tuple(found)
 
 
-def _paid(solved: Solution, price: ClassPrice | None) -> float:
+def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:
     """What an instance costs an hour at a price less the discount; NaN without one."""
-    listed = math.nan if price is None else price.usd_per_hour
-    return float(cost.discounted_usd_per_hour(listed, solved.question.settings.discount_fraction))
+    if price is None:
+        return math.nan
+    less = solved.question.discount(fit.candidate.provider, price.purchase)
+    return float(cost.discounted_usd_per_hour(price.usd_per_hour, less))
 
 
 def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
@@ -146,7 +148,7 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
     if fit is None:
         return None
     gpu = solved.question.owning.gpus.get(fit.candidate.gpu.id, OwnedGpu())
-    on_demand = _paid(solved, fit.candidate.class_price(ON_DEMAND))
+    on_demand = _paid(solved, fit, fit.candidate.class_price(ON_DEMAND))
     values = {
         **_inputs(solved), "n_gpus": fit.gpus_used, "is_module_price": gpu.is_module_price,
         "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,

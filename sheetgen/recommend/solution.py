@@ -23,7 +23,10 @@ from sheetgen.units import Layout
 
 # pace: a model and a workload, as speed does not depend on the requests at once. layout: TP x DP.
 # profile: a GPU at a layout. offer: a candidate instance at a layout. chosen: what was chosen for some loads.
-Axis = Literal["model", "gpu", "layout", "profile", "pace", "load", "offer", "chosen"]
+# Of a plan: service, quarter, case (a quantile of the demand, or a draw), type (of instances that services share).
+Axis = Literal[
+    "model", "gpu", "layout", "profile", "pace", "load", "offer", "chosen", "service", "quarter", "case", "type"
+]
 Axes = tuple[Axis, ...]
 Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
 

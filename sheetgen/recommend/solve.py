@@ -86,7 +86,7 @@ def tables(question: Question) -> Solution:
     grid = grid.along("offer", {"profile": [s.profile for s in offers]}).along("pace", {"model": [m for m, _ in paces]})
     grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
     _put_facts(grid, question)
-    _put_offers(grid, [question.candidates[s.candidate] for s in offers])
+    _put_offers(grid, question, [question.candidates[s.candidate] for s in offers])
     for name in ("models", "shards", "profiles", "pools"):
         grid.evaluate(quantities_of(name, question.draft is not None), TABLES[name][0])
     _put_paces(grid, [w for _, w in paces])
@@ -243,12 +243,13 @@ def _put_paces(grid: Grid, workloads: list[Any]) -> None:
         grid.evaluate(((f"{figure}_limit_seconds", parallelism.limit_seconds),), ("pace",))
 
 
-def _put_offers(grid: Grid, candidates: Sequence[Candidate]) -> None:
-    """What instances contribute, at the price of their class."""
+def _put_offers(grid: Grid, question: Question, candidates: Sequence[Candidate]) -> None:
+    """What instances contribute, at the price of their class, and what the contract takes off it."""
     grid.put(("offer",), {
         "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
         "nvlink_domain_gpus": [c.nvlink_domain_gpus for c in candidates],
         "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
+        "discount_fraction": [question.discount(c.provider, c.purchase) for c in candidates],
     })  # fmt: skip
 
 
@@ -388,7 +389,7 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         offers = _offers_of(candidates, known.profiles, gpu_index)
         grid = known.grid.along("offer", {"profile": [s.profile for s in offers]})
         grid.put((), {"is_committed": float(paid.committed)})
-        _put_offers(grid, [candidates[s.candidate] for s in offers])
+        _put_offers(grid, question, [candidates[s.candidate] for s in offers])
         _cost(grid)
         picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
         yield (

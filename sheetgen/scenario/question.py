@@ -19,6 +19,7 @@ from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
 from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
+from sheetgen.scenario.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.scenario.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
@@ -36,6 +37,7 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     values: dict[str, Any] = {}
     for one in OF_SETTINGS:
         given = None if one.name in typed.SETTINGS else options.get(one.asked_as)
+        given = in_general(given) if one.name == "discount_fraction" else given
         if one.option and one.option.group == "money":
             found = problems.attempt(one.parse, given)
             values[one.name] = one.default if found is None else found
@@ -262,6 +264,7 @@ class Question:
     draft: Model | None = None  # drafts for each of the models
     typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
     ask: int | None = None  # position of the model that is to be approved; none: each
+    discounts: Discounts = field(default_factory=dict)  # beside that of the settings
 
     @property
     def catalog_sha256(self) -> str:
@@ -281,6 +284,10 @@ class Question:
     def numbers(self) -> tuple[int | None, ...]:
         """Requests at once by the tier of a load: those of the tiers, and the headline's own where it is none."""
         return self.tiers if self.typed is None else (*self.tiers, self.typed)
+
+    def discount(self, provider: str, purchase: str) -> float:
+        """What the contracts take off the prices of a provider in a purchase class."""
+        return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
 
     def counts_people(self, load: Load) -> bool:
         """Whether a load stands for people: where it was stated as people, or people are requests at once over the
@@ -328,6 +335,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         tiers = attempt(parse.tiers, options["tiers"])
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
+    known = dict.fromkeys(row.provider for row in catalog.instances())
+    less = attempt(discounts_of, options.get("discount_fraction"), known)
     as_of = attempt(parse.as_of_date, options.get("as_of"))
     named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
     purchase = settings.purchase if settings else ON_DEMAND
@@ -350,7 +359,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        ask=to_approve,
+        ask=to_approve, discounts=less or {},
         others=others, rows=rows, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from sheetgen import cost
@@ -60,8 +59,9 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
     cards = tuple(_card(solved, row, levers[row], others[row], near_target_fraction) for row in rows)
     return Page(
         title=_stated(question, "title") or TITLE, question=_question(question), precision_line=_precision(question),
-        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
-        catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
+        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after),
+        version=notes.own_version(), catalog=question.catalog_sha256[:8],
+        unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
         cards=cards, **_asked(solved, cards),
         matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
@@ -117,13 +117,6 @@ def _a_year(monthly: Cell) -> Cell:
         if monthly
         else NONE
     )
-
-
-def _version() -> str:
-    try:
-        return version("sheetgen")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _question(question: Question) -> str:

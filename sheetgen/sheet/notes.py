@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
@@ -13,7 +14,7 @@ from sheetgen.recommend import Solution, headline_rows
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.overrides import BY_READER
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sheet import wording
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
@@ -50,7 +51,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
-    prices = f"{question.settings.purchase} prices{wording.price_class('', question.settings.discount_fraction)}"
+    prices = f"{question.settings.purchase} prices{wording.discounted('', question)}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
@@ -69,7 +70,9 @@ def left_out(question: Question) -> str:
     n, n_out = len(question.candidates), sum(count for _, count in reasons)
     total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
     sentence = f"{total}; {n_out:,} left out: {', '.join(said)}." if said else f"{total}; none left out."
-    if discount := question.settings.discount_fraction:
+    if question.discounts:
+        sentence += f" Prices of instances are as listed; contracts take off {wording.discount_words(question)}."
+    elif discount := question.settings.discount_fraction:
         sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
     return sentence
 
@@ -148,9 +151,9 @@ def assumption_lines(question: Question) -> Iterator[str]:
             "prediction errors."
         )
     price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
-    is_listed = not settings.discount_fraction and settings.purchase == ON_DEMAND
+    is_listed = not (settings.discount_fraction or question.discounts) and settings.purchase == ON_DEMAND
     lacks = ", without discounts," if is_listed else ", without"
-    price = wording.price_class(price, settings.discount_fraction) + lacks
+    price = wording.discounted(price, question) + lacks
     for one in known.values():
         if one.sentence:
             said = {"{value}": _value(one, settings), "{price}": price, "{draft}": wording.draft_words(question.draft)}
@@ -206,7 +209,7 @@ def most_assumed(question: Question) -> Iterator[str]:
     yield f"{rule[0].upper()}{rule[1:]}."
     share = wording.share(settings.gpu_memory_utilization)
     yield f"{engine.name} {engine.default_version} may use {share} of GPU memory; weights as published."
-    price = wording.price_class(PURCHASES[settings.purchase].words, settings.discount_fraction)
+    price = wording.discounted(PURCHASES[settings.purchase].words, question)
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
 
 
@@ -234,22 +237,35 @@ def _value(one: Assumption, settings: object) -> str:
     return wording.share(value) if one.unit.startswith("share") else wording.plain(value)
 
 
+def own_version() -> str:
+    try:
+        return version("sheetgen")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def sources(solved: Solution) -> tuple[Source, ...]:
-    """Where models, prices and the engine's accounting were read."""
+    """Where a sheet's models, prices and the engine's accounting were read."""
     question = solved.question
+    return sources_of(question.models, [question.candidates[i] for i in used_instances(solved)], [question.engine])
+
+
+def sources_of(
+    models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
+) -> tuple[Source, ...]:
+    """Where these models, prices and engines' accounting were read."""
     found: list[Source] = []
     by_origin: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for one in question.models:
+    for one in models:
         place, revision = _origin(one.model.source)
         by_origin.setdefault((place, one.model.checked_on), []).append((one.model.name, revision))
-    for (place, day), models in by_origin.items():
-        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in models)
-        revisions = ", ".join(dict.fromkeys(revision for _, revision in models if revision))
+    for (place, day), known in by_origin.items():
+        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
+        revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
-    used = [question.candidates[i] for i in used_instances(solved)]
     prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
     found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
-    found.append(_source(f"{question.engine.name}: {question.engine.accounting_source.split(' (')[0]}"))
+    found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
     return tuple(found)
 

@@ -130,6 +130,27 @@ def price_class(purchase: str, discount_fraction: float) -> str:
     return f"{purchase} less {share(discount_fraction)}" if discount_fraction else purchase
 
 
+def discounted(purchase: str, question: Question) -> str:
+    """Of which prices, less what the contracts take off: on-demand less 10% with AWS and 2% on all others."""
+    if not question.discounts:
+        return price_class(purchase, question.settings.discount_fraction)
+    return f"{purchase} less {discount_words(question)}"
+
+
+def discount_words(question: Question) -> str:
+    """Every discount in words: 10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others."""
+    general = question.settings.discount_fraction
+    said = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
+    return _and([*said, f"{share(general)} on all others"] if general and said else said or [share(general)])
+
+
+def _discounted_whose(provider: str, purchase: str) -> str:
+    if not purchase:
+        return f"with {provider_name(provider)}"
+    whose = f"{provider_name(provider)}'s " if provider else ""
+    return f"on {whose}{purchase} prices"
+
+
 def plain(value: float) -> str:
     """A number with decimals only where it has some: 730, 0.9."""
     return _PLAIN.text(value)

@@ -15,6 +15,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import solve
 from sheetgen.scenario.demand import OF_A_DAY, RATE
+from sheetgen.scenario.discounts import cell_names, option_text
 from sheetgen.scenario.inputs import OF_SETTINGS
 from sheetgen.scenario.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.scenario.overrides import SETTINGS as SETTING_KINDS
@@ -100,7 +101,7 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
     was, now = a.workloads[la[1]], b.workloads[lb[1]]
     offers = [c for c in sections["prices"] if c.more.get("what") != "date"]
     in_use = [c for c in offers if c.more.get("purchase", b.purchase) == b.purchase]
-    if in_use or any(c.name in facts.OF_PRICES for c in sections["inputs"]):
+    if in_use or any(facts.moves_prices(c.name) for c in sections["inputs"]):
         yield PRICES
     lengths = (was.context_tokens, now.context_tokens), (was.output_tokens, now.output_tokens)
     tiers = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
@@ -108,7 +109,8 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
     if rates or not all(same(*pair) for pair in (*lengths, tiers)):
         yield LOAD
     others = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != lb[1]}
-    settings = [c for c in sections["inputs"] if c.name not in {*NO_EFFECT, *facts.OF_PRICES, *OF_RATE, *others}]
+    known = {*NO_EFFECT, *OF_RATE, *others}
+    settings = [c for c in sections["inputs"] if c.name not in known and not facts.moves_prices(c.name)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
     if settings or models or sections["gpus"] or sections["precisions"]:
         yield SETTINGS
@@ -171,7 +173,9 @@ def _monthly_usd(
         options |= {} if requests == RATE else {"tiers": str(requests)}
     options |= {name: prices.options[name] for name in facts.OF_MARKET if prices.options.get(name)}
     options |= {name: settings.options[name] for name in facts.OF_SERVING if settings.options.get(name)}
-    options["discount_fraction"] = _value(prices, "discount_fraction")
+    cells = cell_names(dict.fromkeys(name.partition("/")[0] for name in prices.offers))
+    discounts = {key: value for name, key in cells if (value := _value(prices, name)) is not None}
+    options["discount_fraction"] = option_text(_value(prices, "discount_fraction") or 0, discounts)
     for cell in ASKED_BY_CELLS:
         value = _value(settings, cell.name)
         options[cell.asked_as] = cell.words[int(value)] if cell.words and value is not None else value

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from sheetgen.recommend import short_tokens
+from sheetgen.scenario.discounts import CELL
 from sheetgen.scenario.parse import plain
 from sheetgen.sheet.wording import month_as_budgeted
 from sheetgen.workbook import facts
@@ -159,7 +160,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
                 label = (after.label if b.kind == "workbook" else before.label) or name
                 more = {"change_fraction": change_fraction(before.value, after.value)}
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
-        elif (one := after or before) and not mixed:
+        elif (one := after or before) and (not mixed or name.startswith(CELL)):  # what is not stated is none
             words = f"{'removed' if before else 'added'}, {shown_value(one.value, one.shown_as)}"
             yield _of_one(name, one.label or name, words, one.value, before is None)
 

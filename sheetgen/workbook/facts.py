@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import Problems, shown
 from sheetgen.scenario.demand import RATE
+from sheetgen.scenario.discounts import CELL, Discounts, cell_name, in_force, key_of
 from sheetgen.scenario.inputs import BY_NAME, INPUTS
 from sheetgen.scenario.overrides import ENGINE
 from sheetgen.scenario.parse import name_part
@@ -61,6 +62,11 @@ _LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd
 MOST_JSON_BYTES = 10 * MB
 SCHEMA_VERSION = 1
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def moves_prices(name: str) -> bool:
+    """Whether an input moves prices other than their lists."""
+    return name in OF_PRICES or name.startswith(CELL)
 
 
 @dataclass(frozen=True)
@@ -297,7 +303,9 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
 def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[str, Setting]]:
     """Inputs but those that make the load, and what the build was given beside them."""
     usual = snapshot.cells["in_kv_cache_dtype"].place.sheet
-    cells = {name: snapshot.cells[f"in_{name}"] for name in snapshot.inputs if name not in of_load}
+    blank = {name for name, value in snapshot.inputs.items() if value is None and name.startswith(CELL)}
+    names = (name for name in snapshot.inputs if name not in of_load and name not in blank)
+    cells = {name: snapshot.cells[f"in_{name}"] for name in names}
     labels = {name: _label(name, cell, usual) for name, cell in cells.items()}
     taken = Counter(labels.values())
     for name, label in labels.items():
@@ -356,6 +364,7 @@ class _Inputs(_Part):
     catalog_sha256: str
     purchase: str
     discount_fraction: float = Field(HELD_BEFORE["discount_fraction"], ge=0, lt=1)
+    discounts: dict[str, Annotated[float, Field(ge=0, lt=1)]] = {}
     money: dict[str, float | str | None]
     owning: dict[str, float | dict[str, float]]
 
@@ -470,9 +479,14 @@ def _day(text: str | None) -> datetime.date | None:
 
 def _listed(candidate: _Candidate, inputs: _Inputs) -> float:
     """The price before the discount: the file has what is paid. To 12 digits, as what was paid is rounded."""
-    if inputs.discount_fraction == 0:
-        return candidate.hourly_usd
-    return float(f"{candidate.hourly_usd / (1 - inputs.discount_fraction):.12g}")
+    provider = candidate.instance.partition("/")[0]
+    less = in_force(_discounts(inputs), inputs.discount_fraction, provider, candidate.purchase)
+    return float(f"{candidate.hourly_usd / (1 - less):.12g}") if less else candidate.hourly_usd
+
+
+def _discounts(inputs: _Inputs) -> Discounts:
+    """Those by provider and purchase class."""
+    return {key_of(words): value for words, value in inputs.discounts.items()}
 
 
 def _settings_of_json(document: _Document) -> Iterator[tuple[str, Setting]]:
@@ -484,6 +498,8 @@ def _settings_of_json(document: _Document) -> Iterator[tuple[str, Setting]]:
         "kv_reserved": extra.get("kv_allocation") == "reserved", **inputs.money, **inputs.owning,
         "as_of": _day(document.as_of),
     }  # fmt: skip
+    of_providers = {cell_name(key): value for key, value in _discounts(inputs).items()}
+    flat |= of_providers
     for w in inputs.workloads:
         key = name_part(w.id)
         flat |= {f"tpot_ms_{key}": w.tpot_target_ms, f"ttft_ms_{key}": w.ttft_target_ms}
@@ -495,6 +511,6 @@ def _settings_of_json(document: _Document) -> Iterator[tuple[str, Setting]]:
         if name == "fx_date":
             value = _day(str(value))
         row = BY_NAME[name].row if name in BY_NAME else None
-        percent = row is not None and row.display.percent
+        percent = name in of_providers or (row is not None and row.display.percent)
         shown_as = "text" if isinstance(value, str) else "percent" if percent else "number"
         yield name, Setting(value, name.replace("_", " "), shown_as, name in BUILT_WITH)

@@ -14,6 +14,7 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.demand import RATE
+from sheetgen.scenario.discounts import CELL
 from sheetgen.scenario.inputs import BY_NAME, CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS, rows_in
 from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, NONE
@@ -233,6 +234,8 @@ class _Reading:
         if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
             line, _, what = name.removeprefix(LOG_LINE).partition("_")
             label = f"Change log, line {line}, {what}"
+        elif name.startswith(f"in_{CELL}"):  # its head is above it
+            label = name.removeprefix("in_").replace("_", " ").capitalize()
         elif not name.startswith("meta_"):
             before = (_text(self._at(area, 0, -i)) for i in range(1, area.column))
             label = next((text for text in before if text.strip()), "")

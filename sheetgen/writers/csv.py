@@ -48,11 +48,11 @@ def write_loads(page: Page, options: Options) -> bytes:
     for cell in options.record()["cells"]:
         second = cell["runner_up"] or {}
         line = {**cell, **{name: second.get(key) for name, key in RUNNER_UP.items()}}
-        writer.writerow([_field(line[name]) for name in COLUMNS])
+        writer.writerow([field(line[name]) for name in COLUMNS])
     return out.getvalue().encode()
 
 
-def _field(value: Any) -> Any:
+def field(value: Any) -> Any:
     """A value as it is; a text that a spreadsheet would run gets an apostrophe before it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 

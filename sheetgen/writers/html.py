@@ -41,24 +41,34 @@ def render_html(
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
     fonts = templates / "fonts"
     regular, bold = fonts / FONTS[400], fonts / FONTS[700]
-    width, height = PAPERS[page.paper]
+    width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
     first, further = layout.ladders(page, bold, short=short)
-    return _environment(templates).get_template("one_page.html.j2").render(
-        page=page, css=style(templates, "one_page.css"),
-        faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()], family=Markup(layout.FAMILY),
-        brand=brand, letterhead=layout.letterhead(brand, page.title, content, fonts) if brand else None,
-        colors=page_colors(brand.colors if brand else None), s=spacing, text=layout.TEXT, small=layout.SMALL,
-        paper={"width": width, "height": height, "x": MARGIN_X, "y": MARGIN_Y}, day=_day(page.as_of),
-        marks=MARKS, columns=layout.answer_columns(page, bold),
+    return print_environment(templates).get_template("one_page.html.j2").render(
+        page=page, **on_paper(page.title, page.paper, templates, spacing, brand), day=_day(page.as_of), marks=MARKS,
+        columns=layout.answer_columns(page, bold),
         saving=layout.saving_column(page, bold), ladders=first, further=further,
         sources=[(s.text, s.web_url) for s in page.sources],
         **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),
     )  # fmt: skip
 
 
+def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: Brand | None) -> dict[str, Any]:
+    """What every printed page needs: its style, fonts, size, white, and the brand."""
+    width, height = PAPERS[paper]
+    content = width - 2 * MARGIN_X
+    return {
+        "css": style(templates, "one_page.css"), "brand": brand,
+        "faces": [(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()],
+        "family": Markup(layout.FAMILY),
+        "letterhead": layout.letterhead(brand, title, content, templates / "fonts") if brand else None,
+        "colors": page_colors(brand.colors if brand else None), "s": spacing, "text": layout.TEXT,
+        "small": layout.SMALL, "paper": {"width": width, "height": height, "x": MARGIN_X, "y": MARGIN_Y},
+    }  # fmt: skip
+
+
 @cache
-def _environment(templates: Path) -> Environment:
+def print_environment(templates: Path) -> Environment:
     """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
@@ -68,6 +78,7 @@ def _environment(templates: Path) -> Environment:
         "breakable": lambda text: breakable(drawable(str(text))),
         "led": lambda text, lead: _led(tied(drawable(str(text))), lead),
         "short": without_code,
+        "in_two": lambda text: breakable(drawable(str(text)), "/"),
     }
     return environment
 
@@ -124,14 +135,19 @@ def write_web(page: Page, options: Options) -> bytes:
         title = f"{b.model}: {b.next_request}; {b.longest_fit}"
         return Markup(visible(str(pictures.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=INHERIT))))
 
-    html = _web_environment(templates).get_template("page.html.j2").render(
-        page=page, css=style(templates, "page.css"), colors=page_colors(brand.colors if brand else None), brand=brand,
-        logo=_logo(brand) if brand else None, marks=MARKS,
+    html = web_environment(templates).get_template("page.html.j2").render(
+        page=page, **on_screen(templates, brand), marks=MARKS,
         bars=[[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
         scale=pictures.scale(axes, width=SCALE, height=CURVE[1], family=INHERIT),
         curves=[curve(b) for b in page.breaks], sources=[(s.text, s.web_url) for s in page.sources],
     )  # fmt: skip
     return html.encode()
+
+
+def on_screen(templates: Path, brand: Brand | None) -> dict[str, Any]:
+    """What every page for a screen needs: its style, and the brand."""
+    return {"css": style(templates, "page.css"), "colors": page_colors(brand.colors if brand else None),
+            "brand": brand, "logo": _logo(brand) if brand else None}  # fmt: skip
 
 
 def _logo(brand: Brand) -> dict[str, Any] | None:
@@ -144,10 +160,11 @@ def _logo(brand: Brand) -> dict[str, Any] | None:
 
 
 @cache
-def _web_environment(templates: Path) -> Environment:
+def web_environment(templates: Path) -> Environment:
     """The templates; all text has a shape."""
     environment = strict_environment(templates, lambda text: tied(visible(text)))
     environment.filters["breakable"] = lambda text: breakable(tied(visible(str(text))), "_/")
+    environment.filters["in_two"] = lambda text: breakable(tied(visible(str(text))), "/")
     return environment
 
 

@@ -25,6 +25,7 @@ from sheetgen.recommend import (
     was_measured,
     why_not,
 )
+from sheetgen.scenario.discounts import words_of
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.scenario.question import OF_PAGE, Load, Question
@@ -54,7 +55,9 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
         "candidates": [
             {
                 **_fields(c, "instance", "provider"), "gpu": c.gpu.id, **_fields(c, "gpu_count", "purchase"),
-                "hourly_usd": cost.discounted_usd_per_hour(c.usd_per_hour, question.settings.discount_fraction),
+                "hourly_usd": cost.discounted_usd_per_hour(
+                    c.usd_per_hour, question.discount(c.provider, c.purchase)
+                ),
                 **_fields(c, "price_as_of", "region", "assumed_shape"),
             }
             for c in question.candidates
@@ -89,6 +92,7 @@ def inputs(question: Question) -> Record:
         "engine": question.engine.engine, "engine_version": question.engine.default_version,
         "draft_model": question.draft and question.draft.id,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
+        "discounts": {words_of(key): value for key, value in question.discounts.items()},
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),

@@ -25,12 +25,12 @@ def write_brief(page: Page, options: Options) -> bytes:
         plain(" · ".join(filter(None, (*people, page.as_of, valid)))),
         f"**{plain(page.request)}**",
         plain(bodies[0]) if len(page.asks) == 1 and bodies else "",
-        _table(glance(page)),
+        table_text(glance(page)),
         plain(page.hosted_instead) if page.hosted_instead else "",
         "## Uncertain",
-        _bullets(map(plain, page.uncertain)),
+        bullets(map(plain, page.uncertain)),
         "## Assumptions",
-        _bullets(map(plain, page.assumed or page.assumptions)),
+        bullets(map(plain, page.assumed or page.assumptions)),
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}.",
         plain(brand.footer) if brand else "",
     )
@@ -50,17 +50,17 @@ def _parts(page: Page, options: Options) -> Iterator[str]:
     yield f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}."
     for one in tables_of(page):
         yield f"{'#' * one.level} {plain(one.title)}" if one.title else ""
-        yield _table(one)
+        yield table_text(one)
     yield plain(page.left_out)
     yield "## Assumptions"
-    yield _bullets(plain(a) for a in page.assumptions)
+    yield bullets(plain(a) for a in page.assumptions)
     yield "## Sources"
-    yield _bullets(_source(s) for s in page.sources)
+    yield bullets(source_text(s) for s in page.sources)
     yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹."
     yield plain(brand.footer) if brand else ""
 
 
-def _table(one: Table) -> str:
+def table_text(one: Table) -> str:
     return table([c.head for c in one.columns], one.rows, [i for i, c in enumerate(one.columns) if c.right])
 
 
@@ -80,11 +80,11 @@ def plain(text: Text) -> str:
     return _LEADING.sub(lambda m: f"{m[1][:-1]}\\{m[1][-1]}", line)
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _source(source: Source) -> str:
+def source_text(source: Source) -> str:
     text = plain(source.text)
     url = source.web_url
     # Angle brackets and backslashes would let the address out of its own brackets.

@@ -92,8 +92,13 @@ def _lay_out(
     page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, short: bool = True
 ) -> Layout:
     """The page with so much white, and all loads on its first part where there is room; see `layout.ladders`."""
+    return laid_out(render_html(page, templates=templates, spacing=spacing, brand=brand, short=short), templates,
+                    spacing, brand)  # fmt: skip
+
+
+def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:
+    """A document whose first part is `main.first`, laid out."""
     weasyprint = imported()
-    html = render_html(page, templates=templates, spacing=spacing, brand=brand, short=short)
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]

@@ -15,9 +15,11 @@ from click.testing import CliRunner
 import sheetgen
 from sheetgen.cli import main
 from sheetgen.cli.output import folded, table
+from sheetgen.writers.formats import templates_folder
 
 TESTS = Path(__file__).parents[1]
 DATA, LOGS, STARTUP = TESTS / "data", TESTS / "diagnose" / "logs", TESTS / "startup" / "logs"
+PLAN = templates_folder() / "plan.yaml"
 LOAD = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--gpus", "h100", "--as-of", "2026-11-20")
 # Each as it is run, in a folder where `a.json` and `b.json` are sheets and `a.xlsx` is a workbook.
 COMMANDS = (
@@ -41,6 +43,7 @@ COMMANDS = (
     f"catalog import {DATA / 'configs' / 'llama-3_3-nemotron-super-49b-v1.json'}",
     f"catalog prices {DATA / 'prices' / 'neocloud_offerings_2026-05-24.csv'}",
     "mail a.xlsx --to a@b.example --dry-run",
+    "plan init --out plans", f"plan check {PLAN}", f"plan {PLAN} --out plans",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from yellow_cells import Key, Yellow
 from sheetgen.scenario.inputs import BY_NAME, OF_SETTINGS
 from sheetgen.scenario.overrides import input_kind
 from sheetgen.scenario.parse import name_part
+from sheetgen.units import PURCHASES
 
 # Inputs that have the name of their option, and its value.
 OPTIONS = (
@@ -48,9 +49,19 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
         "fx_date": _text(now["fx_date"]),
         **{name: _text(typed_over[name]) for name in (*OPTIONS, *NEWER) if name in typed_over},
     }
+    whose = {f"discount_of_{name_part(one.replace(':', '_'))}": one for one in _whose(yellow)}
+    if any(name in typed_over for name in (*whose, "discount_fraction")):
+        parts = [f"{words}={now[name]}" for name, words in whose.items() if now[name] is not None]
+        options["discount_fraction"] = ",".join((str(now["discount_fraction"]), *parts))
     for figure in ("tpot_ms", "ttft_ms"):
         options[figure] = ",".join(f"{w}={_text(now[f'{figure}_{part}'] or 'off')}" for w, part in works.items())
     return options | {"typed": _typed(now, typed_over, edits)}
+
+
+def _whose(yellow: Yellow) -> list[str]:
+    """Every provider and purchase class of the sheet, and both together, as the option names them."""
+    providers = list(dict.fromkeys(one.provider for one in yellow.question.rows))
+    return [*PURCHASES, *providers, *(f"{one}:{purchase}" for one in providers for purchase in PURCHASES)]
 
 
 def _headline(yellow: Yellow, now: Mapping[str, Any]) -> str:

@@ -108,6 +108,9 @@ def ties(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple
 def discounts(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
     """A contract's discount, mostly on prices that tie: what is cheapest must not move with how it is rounded."""
     yield ("inputs", "discount_fraction"), rng.choice(DISCOUNTS)
+    for key in (one for one in yellow.spots if str(one[1]).startswith("discount_of_")):
+        if rng.random() < 0.2:
+            yield key, rng.choice(DISCOUNTS)
     if rng.random() < 0.7:
         yield from ties(rng, yellow, catalog)
 

@@ -92,6 +92,8 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
         return rng.choice(("EUR", "JPY", "CHF"))
     if name == "discount_fraction" and rng.random() < 0.7:
         return rng.choice(DISCOUNTS)
+    if name.startswith("discount_of_"):
+        return rng.choice((None, *DISCOUNTS))
     kind = _OPTIONS.get(name) or (BY_NAME[name].kind if name in BY_NAME else input_kind(name))
     assert kind is not None, f"in_{name}: nobody knows what it takes"
     if name == "whatif_users":

@@ -38,6 +38,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "tpot_ms_long_doc": (200, None),
     "ttft_ms_chat": (900, 5000, None),
     "ttft_ms_long_doc": (1000, None),
+    "discount_of_aws": (0.1, 0),
+    "discount_of_on_demand": (0.3,),
     "near_tie_fraction": (0, 0.3, 1),
     "least_network_gbps": (1, 100, 3201),
     "span_machines": (0,),

@@ -163,6 +163,35 @@ def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, places: Pl
     assert again(both) == document(both.solved)
 
 
+def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp_path: Path) -> None:
+    cells = {"in_discount_fraction": 0.02, "in_discount_of_aws": 0.1, "in_discount_of_aws_reserved_3yr": 1 / 3,
+             "in_discount_of_reserved_1yr": 0}  # fmt: skip
+    pulled = pull(edited(book, tmp_path, cells), books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.other_results
+    option = f"0.02,reserved-1yr=0,aws=0.1,aws:reserved-3yr={1 / 3}"
+    assert pulled.options["discount_fraction"] == option
+    assert pulled.solved.question.discount("aws", "reserved-3yr") == 1 / 3
+    said = "\n".join(lines(pulled))
+    assert "Discount of aws reserved 3yr ('Prices and hardware'!" in said and "33.33" in said
+    text = scenario_text(pulled.options, pulled.overrides, "edited.xlsx", "1")
+    listed = "".join(f'- "{one}"\n' for one in option.split(","))
+    assert f"discount_fraction:\n{listed}" in text and again(pulled) == document(pulled.solved)
+    second = tmp_path / "second.xlsx"
+    second.write_bytes(books.book_bytes(pulled.solved))
+    assert not pull(second, books.catalog()).changed
+    fewer = pull(edited(second, tmp_path, {"in_discount_of_aws": None, "in_discount_of_reserved_1yr": None}),
+                 books.catalog())  # fmt: skip
+    assert fewer.options["discount_fraction"] == f"0.02,aws:reserved-3yr={1 / 3}"
+    assert fewer.audit is not None and fewer.audit.verdict == "agrees" and again(fewer) == document(fewer.solved)
+
+
+def test_a_discount_of_a_provider_that_the_sheet_does_not_have_is_kept(tmp_path: Path) -> None:
+    path, _ = books.build(tmp_path, "oci", {**TINY, "discount_fraction": "oci=0.1"})
+    assert pull(path, books.catalog()).options["discount_fraction"] == "oci=0.1"
+    pulled = pull(edited(path, tmp_path, {"in_discount_of_aws": 0.2}), books.catalog())
+    assert pulled.options["discount_fraction"] == "0,aws=0.2,oci=0.1"
+
+
 def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: Path) -> None:
     """Near ties, what spans machines, the targets of the first token: by options. Of rows: the network, what runs."""
     gpus, machine = places.rows("gpus"), places.rows("instances")["aws/p5.48xlarge"]
@@ -244,6 +273,7 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(book: Path) -> None:
     [
         ({"in_hours_per_month": 1000}, "Inputs!B26: hours_per_month is '1000'. It must be a number from 1 to 744."),
         ({"in_discount_fraction": 20}, "Inputs!B25: discount_fraction is '20'. It must be a number from 0 to 0.99."),
+        ({"in_discount_of_aws": 20}, "discount_fraction of aws is '20'. It must be a number from 0 to 0.99."),
         ({"in_least_network_gbps": 0}, "least_network_gbps is '0'. It must be a number from 1 to 100,000."),
         ({"in_near_tie_fraction": 5}, "near_tie_fraction is '5'. It must be a number from 0 to 1."),
         ({"in_tpot_ms_chat": 0}, "tpot_ms is 'chat=0'. Write"),

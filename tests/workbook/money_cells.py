@@ -115,9 +115,10 @@ def first_pages(solved: Solution) -> dict[str, Any]:
         if choice.offer is not None:
             one = solved.candidate(choice.offer)
             price = one.class_price(settings.purchase)
-            paid = one.usd_per_hour * (1 - settings.discount_fraction)
+            less = solved.question.discount(one.provider, one.purchase)
+            paid = one.usd_per_hour * (1 - less)
             hours = choice.monthly_usd / choice.n_instances / paid
-            out |= {f"B{at}": one.usd_per_hour, f"C{at}": settings.discount_fraction, f"D{at}": paid,
+            out |= {f"B{at}": one.usd_per_hour, f"C{at}": less, f"D{at}": paid,
                     f"E{at}": choice.n_instances, f"F{at}": hours, f"G{at}": choice.monthly_usd,
                     f"H{at}": one.provider, f"I{at}": settings.purchase, f"L{at}": one.region or "-",
                     f"J{at}": (price and day_of(price.price_as_of)) or "-"}  # fmt: skip

@@ -64,11 +64,12 @@ def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) 
     for sheet in TABLES:
         cells = by_sheet[sheet]
         rows = sorted({row for row, _ in cells if row > HEAD_ROW})
-        # Below a gap another table begins: on Workings each provider's best below the loads.
+        # Below a gap another table begins: on Workings each provider's best below the loads, below the prices the
+        # discount on Inputs, above those that may be typed, and which are in force.
         table_of = dict(
             zip(rows, itertools.accumulate(b - a > 1 for a, b in itertools.pairwise([0, *rows])), strict=True)
         )
-        assert len(set(table_of.values())) == (2 if sheet == "Workings" else 1), sheet
+        assert len(set(table_of.values())) == {"Workings": 2, "Prices and hardware": 3}.get(sheet, 1), sheet
         columns: dict[tuple[int, int], set[str]] = defaultdict(set)
         for (row, column), text in cells.items():
             if row > HEAD_ROW and not re.fullmatch(ON_FIRST_SHEET, text):

@@ -356,6 +356,18 @@ def test_a_discount_in_json_is_no_change_of_prices(
     assert not diff(sheetgen, edited({"in_discount_fraction": 0.2}), less)["prices"]
 
 
+def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
+    sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
+) -> None:
+    b = edited({"in_discount_of_aws": 0.2, "in_discount_of_aws_spot": 0.4})
+    less = json_of(discount_fraction="aws=0.2,aws:spot=0.4")
+    for found in (diff(sheetgen, book, b), diff(sheetgen, book, less), diff(sheetgen, json_of(), less)):
+        assert names(found)["inputs"] == ["discount_of_aws", "discount_of_aws_spot"] and not found["prices"]
+        assert {one["how"] for one in found["bridge"]} == {"one cause"}
+    assert "iscount of aws spot: added, 40 %" in sheetgen("diff", book, b).out
+    assert diff(sheetgen, b, b)["equal"] and not diff(sheetgen, b, less)["inputs"]
+
+
 def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited: Edited) -> None:
     """Solved again: prices, the discount among them, make their own step."""
     b = edited({"in_discount_fraction": 0.2, "in_tier_2": 64, "in_headline_tier": 64})

@@ -11,7 +11,7 @@ from page_sample import page_of
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
-from sheetgen.writers.csv import COLUMNS, RUNNER_UP, _field, write_loads
+from sheetgen.writers.csv import COLUMNS, RUNNER_UP, field, write_loads
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SCHEMA_VERSION, document
 
@@ -32,8 +32,8 @@ def test_it_is_the_cells_of_the_json() -> None:
 
 def test_a_text_is_never_a_formula() -> None:
     for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠x"):
-        assert _field(text) == f"'{text}"
-    assert _field("llama-3.1-8b") == "llama-3.1-8b" and _field(-1.5) == -1.5 and _field(None) is None
+        assert field(text) == f"'{text}"
+    assert field("llama-3.1-8b") == "llama-3.1-8b" and field(-1.5) == -1.5 and field(None) is None
 
 
 def test_every_column_and_key_is_documented() -> None:

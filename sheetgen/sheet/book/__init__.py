@@ -75,7 +75,7 @@ def build_book(
     if what_if is not None:
         what_if.answer(heads)
         first, behind = [what_if.sheet], what_if.behind
-    log = build_log(solved, page, wiring, [sizing, *first, money])
+    log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     if levers:
         put_state(sizing, wiring)

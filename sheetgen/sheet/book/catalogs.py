@@ -17,6 +17,7 @@ from sheetgen.scenario.market import OwnedGpu
 from sheetgen.scenario.overrides import TABLES, class_columns
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
+from sheetgen.sheet.book import discounts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, named, profile_columns, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
@@ -24,7 +25,7 @@ from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
-from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SPARE_INSTANCES = 3
 MOST_GPUS = 1024  # of one instance
@@ -328,6 +329,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
     table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=over)
+    discounts.build_discounts(solved, wiring, sheet, table.top + table.n_rows + 2)  # below a blank row
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
     table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows], TEXT, width=40)
     table.given("provider", "Provider", [r.provider for r in rows], TEXT)
@@ -343,7 +345,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
     listed = [p and p.usd_per_hour for p in on_demand]
     table.given("price_usd_per_hour", "$ per hour", listed, USD_CENTS, note="US dollars of one instance on demand, "
-                "before the discount on Inputs. Without a price in the class in use it cannot be rented.")  # fmt: skip
+                "before discounts. Without a price in the class in use it cannot be rented.")  # fmt: skip
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
     table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
     table.given("listed_usd_per_hour", "Listed, $ per hour", listed, USD_CENTS,
@@ -422,7 +424,11 @@ def _add_class_in_use(table: Table, at: int) -> None:
     passed, rows = [f"passed_over_{purchase}" for purchase in units.PURCHASES], range(table.n_rows)
     found = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
     table.looked_up("price_in_use", "$ per hour in use", found, USD_CENTS,
-                    note="In the purchase class on Inputs, before the discount there.")  # fmt: skip
+                    note="In the purchase class on Inputs, before discounts.")  # fmt: skip
+    in_use = list(units.PURCHASES)[at]
+    table.looked_up("discount_in_use", "Discount in use", (
+        discounts.of_class_in_use(table.wiring, provider, in_use) for provider in columns["provider"]
+    ), EXACT_PERCENT, note="Of the table below, in the same class.")  # fmt: skip
     found = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
     table.looked_up("date_in_use", "Price date in use", found, DATE)
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)

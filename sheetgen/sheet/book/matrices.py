@@ -408,7 +408,7 @@ def build_candidates(
     for name, label, size in (("tp", "TP", "tensor_parallel_size"), ("dp", "DP", "data_parallel_size")):
         head.given(name, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
     head.columns["gpu"] = list(of_instance("instance_gpu", is_text, "-"))
-    names, prices = gpus.range("gpu"), instances.range("price_in_use")
+    names, prices, less = gpus.range("gpu"), instances.range("price_in_use"), instances.range("discount_in_use")
     gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
     head.looked_up("gpu_row", "GPU row", (
         Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
@@ -434,7 +434,7 @@ def build_candidates(
 
     head.looked_up("price_usd_per_hour", "$ per hour", (
         derived(paid, lookup(prices, at), Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
-                wiring.inputs["discount_fraction"])
+                lookup(less, at))
         for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
     ), USD_CENTS, note=discounted_usd_per_hour.documentation)  # fmt: skip
     n_sizes = Lookup.of(len(PLAIN_LAYOUTS), "COUNT({0})", wiring.lists["non_torch_newer"])

@@ -12,14 +12,14 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.hosted import SHOWN_HOSTS
 from sheetgen.recommend.money import ENDS
 from sheetgen.scenario.overrides import class_columns
-from sheetgen.sheet.book import words
+from sheetgen.sheet.book import discounts, words
 from sheetgen.sheet.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
 from sheetgen.sheet.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
 from sheetgen.sheet.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, place_of
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, lookup, place_of
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
@@ -48,8 +48,8 @@ UNITS = (
 def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
     """The sheet. heads: by name, a row of the head of Candidates."""
     question = solved.question
-    sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars: list prices less the "
-                   "discount on Inputs. Hidden columns hold what look-ups found.", freeze=(HEAD_ROWS, 1))  # fmt: skip
+    sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars: list prices less "
+                   "discounts. Hidden columns hold what look-ups found.", freeze=(HEAD_ROWS, 1))  # fmt: skip
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
     of_rows = {c.provider for c in question.rows}
@@ -121,12 +121,17 @@ def _classes(block: Block, at: int) -> Ref:
     table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
     block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid a month",
                "of it unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
+    provider = lookup(table.range("provider"), place)
     hourly: dict[str, Ref] = {}
+    discount: list[Ref] = []
     sums: dict[str, list[Ref]] = {}
     for purchase, committed in zip(units.PURCHASES, block.wiring.lists["committed"].refs, strict=True):
         block.label(purchase)
         names = class_columns(purchase)
-        price = entry(table.range(names["price"]), place, above_zero, less=inputs["discount_fraction"])
+        block.label("Found: discount", FOUND, "off_page")
+        found = discounts.of_class(block.wiring, provider, purchase)
+        discount.append(less := block.show(FOUND + 1, found, units.EXACT_PERCENT, "off_page"))
+        price = entry(table.range(names["price"]), place, above_zero, less=less)
         paid = block.compute(5, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": block.count, "price_usd_per_hour": price}
         hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
@@ -139,8 +144,8 @@ def _classes(block: Block, at: int) -> Ref:
             block.show(column, entry(table.range(names[what]), place, test, hour), display)
         block.row += 1
     block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
-    block.label("Discount, in all rent on this sheet")
-    block.show(1, inputs["discount_fraction"], units.EXACT_PERCENT)
+    block.label("Discount, in the class in use")
+    block.show(1, of_class_in_use(discount, at, inputs["purchase_row"]), units.EXACT_PERCENT)
     block.row += 1
     block.compute(0, words.in_use_words, {}, role="light")
     row = inputs["purchase_row"]

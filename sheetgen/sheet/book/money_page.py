@@ -123,16 +123,18 @@ class MoneyPage:
             count = block.count._replace(name=f"calc_money_count_{self.blocks.index(block) + 1}")
             sheet.link(self.row, 0, model, TEXT)
             price = table.range("price_in_use")
+            discount = entry(table.range("discount_in_use"), place, is_number)
+            less = sheet.link(self.row, 2, discount, EXACT_PERCENT, "computed", lock="none")
             shown: tuple[tuple[Ref | Lookup, units.Display], ...] = (
-                (entry(price, place, above_zero), USD_CENTS), (inputs["discount_fraction"], EXACT_PERCENT),
-                (entry(price, place, above_zero, less=inputs["discount_fraction"]), USD_CENTS), (count, PLAIN),
+                (entry(price, place, above_zero), USD_CENTS),
+                (entry(price, place, above_zero, less=less), USD_CENTS), (count, PLAIN),
                 (inputs["paid_hours_per_month"], WHOLE), (block.sums[0], USD),
                 (entry(table.range("provider"), place, is_text), TEXT), (inputs["purchase"], TEXT),
                 (entry(table.range("date_in_use"), place, is_number), DATE),
                 (entry(table.range("mark_in_use"), place, is_text), TEXT),
                 (entry(table.range("region"), place, is_text), TEXT),
             )  # fmt: skip
-            for column, (what, display) in enumerate(shown, 1):
+            for column, (what, display) in zip((1, *range(3, N_PRINTED)), shown, strict=True):
                 sheet.link(self.row, column, what, display, "light" if column == 6 else "computed")
             self.row += 1
             at = 0 if place.value == NONE else table.columns["type"][int(place.value) - 1].row

@@ -1,0 +1,239 @@
+"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.options import brand_option, common
+from sheetgen.cli.output import note, print_json, say, table, write_files
+from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+
+if TYPE_CHECKING:
+    from sheetgen.plan.answer import Answer
+    from sheetgen.plan.pages import PlanPage
+    from sheetgen.writers.formats import Options
+
+FORMATS, DEFAULT_FORMATS = ("pdf", "docx", "html", "json", "md", "csv"), "json"
+EXAMPLE = "plan.yaml"
+ACTUALS_SCHEMA = 1
+
+
+class Plans(click.Group):
+    """A group whose name may be followed by a file: `plan FILE` is `plan build FILE`."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            if (near := did_you_mean(args[0], self.commands)) and not Path(args[0]).exists():
+                raise click.UsageError(f"No such file or command {args[0]!r}.{near}", ctx)
+            return super().resolve_command(ctx, ["build", *args])
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):  # options before the file
+            args = ["build", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Plans)
+def plan() -> None:
+    """The quarterly capacity plan: what to buy, by which date, for how much, and what if demand is higher.
+
+    \b
+    Examples:
+      sheetgen plan init --out .
+      sheetgen plan check plan.yaml
+      sheetgen plan plan.yaml --out plans --name q1
+      sheetgen plan plan.yaml --since plans/q4.json --format pdf,docx,json
+      sheetgen plan actuals focus.csv --plan plans/q1.json
+    """
+
+
+@plan.command()
+@click.option("--out", metavar="DIR", default=".", help="Folder to write to. Default: this one.")
+@click.option("--from", "sheet", metavar="SHEET", help="A plan of that sheet's models: its workbook, or its JSON.")
+@click.option("--force", is_flag=True, help="Write over a plan that is there.")
+@common
+def init(
+    out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
+) -> None:
+    """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices."""
+    from sheetgen.writers.formats import templates_folder
+
+    target = Path(out) / EXAMPLE
+    if target.exists() and not force:
+        raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
+    if sheet is None:
+        text = (templates_folder() / EXAMPLE).read_bytes()
+    else:
+        from sheetgen.plan.from_sheet import plan_text
+
+        text = plan_text(_sheet(Path(sheet), catalogs), escaped(Path(sheet).name)).encode()
+    write_files({target: text})
+    if as_json:
+        print_json({"file": str(target)})
+    elif not quiet:
+        say(f"wrote {target}")
+
+
+def _sheet(path: Path, catalogs: tuple[str, ...]) -> dict[str, Any]:
+    """The record of a sheet: its JSON, or that of its workbook as it is now."""
+    from sheetgen.plan.from_sheet import read_sheet
+
+    if path.suffix.lower() != ".xlsx":
+        return read_sheet(path)
+    from sheetgen.api import sheet_record
+    from sheetgen.catalog import Catalog
+    from sheetgen.pull.pulled import pull
+
+    return sheet_record(pull(str(path), Catalog(*catalogs), None).solved, ())
+
+
+@plan.command()
+@click.argument("file", metavar="PLAN.yaml")
+@common
+def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """Say everything that is wrong with a plan, each with its line."""
+    from sheetgen.catalog import Catalog
+    from sheetgen.plan.read import read_plan
+
+    found = read_plan(Path(file), Catalog(*catalogs))
+    if as_json:
+        print_json({"file": file, "services": len(found.services), "quarters": len(found.quarters), "problems": []})
+    elif not quiet:
+        say(f"{file}: {len(found.services)} services, {len(found.quarters)} quarters, nothing wrong.")
+
+
+@plan.command()
+@click.argument("file", metavar="PLAN.yaml")
+@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {DEFAULT_FORMATS}.")
+@click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
+@click.option("--since", metavar="LAST.json", help="Say what changed since that plan. Default: plan.since of the file.")
+@click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
+@click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
+@brand_option
+@common
+def build(
+    file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
+    pdf_variant: str | None, brand: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
+    """Work a plan out and write it; `plan PLAN.yaml` does the same."""
+    from sheetgen.catalog import Catalog
+    from sheetgen.cli.build import archive_of, brand_of, place_of
+    from sheetgen.plan.bridge import read_last
+    from sheetgen.plan.findings import findings
+    from sheetgen.plan.pages import plan_page
+    from sheetgen.plan.read import read_plan
+    from sheetgen.plan.record import NAME, record_of
+    from sheetgen.plan.solve import solved_plan
+    from sheetgen.writers.formats import Options
+
+    named = _formats(formats)
+    place = place_of(out, NAME if name is None else name)
+    archive, drawn_with = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
+    catalog = Catalog(*catalogs)
+    read = read_plan(Path(file), catalog)
+    if since is None and read.head.since is not None:
+        since = str(Path(file).parent / read.head.since)
+    last = None if since is None else read_last(Path(since), catalog)
+    answer = solved_plan(read)
+    whole = findings(answer, last)
+    found = record_of(whole)
+    options = Options(brand=drawn_with, archive=replace(archive, catalog_sha256=catalog.catalog_sha256()))
+    page = plan_page(whole, paper)
+    written = {Path(f"{place}.{one}"): _drawn(one, page, found, options) for one in named}
+    write_files(written)
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        say("\n".join([*(f"wrote {target}" for target in written), "", *_words(answer, found)]))
+    note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
+
+
+@plan.command()
+@click.argument("file", metavar="FILE.csv")
+@click.option("--plan", "of_plan", metavar="PLAN.json", help="Compare with what that plan said of the quarters.")
+@common
+def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
+
+    Our own columns: quarter, and any of service, instance, purchase, usd, n_instances, in_flight_peak, replicas.
+    """
+    from sheetgen.plan import actuals as real
+    from sheetgen.plan.bridge import read_record
+
+    said = None if of_plan is None else read_record(Path(of_plan))
+    starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
+    found = real.read_actuals(Path(file), starts)
+    compared = [] if said is None else list(real.against(said, found))
+    quarters, measured = list(real.by_quarter(found)), list(real.measured(found))
+    if as_json:
+        print_json({
+            "schema_version": ACTUALS_SCHEMA, "lines": len(found.lines), "left_out": found.left_out,
+            "quarters": quarters, "measured": measured, "against": compared,
+        })  # fmt: skip
+        return
+    rows = [("quarter", "$", "of it unused $")]
+    rows += [(one["quarter"], f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}") for one in quarters]
+    say(table(rows, right=(1, 2)))
+    if compared:
+        against = [("quarter", "plan p50 $", "p90 $", "spent $", "plan / spent - 1")]
+        for one in compared:
+            error = "-" if one["error_fraction"] is None else f"{one['error_fraction']:+.1%}"
+            usd = (f"{one[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd"))
+            against.append((one["quarter"], *usd, error))
+        say("\n" + table(against, right=(1, 2, 3, 4)))
+    for one in measured:
+        say(f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
+            f"replicas: {one['replicas']:g}}}")  # fmt: skip
+
+
+def _drawn(name: str, page: PlanPage, found: dict[str, Any], options: Options) -> bytes:
+    """The plan in a format."""
+    from sheetgen.writers import plan as texts
+    from sheetgen.writers.formats import json_text
+
+    match name:
+        case "pdf" | "html":
+            from sheetgen.writers import plan_page as pages
+
+            return (pages.write_plan_pdf if name == "pdf" else pages.write_plan_html)(page, options)
+        case "docx":
+            from sheetgen.writers.docx import write_plan_docx
+
+            return write_plan_docx(page, options)
+        case "md":
+            return texts.plan_markdown(page)
+        case "csv":
+            return texts.plan_csv(found)
+    return json_text(found).encode()
+
+
+def _formats(text: str | None) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(one.strip().lower() for one in (text or DEFAULT_FORMATS).split(",") if one.strip()))
+    for one in names:
+        if one not in FORMATS:
+            near = did_you_mean(one, FORMATS)
+            raise ScenarioError(f"format {shown(one)!r} is unknown. Allowed: {', '.join(FORMATS)}.{near}")
+    return names
+
+
+def _words(answer: Answer, found: dict[str, Any]) -> list[str]:
+    """Money by quarter against the budget, and the next decisions."""
+    rows = [("quarter", "p50 $", "p90 $", "budget $", "verdict")]
+    for one in found["money"]:
+        budget = "-" if one["budget_usd"] is None else f"{one['budget_usd']:,.0f}"
+        rows.append((one["quarter"], f"{one['p50_usd']:,.0f}", f"{one['p90_usd']:,.0f}", budget, one["verdict"]))
+    orders = [("by", "what", "instance", "n", "from", "")]
+    for one in found["decisions"]:
+        count, said = f"{one['n_instances']:g}", "late" if one["late"] else one["about"] or ""
+        orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
+    words = [table(rows, right=(1, 2, 3)), "", table(orders, right=(3,))]
+    if found["since"]:
+        parts = [("since the last plan", "p50 $"), *((one["factor"], f"{one['usd']:+,.2f}") for one in found["bridge"])]
+        words += ["", table(parts, right=(1,))]
+    return words

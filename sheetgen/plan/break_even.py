@@ -1,0 +1,47 @@
+"""What would change our mind: the demand at which a decision would be another, as a share of what is planned for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy
+
+from sheetgen.plan.answer import OF_TYPE, Answer
+from sheetgen.plan.decisions import BreakEven, Decision
+from sheetgen.plan.tables import Z, buy, work_out
+
+STEPS = 200  # a hundredth of the demand each, so up to twice of it
+OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
+
+
+def rented(answer: Answer) -> tuple[Any, Any]:
+    """Shares of the demand, and by type, quarter and share what must be bought."""
+    grid, shares = answer.grid.along("chosen", {}), (numpy.arange(STEPS) + 1) * 2 / STEPS
+    live = grid.read("share_live", ("service", "quarter"))[..., None] * shares
+    grid.put(("case",), {"z": numpy.full(STEPS, Z[answer.plan.policy.plan_at])})
+    grid.put(("service", "quarter", "case"), {"share_live": live})
+    work_out(grid, "loads")
+    buy(grid, answer.plan, answer.types)
+    return shares, grid.read("gap", OF_TYPE)
+
+
+def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decision]:
+    """Decisions that follow from the demand with the shares of it at which they would be others."""
+    shares, gaps = rented(answer)
+    place = {one.instance: t for t, one in enumerate(answer.types)}
+    for one in found:
+        plan = answer.plan
+        during = (q for q, each in enumerate(plan.quarters)
+                  if plan.first_day(each) <= one.needed_from <= plan.last_day(each))  # fmt: skip
+        quarter = next(during, None)
+        if one.what not in OF_DEMAND or quarter is None or one.instance not in place:
+            yield one
+            continue
+        bought = gaps[place[one.instance], quarter]
+        planned = float(answer.supply["gap"][place[one.instance], quarter, answer.case])
+        fewer, more = shares[bought < planned], shares[bought > planned]
+        yield replace(one, break_even=BreakEven(
+            float(fewer.max()) if len(fewer) else None, float(more.min()) if len(more) else None,
+        ))  # fmt: skip

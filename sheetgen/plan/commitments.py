@@ -1,0 +1,151 @@
+"""How much to commit, for how long: machines that are paid in every quarter of a term, against buying what is missing.
+
+One machine more is worth its commitment where it would be bought often enough otherwise: the newsvendor's critical
+share. What is only recommended here is in the decisions, not in the money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.formula import Quantity, formula, largest, ratio
+from sheetgen.plan.answer import Answer
+from sheetgen.plan.decisions import MONTHS_OF_TERM, class_months, lead_days, order_by
+from sheetgen.plan.draws import Draws
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import price_factor
+from sheetgen.plan.tables import CONSTANTS
+from sheetgen.units import PERCENT, USD
+
+QUARTERS_OF_TERM = {name: int(n // CONSTANTS["months_in_a_quarter"]) for name, n in MONTHS_OF_TERM.items()} | {
+    "capacity-block": 1
+}
+
+
+@formula("Critical share", PERCENT)
+def critical_share(committed_term_usd: Quantity, bought_term_usd: Quantity) -> Any:
+    """The share of the term in which a machine must be needed for its commitment to cost no more than to buy it then.
+
+    Source: the newsvendor: what it costs always, over what it costs when needed.
+    """
+    return ratio(committed_term_usd, bought_term_usd)
+
+
+@formula("Cost of the term, $", USD)
+def term_usd(
+    committed_instances: Quantity, wanted_instances: Quantity, committed_quarter_usd: Quantity,
+    bought_quarter_usd: Quantity,
+) -> Any:  # fmt: skip
+    """What a quarter of the term costs with so many committed: those, needed or not, and what must be bought beside
+    them.
+
+    Source: definition.
+    """
+    bought = largest(0, wanted_instances - committed_instances)
+    return committed_instances * committed_quarter_usd + bought * bought_quarter_usd
+
+
+@dataclass(frozen=True)
+class Regret:
+    """At one quantile of the demand: the cost of the commitment, and of the best one in hindsight."""
+
+    quantile: str
+    usd: float
+    best_instances: int
+    best_usd: float
+
+    @property
+    def regret_usd(self) -> float:
+        return self.usd - self.best_usd
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """What is worth committing of a type in a class, from a quarter on."""
+
+    instance: str
+    purchase: str
+    first: int  # quarter, by position
+    quarters: int
+    beyond: int  # of them after the plan's end, which are taken to be as its last one
+    n_instances: int
+    critical_share: float
+    term_usd: float  # of the commitment itself
+    saves_usd: float  # expected, over the term
+    regrets: tuple[Regret, ...]
+
+
+def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
+    """By type the class and the first quarter whose commitment is expected to save most by quarter, where one saves
+    anything; of the quarters that leave time to order and in which something is missing."""
+    plan = answer.plan
+    for t, one in enumerate(answer.types):
+        missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
+        months = class_months(plan, answer, one.instance) if missing else {}
+        found = (
+            _commitment(answer, draws, t, purchase, usd, q)
+            for purchase, usd in months.items()
+            if purchase in QUARTERS_OF_TERM and purchase != plan.policy.buy
+            for q in missing
+            if order_by(plan, plan.first_day(plan.quarters[q]), lead_days(plan, purchase)) >= plan.as_of
+        )
+        best = max((c for c in found if c is not None), key=lambda c: c.saves_usd / c.quarters, default=None)
+        if best is not None and best.n_instances:
+            yield best
+
+
+def _commitment(
+    answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int
+) -> Commitment | None:
+    """The best number of a class, from a quarter on.
+
+    After the plan's end demand is taken to be as in its last quarter, and prices go on as they are expected to; a term
+    of which more than half is there is not looked at.
+    """
+    plan, n_quarters = answer.plan, len(answer.plan.quarters)
+    quarters = QUARTERS_OF_TERM[purchase]
+    ahead = numpy.arange(first, first + quarters)
+    if 2 * (n_quarters - first) < quarters:
+        return None
+    at, per_quarter = numpy.minimum(ahead, n_quarters - 1), CONSTANTS["months_in_a_quarter"]
+    change = plan.prices.expected_change_per_year.p50
+    bought = answer.types[t].month_usd * price_factor(change, ahead, CONSTANTS["quarters_in_a_year"]) * per_quarter
+    committed = month_usd * per_quarter
+    wanted = draws.gaps[:, t, :][:, at]
+    count = newsvendor(wanted, committed, bought)
+    cost = expected_usd(count, wanted, committed, bought)
+    regrets = []
+    for z, name in enumerate(QUANTILES):
+        path = answer.supply["gap"][t, :, z][at][None, :]
+        best = newsvendor(path, committed, bought)
+        usd = [expected_usd(n, path, committed, bought) for n in (count, best)]
+        regrets.append(Regret(name, usd[0], best, usd[1]))
+    share = float(critical_share(committed * quarters, float(bought.sum())))
+    return Commitment(
+        answer.types[t].instance, purchase, first, quarters, max(0, first + quarters - n_quarters), count, share,
+        count * committed * quarters, expected_usd(0, wanted, committed, bought) - cost, tuple(regrets),
+    )  # fmt: skip
+
+
+def newsvendor(wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> int:
+    """The most machines of which each is worth its commitment: bought otherwise, in the share of cases in which it is
+    wanted, it would cost at least as much. wanted: by case and quarter of the term."""
+    worth, not_worth = 0, int(wanted.max(initial=0)) + 1  # the more there are, the less one more is wanted
+    while not_worth - worth > 1:
+        count = (worth + not_worth) // 2
+        otherwise = float(((wanted >= count).mean(axis=0) * bought_quarter_usd).sum())
+        if otherwise > committed_quarter_usd * wanted.shape[1]:
+            worth = count
+        else:
+            not_worth = count
+    return worth
+
+
+def expected_usd(count: int, wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> float:
+    """What the term costs with so many committed, on average over the cases."""
+    quarters = term_usd(count, wanted, committed_quarter_usd, bought_quarter_usd)
+    return float(quarters.mean(axis=0).sum())

@@ -1,0 +1,255 @@
+"""What must be decided, and by which day: orders, quotas, commitments and pools that end, moves and releases."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sheetgen import cost
+from sheetgen.plan.answer import Answer
+from sheetgen.plan.read import Plan
+from sheetgen.plan.schema import Committed, Owned
+from sheetgen.plan.spending import order_by_day, waiting_usd
+from sheetgen.plan.supplied import term
+from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
+from sheetgen.units import PURCHASES
+
+MONTHS_OF_TERM = {"reserved-1yr": 12, "reserved-3yr": 36}  # others run on, or for a quarter
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What serves until an order arrives."""
+
+    purchase: str
+    month_usd: float  # of one
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """Below which share of the demand planned for fewer machines do, and above which more are needed; none where that
+    is not so up to twice the demand."""
+
+    fewer_below: float | None
+    more_above: float | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One thing to decide. usd: until the plan's end, or of the whole term where there is one.
+
+    cost_of_waiting_usd: what a quarter's delay costs more, in the class that covers it; none where nothing does.
+    """
+
+    what: str
+    instance: str
+    n_instances: float
+    purchase: str | None
+    order_by: datetime.date
+    needed_from: datetime.date
+    usd: float | None
+    late: bool
+    cost_of_waiting_usd: float | None
+    about: str = ""
+    cover: Cover | None = None
+    break_even: BreakEven | None = None
+
+
+def decisions(answer: Answer) -> tuple[Decision, ...]:
+    """All that must be decided, by the day by which it must."""
+    return in_order((*orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
+
+
+def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Decisions by the day by which they are due."""
+    return tuple(sorted(found, key=lambda one: (one.order_by, one.needed_from, one.what, one.instance)))
+
+
+def lead_days(plan: Plan, what: str) -> float:
+    """Days from an order to its delivery, which nine of ten orders keep to; 0 where none is stated."""
+    band = plan.supply.lead_time_days.get(what)
+    return band.p90 if band else 0.0
+
+
+def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
+    """The day by which approval must be requested, so that what takes so many days is there on the first day."""
+    return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
+
+
+def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
+    """By purchase class a month of one instance, less the discount, of the classes that may be used: those listed, or
+    all but spot, which may be taken away."""
+    found = {}
+    candidate = next(one.candidate for one in answer.hardware.placed.values() if one.instance == instance)
+    allowed = plan.supply.allowed
+    for purchase, paid in PURCHASES.items():
+        price = candidate.class_price(purchase)
+        listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
+        may = listed and purchase not in allowed.exclude
+        if price is not None and (may or purchase == plan.policy.buy):
+            hours = cost.paid_hours_per_month(
+                plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(paid.committed)
+            )
+            usd = cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction)
+            found[purchase] = float(cost.instance_month_usd(usd, hours))
+    return found
+
+
+def cover(answer: Answer, instance: str) -> Cover | None:
+    """What is there soonest in place of an order: of the classes without a term that may be used the quickest, then the
+    cheapest."""
+    plan = answer.plan
+    months = class_months(plan, answer, instance)
+    without_term = (one for one in months if not PURCHASES[one].committed)
+    ranked = sorted(without_term, key=lambda one: (lead_days(plan, one), months[one]))
+    return Cover(ranked[0], months[ranked[0]]) if ranked else None
+
+
+def late_usd(answer: Answer, found: Iterable[Decision]) -> list[float]:
+    """By quarter what covers the orders that are late costs more than they will, until they are there."""
+    plan, usd = answer.plan, [0.0] * len(answer.plan.quarters)
+    arrives = plan.as_of + datetime.timedelta(
+        days=plan.policy.approval_days + math.ceil(lead_days(plan, plan.policy.buy))
+    )
+    place = {one.instance: t for t, one in enumerate(answer.types)}
+    months = answer.supply["quarter_instance_month_usd"][..., answer.case]
+    for one in found:
+        if one.what != "order" or not one.late or one.cover is None:
+            continue
+        for q, quarter in enumerate(plan.quarters):
+            first, last = plan.first_day(quarter), plan.last_day(quarter)
+            share = max(0, (min(arrives, last + datetime.timedelta(days=1)) - first).days) / ((last - first).days + 1)
+            more = max(0.0, one.cover.month_usd - float(months[place[one.instance], q]))
+            if first >= one.needed_from:
+                usd[q] += more * one.n_instances * CONSTANTS["months_in_a_quarter"] * share
+    return usd
+
+
+def orders(answer: Answer) -> Iterator[Decision]:
+    """What must be bought more of than in the quarter before, and what is given back."""
+    plan, gaps = answer.plan, answer.supply["gap"][..., answer.case]
+    months = answer.supply["quarter_instance_month_usd"][..., answer.case]
+    for t, one in enumerate(answer.types):
+        before = 0.0
+        for q, quarter in enumerate(plan.quarters):
+            now = float(gaps[t, q])
+            first = plan.first_day(quarter)
+            if now > before:
+                yield _order(answer, one, now - before, first, _until_end(gaps[t], months[t], q, before, now, answer))
+            elif now < before:
+                yield Decision("release", one.instance, before - now, plan.policy.buy, first, first, 0.0, False, None)
+            before = now
+
+
+def _until_end(gaps: object, months: object, first: int, low: float, high: float, answer: Answer) -> float:
+    """What machines above `low` and up to `high` cost until fewer are needed, or their term ends."""
+    plan, usd = answer.plan, 0.0
+    per_quarter = CONSTANTS["months_in_a_quarter"]
+    if plan.policy.buy in MONTHS_OF_TERM:
+        return float((high - low) * months[first] * MONTHS_OF_TERM[plan.policy.buy])  # type: ignore[index]
+    for q in range(first, len(plan.quarters)):
+        kept = min(float(gaps[q]), high) - low  # type: ignore[index]
+        if kept <= 0:
+            break
+        usd += kept * float(months[q]) * per_quarter  # type: ignore[index]
+    return usd
+
+
+def _order(answer: Answer, one: Type, count: float, first: datetime.date, usd: float) -> Decision:
+    plan = answer.plan
+    day = order_by(plan, first, lead_days(plan, plan.policy.buy))
+    until = cover(answer, one.instance)
+    waiting = None
+    if until is not None:
+        waiting = waiting_usd(until.month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
+    late = day < plan.as_of
+    supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
+    ended = [each.id for each in supply if _is_of(plan, each, one) and first - _QUARTER <= term(each)[1] < first]
+    return Decision("order", one.instance, count, plan.policy.buy, day, first, usd, late, waiting,
+                    f"as {' and '.join(ended)} ends" if ended else "", until if late else None)  # fmt: skip
+
+
+_QUARTER = datetime.timedelta(days=92)
+
+
+def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
+    """Whether a commitment or a pool of one's own serves a type."""
+    return plan.machine(one.type) == of.instance if isinstance(one, Committed) else plan.gpus[one.id].id == of.gpu
+
+
+def _quotas(answer: Answer) -> Iterator[Decision]:
+    """Quotas that are too small: rented machines of the type, bought or committed, in the first such quarter."""
+    plan, place = answer.plan, {one.instance: t for t, one in enumerate(answer.types)}
+    rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
+    for quota in plan.supply.quota:
+        t = place.get(plan.machine(quota.type))
+        if t is None:
+            continue
+        over = [q for q in range(len(plan.quarters)) if rented[t, q] > quota.limit]
+        if not over:
+            continue
+        first = plan.first_day(plan.quarters[over[0]])
+        day = order_by(plan, first, quota.request_lead_days)
+        most = float(rented[t].max())
+        yield Decision(
+            "raise quota", answer.types[t].instance, most, None, day, first, None, day < plan.as_of, None,
+            about=f"from {quota.limit} to {most:g}",
+        )  # fmt: skip
+
+
+def _endings(answer: Answer) -> Iterator[Decision]:
+    """Commitments and pools of one's own that end within the plan, and that something still needs then."""
+    plan = answer.plan
+    start, end = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
+    months, quarter = answer.supply["quarter_instance_month_usd"], CONSTANTS["months_in_a_quarter"]
+    place = {one.instance: t for t, one in enumerate(answer.types)}
+    for one in plan.supply.committed:
+        last = term(one)[1]
+        if not start <= last < end:
+            continue
+        t = place[plan.machine(one.type)]
+        first = last + datetime.timedelta(days=1)
+        q = next(i for i, each in enumerate(plan.quarters) if plan.last_day(each) >= first)
+        paid = commitment_month_usd(plan, one)
+        n_months = MONTHS_OF_TERM.get(one.purchase, quarter)
+        day = order_by(plan, first, lead_days(plan, one.purchase))
+        needed = float(answer.supply["gap"][t, q, answer.case])
+        bought = float(months[t, q, answer.case])
+        waiting = waiting_usd(bought, paid, min(one.count, needed), quarter)
+        yield Decision(
+            "renew" if needed else "let end", answer.types[t].instance, min(one.count, needed) or one.count,
+            one.purchase, day, first, paid * (min(one.count, needed)) * n_months, day < plan.as_of and needed > 0,
+            waiting if needed else None, about=f"commitment {one.id}",
+        )  # fmt: skip
+    for pool in plan.supply.owned:
+        last = term(pool)[1]
+        if start <= last < end:
+            first = last + datetime.timedelta(days=1)
+            day = order_by(plan, first, lead_days(plan, "owned"))
+            gpu = plan.gpus[pool.id].id
+            types = [t for t, one in enumerate(answer.types) if one.gpu == gpu]
+            q = next(i for i, each in enumerate(plan.quarters) if plan.last_day(each) >= first)
+            count = max(1.0, pool.count / answer.types[types[0]].gpu_count)
+            waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
+            yield Decision(
+                "replace owned", answer.types[types[0]].instance, count, None, day, first, None, day < plan.as_of,
+                max(0.0, waiting), about=f"pool {pool.id}, {pool.count} x {gpu}",
+            )  # fmt: skip
+
+
+def _moves(answer: Answer) -> Iterator[Decision]:
+    plan = answer.plan
+    for (s, q), one in sorted(answer.hardware.placed.items()):
+        before = answer.hardware.placed.get((s, q - 1))
+        if not one.moved or (before and before.instance == one.instance):
+            continue
+        first = plan.first_day(plan.quarters[q])
+        saves = None if math.isnan(one.saves_usd) else -one.saves_usd
+        n = float(answer.services["own_instances"][s, q, answer.case])
+        day = order_by(plan, first, 0)
+        yield Decision(
+            "move", one.instance, n, None, day, first, saves, day < plan.as_of, None,
+            about=f"service {plan.services[s].id} from other hardware",
+        )  # fmt: skip

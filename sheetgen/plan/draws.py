@@ -1,0 +1,82 @@
+"""Joint draws of the demand: the p90 of a sum is not the sum of p90s.
+
+Services are lognormal with one correlation, by a common factor; each service's draws are its own quantiles at even
+steps, so that one service alone comes out as in the closed form. The seed is fixed: same plan, same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy
+
+from sheetgen.formula import exponential
+from sheetgen.plan.answer import OF_MONEY, OF_TYPE, Answer
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.tables import Z_OF_P90, buy, work_out
+
+SEED, DRAWS = 2027, 10_000
+AT_ONCE = 500  # draws: of fifty services, twelve quarters and twenty types some 30 MB
+SHARES = dict(zip(QUANTILES, (0.1, 0.5, 0.9), strict=True))
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Over draws: what each quarter costs, the GPUs needed in it, and by type the machines that must be bought."""
+
+    spend_usd: Any  # draws x quarters
+    n_gpus: Any  # draws x quarters
+    gaps: Any  # draws x types x quarters
+    seed: int = SEED
+
+    @property
+    def n(self) -> int:
+        return len(self.spend_usd)
+
+
+def quantiles(values: Any) -> dict[str, float]:
+    """p10, p50 and p90 of draws: numbers that were drawn, none between them."""
+    return {name: float(numpy.quantile(values, share, method="inverted_cdf")) for name, share in SHARES.items()}
+
+
+def scores(n: int) -> Any:
+    """The quantiles of a normal distribution in the middle of n even steps."""
+    return numpy.array([NormalDist().inv_cdf((i + 0.5) / n) for i in range(n)])
+
+
+def correlated(n_services: int, correlation: float, n: int = DRAWS, seed: int = SEED) -> tuple[Any, Any]:
+    """Standard deviations from the median: by service and draw, and of the price by draw."""
+    random = numpy.random.default_rng(seed)
+    common, price = random.standard_normal(n), random.permutation(scores(n))
+    own = random.standard_normal((n_services, n))
+    mixed = numpy.sqrt(correlation) * common + numpy.sqrt(1 - correlation) * own
+    return scores(n)[mixed.argsort(axis=1).argsort(axis=1)], price
+
+
+def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
+    """The plan at joint draws of the demand and of prices, on the hardware that was chosen."""
+    plan = answer.plan
+    z, price_z = correlated(len(plan.services), plan.policy.correlation, n, seed)
+    parts = [_part(answer, z[:, i : i + AT_ONCE], price_z[i : i + AT_ONCE]) for i in range(0, n, AT_ONCE)]
+    spent, gpus, gaps = (numpy.concatenate(column) for column in zip(*parts, strict=True))
+    return Draws(spent, gpus, gaps, seed)
+
+
+def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
+    grid = answer.grid.along("chosen", {})  # a copy: what is put there stays there
+    change = answer.plan.prices.expected_change_per_year
+    low, middle, high = (numpy.log(1 + one) for one in (change.p10, change.p50, change.p90))
+    spread = numpy.where(price_z < 0, middle - low, high - middle) / Z_OF_P90
+    grid.put(("service", "case"), {"z": z})
+    grid.put(("case",), {"expected_change_per_year": exponential(middle + price_z * spread) - 1})
+    work_out(grid, "loads")
+    buy(grid, answer.plan, answer.types)
+    work_out(grid, "money")
+    sizes = numpy.array([float(one.gpu_count) for one in answer.types])
+    machines = grid.read("needed_instances", OF_TYPE)
+    yield grid.read("spend_usd", OF_MONEY).T
+    yield (machines * sizes[:, None, None]).sum(axis=0).T
+    yield grid.read("gap", OF_TYPE).transpose(2, 0, 1).astype(numpy.float32)

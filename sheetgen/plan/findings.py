@@ -1,0 +1,119 @@
+"""All that a plan has to say, found once: for the JSON and for every document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sheetgen.plan.answer import CASE, Answer
+from sheetgen.plan.break_even import with_break_even
+from sheetgen.plan.bridge import Bridge, Last, bridge
+from sheetgen.plan.commitments import Commitment, commitments
+from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
+from sheetgen.plan.draws import Draws, drawn
+from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
+from sheetgen.sizing.parallelism import load_requests, needed_replicas
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a reader should know before signing; `found`: what speaks against it."""
+
+    what: str
+    found: Sequence[str]
+
+    @property
+    def holds(self) -> bool:
+        return not self.found
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A plan worked out, its joint draws, what is worth committing, what must be decided, and what changed."""
+
+    answer: Answer
+    draws: Draws
+    commitments: tuple[Commitment, ...]
+    decisions: tuple[Decision, ...]
+    last: Last | None
+    bridge: Bridge | None
+    checks: tuple[Check, ...]
+
+
+def findings(answer: Answer, last: Last | None = None) -> Findings:
+    """All that a plan has to say; with what changed since the last one, where that is given."""
+    draws = drawn(answer)
+    found = tuple(commitments(answer, draws))
+    decided = in_order((*with_break_even(answer, decisions(answer)), *(_commit(answer, one) for one in found)))
+    return Findings(
+        answer, draws, found, decided, last, None if last is None else bridge(last, answer.plan),
+        tuple(checks(answer, decided)),
+    )  # fmt: skip
+
+
+def inputs_sha256(answer: Answer) -> str:
+    """A fingerprint of all that the plan was worked out from."""
+    plan = answer.plan
+    known = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog.catalog_sha256()}
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def _commit(answer: Answer, one: Commitment) -> Decision:
+    """A commitment as a decision."""
+    plan = answer.plan
+    first = plan.first_day(plan.quarters[one.first])
+    day = order_by(plan, first, lead_days(plan, one.purchase))
+    return Decision(
+        "commit", one.instance, one.n_instances, one.purchase, day, first, one.term_usd, False,
+        one.saves_usd / one.quarters, about=f"for {one.quarters} quarters, expected to save ${one.saves_usd:,.0f}",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What was measured of a service, and how many replicas the plan's own arithmetic gives for it."""
+
+    service: str
+    quarter: Quarter
+    in_flight_peak: float
+    replicas: int
+    predicted: float
+    instance: str
+
+    @property
+    def error_fraction(self) -> float:
+        return self.predicted / self.replicas - 1
+
+
+def measures(answer: Answer) -> Iterator[Measure]:
+    """Of each service that was measured, on the hardware of the first quarter in which it is served."""
+    for s, service in enumerate(answer.plan.services):
+        known = service.calibrate
+        one = next((answer.hardware.placed[at] for at in sorted(answer.hardware.placed) if at[0] == s), None)
+        if known is not None and one is not None:
+            predicted = float(needed_replicas(load_requests(known.in_flight_peak, 0), one.paced_requests))
+            yield Measure(service.id, known.quarter, known.in_flight_peak, known.replicas, predicted, one.instance)
+
+
+def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
+    """What a reader should know before signing: each with whether it holds."""
+    nothing = [f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
+               for (s, q), why in sorted(answer.hardware.nothing.items())]  # fmt: skip
+    yield Check("every service is served", nothing)
+    left = answer.money["budget_left_usd"]
+    verdicts = [budget_verdict(float(one[CASE["p50"]]), float(one[CASE["p90"]])) for one in left]
+    over = [f"{quarter} is {verdict}" for quarter, verdict in zip(answer.plan.quarters, verdicts, strict=True)
+            if verdict not in (WITHIN, NO_BUDGET)]  # fmt: skip
+    yield Check("every quarter is within its budget", over)
+    late = [f"{one.what} {one.instance} by {one.order_by}" for one in decided if one.late]
+    yield Check("nothing is late", late)
+    no_price = [f"{one.id}: {one.purchase} of {one.type} is counted at the price on demand; give usd_per_hour"
+                for one in answer.plan.supply.committed
+                if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None]  # fmt: skip
+    yield Check("every commitment has a price", no_price)
+    shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
+    off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]
+    yield Check("services' machines add up", off)

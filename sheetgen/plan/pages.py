@@ -1,0 +1,369 @@
+"""The plan as tables of values, before anyone draws it: the ask, decisions by their days, money; what changed and what
+would change our mind; services, supply, commitments, checks. Every document draws these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.catalog.engines import Engine
+from sheetgen.plan.answer import CASE, Answer
+from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
+from sheetgen.plan.decisions import Decision
+from sheetgen.plan.draws import quantiles
+from sheetgen.plan.findings import Findings, Measure, measures
+from sheetgen.plan.hardware import served_in
+from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
+from sheetgen.scenario.question import SheetModel
+from sheetgen.sheet.notes import own_version, sources_of
+from sheetgen.sheet.page import NONE, Cell, Column, Source, Table, Text, joined, table, words
+from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, WHOLE, Display
+
+Heads = tuple[str | Column, ...]
+Rows = list[tuple[Text, ...]]
+FIRST_DECISIONS = 3  # that the ask names
+LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
+NAMED = 3  # services that a decision names, and quarters over their budget
+NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
+
+
+@dataclass(frozen=True)
+class PlanPage:
+    """What a document of the plan says, in its order: the first page, the second, and what is behind them."""
+
+    title: str
+    people: str  # owner and approver; "" where none is named
+    approver: str
+    as_of: str
+    ask: Text
+    verdict: Text  # of the budget
+    next: Text  # the first decisions
+    first: tuple[Table, ...]  # money, decisions
+    n_late: int  # decisions that are late; they stand first
+    machines: Machines
+    since: str  # what the bridge is from, or that there is none
+    waterfall: Waterfall | None
+    second: tuple[Table, ...]
+    further: tuple[Table, ...]
+    assumptions: tuple[Text, ...]
+    sources: tuple[Source, ...]
+    catalog: str
+    version: str
+    paper: str
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return (*self.first, *self.second, *self.further)
+
+
+def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
+    """The tables of a plan, and what stands above and below them."""
+    plan, last = found.answer.plan, found.last
+    head = plan.head
+    people = [f"{what}: {who}" for what, who in (("Owner", head.owner), ("For approval", head.approver)) if who]
+    since = "No last plan was named (--since LAST.json, or plan.since): what changed is not said."
+    if last is not None:
+        changed = "" if found.bridge and found.bridge.parts else " Nothing that it rests on changed."
+        since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
+    in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
+    money = _money(found)
+    n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
+    first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
+    return PlanPage(
+        head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
+        _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
+        tuple(_second(found, in_order, n_first)), tuple(_further(found)), tuple(_assumptions(found)),
+        _sources(found.answer), plan.catalog.catalog_sha256()[:8], own_version(), paper,
+    )  # fmt: skip
+
+
+def _number(head: str) -> Column:
+    return Column(head, right=True)
+
+
+def _cell(value: Any, display: Display) -> Cell:
+    return NONE if value is None or math.isnan(float(value)) else Cell(float(value), display)
+
+
+def _usd(value: Any) -> Cell:
+    return _cell(value, USD)
+
+
+def _ask(found: Findings) -> Text:
+    """What is to be approved, in a sentence."""
+    answer, plan = found.answer, found.answer.plan
+    usd = quantiles(found.draws.spend_usd.sum(axis=1))
+    months = answer.money["spend_usd"].sum(axis=0)
+    return words(
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected (p50), {{}} where all demand is high "
+        "(p90), contingency apart; with demand and prices as they may come, nine of ten cases are below {}.",
+        _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
+    )  # fmt: skip
+
+
+def _next(decisions: Sequence[Decision]) -> Text:
+    """The first decisions with their days."""
+    first = [words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
+             for one in decisions[:FIRST_DECISIONS]]  # fmt: skip
+    return words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."
+
+
+def _what(one: Decision) -> Text:
+    return words(f"{one.what} {{}} x {one.instance}", _cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE))
+
+
+def _left(answer: Answer, q: int) -> tuple[float, float]:
+    """What the budget of a quarter leaves at p50 and at p90."""
+    left = answer.money["budget_left_usd"]
+    return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
+
+
+def _verdict(found: Findings) -> Text:
+    """Whether the budget holds: each quarter that is over it by how much, the first one first."""
+    answer = found.answer
+    over: list[Text] = []
+    n_stated = 0
+    for q, quarter in enumerate(answer.plan.quarters):
+        at_p50, at_p90 = _left(answer, q)
+        verdict = budget_verdict(at_p50, at_p90)
+        n_stated += verdict != NO_BUDGET
+        if verdict not in (WITHIN, NO_BUDGET):
+            both = words(" and at p50 by {}", _usd(-at_p50)) if verdict == OVER else ""
+            over.append(words(f"{quarter} is over at p90 by {{}}{{}}", _usd(-at_p90), both))
+    if not n_stated:
+        return "No budget is stated."
+    if over:
+        rest = "; all other quarters with a budget are within it" if len(over) < n_stated else ""
+        more = f"; and {len(over) - NAMED} more" if len(over) > NAMED else ""
+        return words(f"Budget, contingency counted: {{}}{more}{rest}.", joined("; ", over[:NAMED]))
+    return "Budget, contingency counted: every quarter that has one is within it, at p90 too."
+
+
+def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Iterator[Table]:
+    """What changed, what would change our mind, and decisions for which the first page has no room."""
+    if found.bridge is not None:
+        parts = found.bridge.parts.items()
+        steps = (("last plan", found.bridge.last_usd), *parts, ("this plan", found.bridge.usd))
+        rows: Rows = [(name, _usd(usd)) for name, usd in steps]
+        yield table("What changed since the last plan", ("Factor", _number("$ at p50")), rows)
+    if any(one.break_even for one in decisions):
+        yield _break_even(found, decisions)
+    if more := decisions[n_first:]:
+        yield _decisions(found, more, "Further decisions")
+
+
+def _further(found: Findings) -> Iterator[Table]:
+    answer = found.answer
+    yield table("Services", (), ())
+    for s in range(len(answer.plan.services)):
+        yield _service(answer, s)
+    yield _gpus(found)
+    yield _supply(answer)
+    if found.commitments:
+        yield _commitments(found)
+    measured = [*measures(answer)]
+    if measured:
+        yield _calibration(measured)
+    rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
+    yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
+
+
+def _quarter_of(answer: Answer, one: Decision) -> int | None:
+    """The quarter from which a decision's machines are needed, by position; none after the plan's end."""
+    plan = answer.plan
+    return next((q for q, each in enumerate(plan.quarters)
+                 if plan.first_day(each) <= one.needed_from <= plan.last_day(each)), None)  # fmt: skip
+
+
+def _served(answer: Answer, one: Decision) -> list[int]:
+    """The services that a decision's machines serve then."""
+    quarter = _quarter_of(answer, one)
+    return sorted({s for (s, q), each in answer.hardware.placed.items()
+                   if each.instance == one.instance and quarter in (None, q)})  # fmt: skip
+
+
+def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:
+    """What, by when, whose, for how much, what a delay costs, and the rest in words. The owners are those of the
+    services that the machines are for, or the plan's."""
+    answer = found.answer
+    plan = answer.plan
+    ordered = {(one.instance, one.needed_from) for one in found.decisions if one.what == "order"}
+    rows: Rows = []
+    for one in decisions:
+        services = [plan.services[s] for s in _served(answer, one)]
+        owners = dict.fromkeys(filter(None, (each.owner or plan.head.owner for each in services)))
+        names = "" if one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
+        more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
+        late = f"late by {(plan.as_of - one.order_by).days} days" if one.late else ""
+        cover = f"until then {one.cover.purchase}" if one.cover else ""
+        stuck = "no more can be had without it" if one.what == "raise quota" else ""
+        either = one.what in ("commit", "renew") and (one.instance, one.needed_from) in ordered
+        said = (late, one.purchase or "", one.about, stuck, cover, f"for {names}{more}" if names else "",
+                f"in place of an order {plan.policy.buy}" if either else "")  # fmt: skip
+        rows.append((
+            one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
+            ", ".join(owners) or plan.head.owner, _usd(one.usd), _usd(one.cost_of_waiting_usd),
+            "; ".join(filter(None, said)),
+        ))  # fmt: skip
+    heads: Heads = ("By", "What", "Needed from", "Owner", _number("$"), _number("$ of a quarter's delay"), "In words")
+    return table(title, heads, rows)
+
+
+def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
+    """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
+    answer = found.answer
+    at_once = answer.services["at_once"]
+    rows: Rows = []
+    for one in decisions:
+        quarter = _quarter_of(answer, one)
+        if one.break_even is None or quarter is None:
+            continue
+        served = _served(answer, one)
+        planned = sum(float(at_once[s, quarter, answer.case]) for s in served)
+        middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in served)
+        rows.append((
+            one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), _cell(planned, WHOLE),
+            _cell(middle / planned if planned else None, PERCENT), _cell(one.break_even.fewer_below, PERCENT),
+            _cell(one.break_even.more_above, PERCENT),
+        ))  # fmt: skip
+    heads: Heads = (
+        "By", "What", "In", *map(_number, ("Planned for, at once", "Expected (p50), of it", "Fewer do, up to",
+                                           "More are needed, from")),
+    )  # fmt: skip
+    return table("What would change our mind: demand, as a share of what is planned for", heads, rows)
+
+
+def _money(found: Findings) -> Table:
+    """Quarters, years where there are several, and all of it."""
+    answer, quarters = found.answer, found.answer.plan.quarters
+    spend, reserve = answer.money["spend_usd"], answer.money["reserve_usd"]
+    of_year: dict[int, list[int]] = {}
+    for q, quarter in enumerate(quarters):
+        of_year.setdefault(quarter.year, []).append(q)
+    spans = [(str(quarter), [q]) for q, quarter in enumerate(quarters)]
+    if len(of_year) > 1:
+        spans += [(_span([quarters[q] for q in many]), many) for many in of_year.values()]
+    rows: Rows = []
+    for name, many in [*spans, ("all quarters", list(range(len(quarters))))]:
+        budgets = [answer.plan.budget.get(quarters[q]) for q in many]
+        at_p50, at_p90 = (math.fsum(part) for part in zip(*(_left(answer, q) for q in many), strict=True))
+        verdict = budget_verdict(at_p50, at_p90)
+        rows.append((
+            name, _usd(None if None in budgets else sum(filter(None, budgets))),
+            *(_usd(spend[many, z].sum()) for z in CASE.values()), _usd(reserve[many, CASE["p90"]].sum()),
+            _usd(at_p90), _usd(quantiles(found.draws.spend_usd[:, many].sum(axis=1))["p90"]),
+            "" if verdict == NO_BUDGET else verdict,
+        ))  # fmt: skip
+    usd = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
+    return table("Money by quarter, US dollars", ("Quarter", *map(_number, usd), "Budget holds"), rows)
+
+
+def _span(quarters: Sequence[Quarter]) -> str:
+    first, last = quarters[0], quarters[-1]
+    return f"{first.year}, Q{first.number}–Q{last.number}" if first != last else f"{first.year}, Q{first.number}"
+
+
+def _gpus(found: Findings) -> Table:
+    """GPUs by quarter: those needed, by kind and together, and those that are there without buying."""
+    drawn = machines(found)
+    rows: Rows = []
+    for q, quarter in enumerate(drawn.quarters):
+        together = quantiles(found.draws.n_gpus[:, q])
+        rows.append((
+            quarter, *(_cell(values[q], WHOLE) for _, values in drawn.kinds),
+            *(_cell(together[name], WHOLE) for name in QUANTILES), _cell(drawn.supply[q], WHOLE),
+        ))  # fmt: skip
+    kinds = (f"{name}, p50" for name, _ in drawn.kinds)
+    counts = (*kinds, "p10 of all together", "p50", "p90", "Owned and committed")
+    return table("GPUs needed by quarter", ("Quarter", *map(_number, counts)), rows)
+
+
+def _service(answer: Answer, s: int) -> Table:
+    rows: Rows = []
+    for q, quarter in enumerate(answer.plan.quarters):
+        one, known = answer.hardware.placed.get((s, q)), answer.services
+        if one is None:
+            rows.append((str(quarter), *[NONE] * 6, answer.hardware.nothing.get((s, q), "not served"), NONE, NONE))
+            continue
+        middle, high = CASE["p50"], CASE["p90"]
+        rate = float(known["requests_per_second"][s, q, middle])
+        rows.append((
+            str(quarter), _cell(rate or None, TWO_DECIMALS),
+            *(_cell(known["at_once"][s, q, z], ONE_DECIMAL) for z in (middle, high)),
+            *(_cell(known["planned_replicas"][s, q, z], WHOLE) for z in (middle, high)),
+            answer.set_by(s, q, answer.case), one.instance,
+            *(_usd(known["service_month_usd"][s, q, z]) for z in (middle, high)),
+        ))  # fmt: skip
+    service = answer.plan.services[s]
+    owner = f" ({service.owner})" if service.owner else ""
+    counts = ("Requests/s, p50", "At once, p50", "p90", "Replicas, p50", "p90")
+    heads: Heads = ("Quarter", *map(_number, counts), "Set by", "Machines", _number("$ a month, p50"), _number("p90"))
+    return table(f"{service.id}{owner}", heads, rows, level=3)
+
+
+def _supply(answer: Answer) -> Table:
+    names = ("needed_instances", "kept_instances", "owned_instances", "committed_instances", "gap", "idle")
+    rows: Rows = []
+    for q, quarter in enumerate(answer.plan.quarters):
+        for t, one in enumerate(answer.types):
+            counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
+            if any(counts):
+                rows.append((str(quarter), one.instance, *(_cell(count, WHOLE) for count in counts)))
+    heads: Heads = ("Quarter", "Machine", *map(_number, ("Needed", "Kept", "Owned", "Committed", "To buy", "Idle")))
+    return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)
+
+
+def _commitments(found: Findings) -> Table:
+    numbers = ("Machines", "$ of the term", "Expected to save", "Worth it where needed")
+    regrets = (f"Regret at {name}" for name in QUANTILES)
+    heads: Heads = ("Machine", "Class", "From", *map(_number, (*numbers, *regrets)))
+    rows: Rows = [
+        (one.instance, one.purchase, str(found.answer.plan.quarters[one.first]), _cell(one.n_instances, WHOLE),
+         _usd(one.term_usd), _usd(one.saves_usd), _cell(one.critical_share, EXACT_PERCENT),
+         *(_usd(each.regret_usd) for each in one.regrets))
+        for one in found.commitments
+    ]  # fmt: skip
+    return table("Commitments worth making (not in the money)", heads, rows)
+
+
+def _calibration(found: list[Measure]) -> Table:
+    heads: Heads = ("Service", "Quarter", *map(_number, ("At once at peak", "Replicas", "Predicted", "Error")))
+    rows: Rows = [
+        (one.service, str(one.quarter), _cell(one.in_flight_peak, WHOLE), _cell(one.replicas, WHOLE),
+         _cell(one.predicted, WHOLE), _cell(one.error_fraction, EXACT_PERCENT))
+        for one in found
+    ]  # fmt: skip
+    return table("Measured, and what the plan would have said", heads, rows)
+
+
+def _assumptions(found: Findings) -> Iterator[Text]:
+    """What the numbers rest on: the policy, prices, and how draws were made."""
+    plan = found.answer.plan
+    policy, change = plan.policy, plan.prices.expected_change_per_year
+    yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
+    yield words("Headroom {}; {} of approval; quarters of lower need until it is given back: {}.",
+                _cell(policy.headroom_fraction, PERCENT), f"{policy.approval_days} days",
+                str(policy.release_after_quarters))  # fmt: skip
+    yield words("Prices are those read until now, less {}, and change by {} a year ({} to {}).",
+                _cell(plan.prices.discount_fraction, EXACT_PERCENT),
+                *(_cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
+    yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
+                _cell(found.draws.n, WHOLE), _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
+    yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
+
+
+def _sources(answer: Answer) -> tuple[Source, ...]:
+    """Where the facts of the hardware and models that serve the plan were read."""
+    plan = answer.plan
+    models, engines = dict[str, SheetModel](), dict[str, Engine]()
+    for s, q in sorted(answer.hardware.placed):
+        service = plan.services[s]
+        question = plan.question(plan.key(service, served_in(service, plan.quarters[q])))
+        models |= {one.model.id: one for one in question.models}
+        engines[question.engine.name] = question.engine
+    used = {one.instance: one.candidate for _, one in sorted(answer.hardware.placed.items())}
+    return sources_of(models.values(), used.values(), engines.values())

@@ -1,0 +1,54 @@
+"""Quarters of a fiscal year, and their days."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import NamedTuple
+
+_QUARTER = re.compile(r"(20\d\d)-Q([1-4])")
+_QUARTERS, _MONTHS = 4, 12
+
+
+class Quarter(NamedTuple):
+    """2027-Q1: the first quarter of the fiscal year that ends in 2027."""
+
+    year: int
+    number: int
+
+    @classmethod
+    def parse(cls, text: object) -> Quarter:
+        """Raises ValueError with what a quarter is."""
+        match = _QUARTER.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise ValueError("is no quarter. Write one such as 2027-Q1")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.year}-Q{self.number}"
+
+    def after(self, quarters: int) -> Quarter:
+        """The quarter so many later, or earlier where negative."""
+        year, number = divmod(self.number - 1 + quarters, _QUARTERS)
+        return Quarter(self.year + year, number + 1)
+
+    def since(self, other: Quarter) -> int:
+        """Quarters from another to this one; negative where this one is earlier."""
+        return (self.year - other.year) * _QUARTERS + self.number - other.number
+
+    def first_day(self, fiscal_year_starts: int) -> datetime.date:
+        """Its first day, where the fiscal year starts in that month."""
+        months = (self.number - 1) * (_MONTHS // _QUARTERS) + fiscal_year_starts - 1
+        year = self.year - (fiscal_year_starts > 1) + months // _MONTHS
+        return datetime.date(year, months % _MONTHS + 1, 1)
+
+    def last_day(self, fiscal_year_starts: int) -> datetime.date:
+        """Its last day, where the fiscal year starts in that month."""
+        return self.after(1).first_day(fiscal_year_starts) - datetime.timedelta(days=1)
+
+
+def quarter_of(day: datetime.date, fiscal_year_starts: int) -> Quarter:
+    """The quarter in which a day lies."""
+    months = (day.month - fiscal_year_starts) % _MONTHS
+    year = day.year + (fiscal_year_starts > 1 and day.month >= fiscal_year_starts)
+    return Quarter(year, months // (_MONTHS // _QUARTERS) + 1)

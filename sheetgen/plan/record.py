@@ -1,0 +1,207 @@
+"""The plan as JSON: INTERFACE's keys, whole numbers as such, nothing where something does not apply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sheetgen import cost
+from sheetgen.plan.answer import Answer
+from sheetgen.plan.bridge import Last, listed_prices
+from sheetgen.plan.commitments import Commitment
+from sheetgen.plan.decisions import Decision
+from sheetgen.plan.draws import Draws, quantiles
+from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures
+from sheetgen.plan.hardware import served_in
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
+from sheetgen.scenario.demand import mean_over_peak
+from sheetgen.sizing.parallelism import needed_replicas
+from sheetgen.sizing.rates import exact_wait_fraction
+
+SCHEMA_VERSION = 1
+NAME = "capacity-plan"
+Record = dict[str, Any]
+
+
+def record(answer: Answer, last: Last | None = None) -> Record:
+    """The whole plan as plain values; with what changed since the last one, where that is given."""
+    return record_of(findings(answer, last))
+
+
+def record_of(found: Findings) -> Record:
+    """What was found, as plain values."""
+    answer, plan = found.answer, found.answer.plan
+    return {
+        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": found.draws.seed,
+        "inputs": plan.data, "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
+        "quarters": [
+            {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
+            for one in plan.quarters
+        ],
+        "services": list(_services(answer)), "supply": list(_supply(answer)),
+        "decisions": [*map(_decision, found.decisions)], "money": list(_money(answer)),
+        "totals": _totals(answer, found.draws),
+        "commitments": [_commitment(answer, one) for one in found.commitments], **_since(found),
+        "prices": listed_prices(plan), "calibration": [_calibration(one) for one in measures(answer)],
+        "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
+    }  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """A number as JSON has it: whole where it is, nothing for NaN."""
+    if value is None or isinstance(value, str):
+        return value
+    number = float(value)
+    if math.isnan(number):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _services(answer: Answer) -> Iterator[Record]:
+    plan, table = answer.plan, answer.services
+    for s, service in enumerate(plan.services):
+        for q, quarter in enumerate(plan.quarters):
+            one = answer.hardware.placed.get((s, q))
+            for z, quantile in enumerate(QUANTILES):
+                rate = float(table["requests_per_second"][s, q, z])
+                row: Record = {"id": service.id, "quarter": str(quarter), "quantile": quantile,
+                               "requests_per_second": plain(rate) if rate else None}  # fmt: skip
+                if one is None:
+                    why = answer.hardware.nothing.get((s, q))
+                    nothing = None if why else 0
+                    at_once = float(table["concurrent_requests"][s, q, z])
+                    yield row | {
+                        "concurrent_requests": plain(at_once) if at_once or not why else None, "n_replicas": nothing,
+                        "set_by": None, "instance": None, "n_instances": nothing, "monthly_usd": nothing,
+                        "verdict": why or "not served",
+                    }  # fmt: skip
+                    continue
+                speed = answer.hardware.speed[s, q, answer.case]
+                yield row | {
+                    "concurrent_requests": plain(table["at_once"][s, q, z]),
+                    "n_replicas": plain(table["planned_replicas"][s, q, z]),
+                    "set_by": answer.set_by(s, q, z), "instance": one.instance,
+                    "n_instances": plain(table["own_instances"][s, q, z]),
+                    "monthly_usd": plain(table["service_month_usd"][s, q, z]), "verdict": "fits",
+                    "gpu": one.candidate.gpu.id, **one.layout._asdict(),
+                    "pipeline_parallel_size": one.pipeline_parallel_size,
+                    "requests_per_replica": plain(one.paced_requests), "ttft_seconds": speed.ttft_seconds,
+                    "tpot_seconds": speed.tpot_seconds, **_chance(answer, s, q, z), **_unit_costs(answer, s, q, z),
+                }  # fmt: skip
+
+
+def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
+    """Of a rate the places that are planned, and the share of requests that finds none free: by exact Erlang-C, beside
+    the share that the square-root form was asked for."""
+    table = answer.services
+    offered = float(table["offered_requests"][s, q, z])
+    if not offered:
+        return {"n_places": None, "wait_fraction": None}
+    paced = float(table["paced_requests"][s, q, z])
+    n_places = int(needed_replicas(float(table["load_requests"][s, q, z]), paced) * paced)
+    return {"n_places": n_places, "wait_fraction": exact_wait_fraction(n_places, offered)}
+
+
+def _unit_costs(answer: Answer, s: int, q: int, z: int) -> Record:
+    """What a million tokens cost, where the demand is a rate: its month over the month's tokens."""
+    service = answer.plan.services[s]
+    rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
+    if not rate:
+        return {"utilization": None, "usd_per_million_tokens": None}
+    of = service.demand.users or service.demand.requests or service.demand.tokens
+    assert of is not None
+    share = mean_over_peak(of.peak_hour_share, of.burst_factor)
+    request = answer.plan.question(answer.plan.key(service, served_in(service, answer.plan.quarters[q]))).workloads[0]
+    tokens = request.input_tokens + request.output_tokens
+    known = {
+        "service_month_usd": usd, "requests_per_second": rate, "mean_over_peak": share, "tokens_per_request": tokens,
+        "hours_per_month": answer.plan.prices.hours_per_month, **cost.CONSTANTS,
+    }  # fmt: skip
+    return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
+
+
+OF_SUPPLY = {"owned": "owned_instances", "committed": "committed_instances", "needed": "needed_instances",
+             "kept": "kept_instances", "gap": "gap", "idle": "idle"}  # fmt: skip
+
+
+def _supply(answer: Answer) -> Iterator[Record]:
+    """Every type in every quarter in which there is or must be one, at the quantile that is bought."""
+    for q, quarter in enumerate(answer.plan.quarters):
+        for t, one in enumerate(answer.types):
+            found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
+            if any(found.values()):
+                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found}
+
+
+def _decision(one: Decision) -> Record:
+    found: Record = {name: getattr(one, name) for name in ("what", "instance")}
+    return {
+        **found, "n_instances": plain(one.n_instances), "purchase": one.purchase,
+        "order_by": one.order_by.isoformat(), "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
+        "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
+        "break_even": one.break_even and vars(one.break_even),
+        "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
+    }  # fmt: skip
+
+
+def _money(answer: Answer) -> Iterator[Record]:
+    table = answer.money
+    for q, quarter in enumerate(answer.plan.quarters):
+        spent = {f"{name}_usd": plain(table["spend_usd"][q, z]) for z, name in enumerate(QUANTILES)}
+        left = [float(one) for one in table["budget_left_usd"][q]]
+        yield {
+            "quarter": str(quarter), "budget_usd": plain(table["budget_usd"][q, 0]), **spent,
+            "committed_usd": plain(table["committed_usd"][q, 0]), "owned_usd": plain(table["owned_usd"][q, 0]),
+            "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
+            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": budget_verdict(left[1], left[2]),
+        }  # fmt: skip
+
+
+def _totals(answer: Answer, draws: Draws) -> Record:
+    """What all services together cost and need, over joint draws."""
+    whole = draws.spend_usd.sum(axis=1)
+    return {
+        "seed": draws.seed, "n": draws.n, "correlation": answer.plan.policy.correlation,
+        "inputs_sha256": inputs_sha256(answer), "usd": quantiles(whole), "mean_usd": float(whole.mean()),
+        "quarters": [
+            {"quarter": str(quarter), "usd": quantiles(draws.spend_usd[:, q]),
+             "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()}}
+            for q, quarter in enumerate(answer.plan.quarters)
+        ],
+    }  # fmt: skip
+
+
+def _since(whole: Findings) -> Record:
+    """What changed since the last plan: parts that sum to the difference in spend at p50."""
+    last, found = whole.last, whole.bridge
+    if last is None or found is None:
+        return {"since": None, "bridge": []}
+    return {
+        "since": {"file": Path(last.where).name, "as_of": last.plan.as_of.isoformat(), "p50_usd": found.last_usd,
+                  "now_p50_usd": found.usd},
+        "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
+    }  # fmt: skip
+
+
+def _commitment(answer: Answer, one: Commitment) -> Record:
+    return {
+        "instance": one.instance, "purchase": one.purchase, "from": str(answer.plan.quarters[one.first]),
+        "quarters": one.quarters, "quarters_beyond_plan": one.beyond, "n_instances": one.n_instances,
+        "critical_share": one.critical_share, "usd": one.term_usd, "expected_saving_usd": one.saves_usd,
+        "regret": [
+            {"quantile": each.quantile, "usd": each.usd, "best_n_instances": each.best_instances,
+             "best_usd": each.best_usd, "regret_usd": each.regret_usd}
+            for each in one.regrets
+        ],
+    }  # fmt: skip
+
+
+def _calibration(one: Measure) -> Record:
+    return {
+        "id": one.service, "quarter": str(one.quarter), "in_flight_peak": plain(one.in_flight_peak),
+        "replicas": one.replicas, "predicted_replicas": plain(one.predicted), "instance": one.instance,
+        "error_fraction": one.error_fraction,
+    }  # fmt: skip

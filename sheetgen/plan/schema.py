@@ -1,0 +1,423 @@
+"""The schema of plan.yaml: services, supply, prices, budget and policy. What a key means stands in templates/plan.yaml.
+
+A band is {p10, p50, p90}, or one number, which has no band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, PlainValidator, model_validator
+
+from sheetgen.catalog.base import Entry, Id, Many, Some
+from sheetgen.catalog.hardware import PurchaseId
+from sheetgen.errors import ScenarioError
+from sheetgen.formula import is_number
+from sheetgen.plan.quarters import Quarter
+from sheetgen.scenario.parse import day, tokens
+from sheetgen.units import ON_DEMAND
+
+QUANTILES = ("p10", "p50", "p90")
+OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
+MAX_QUARTERS, MAX_SERVICES = 24, 500
+
+
+def _shorthand(instead: Callable[[Any], Any], or_else: str) -> BeforeValidator:
+    """Takes a shorter way to write a mapping; all that is neither is refused with `or_else`."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, (dict, Entry)):
+            return value
+        found = instead(value)
+        if found is None:
+            raise ValueError(or_else)
+        return found
+
+    return BeforeValidator(read)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and bool(is_number(value))
+
+
+def _everywhere(value: Any) -> dict[str, Any] | None:
+    return dict.fromkeys(QUANTILES, value) if _is_number(value) else None
+
+
+def _tokens(value: Any) -> Any:
+    """Tokens as options take them: 16k is 16384. Raises ValueError."""
+    try:
+        return tokens(value) if isinstance(value, str) or _is_number(value) else value
+    except ScenarioError:
+        raise ValueError("is no number of tokens. Write one such as 16k (16,384) or 20000") from None
+
+
+def _day(value: Any) -> Any:
+    """Raises ValueError for what is no day."""
+    try:
+        return day(value, "")
+    except ScenarioError:
+        raise ValueError("is no day of a plan. Write one such as 2027-01-31") from None
+
+
+MAX_LINE = 200  # characters
+
+
+def _line(value: Any) -> str:
+    """A text of one line. It may look like a spreadsheet's formula: it is only ever written as text."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text.isprintable() or not text.strip() or len(text) > MAX_LINE:
+        raise ValueError(f"must be text of one line, of at most {MAX_LINE} characters")
+    return text
+
+
+Line = Annotated[str, PlainValidator(_line)]
+Day = Annotated[Any, PlainValidator(_day)]
+InQuarter = Annotated[Quarter, PlainValidator(Quarter.parse)]
+Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+ShareAbove0 = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Change = Annotated[float, Field(gt=-1, le=100, allow_inf_nan=False)]
+LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=0, le=10**9)]
+AboveZero = Annotated[int, Field(ge=1, le=10**9)]
+Tokens = Annotated[int, BeforeValidator(_tokens)]
+Milliseconds = Annotated[float, Field(ge=0.01, le=3_600_000)] | Literal["off"]
+
+
+class Band(Entry):
+    """What something is expected to be: in one of ten cases at most p10, in nine of ten at most p90."""
+
+    p10: float
+    p50: float
+    p90: float
+
+    @model_validator(mode="after")
+    def in_order(self) -> Self:
+        if not self.p10 <= self.p50 <= self.p90:
+            raise ValueError("is out of order: p10 may not be above p50, nor p50 above p90")
+        return self
+
+    @property
+    def is_one_number(self) -> bool:
+        return self.p10 == self.p90
+
+
+class Amounts(Band):
+    p10: Positive
+    p50: Positive
+    p90: Positive
+
+
+class Changes(Band):
+    p10: Change
+    p50: Change
+    p90: Change
+
+
+class Days(Band):
+    p10: LeadDays = 0
+    p50: LeadDays
+    p90: LeadDays
+
+
+_Band = _shorthand(_everywhere, OF_BAND)
+AmountBand = Annotated[Amounts, _Band]
+ChangeBand = Annotated[Changes, _Band]
+DayBand = Annotated[Days, _Band]
+
+
+def _exactly_one(of: Entry, *names: str) -> None:
+    given = [name for name in names if getattr(of, name) is not None]
+    if len(given) != 1:
+        said = " and ".join(given) if given else "none"
+        raise ValueError(f"must have exactly one of {', '.join(names)}, and has {said}")
+
+
+class Head(Entry):
+    name: Line = "Serving capacity plan"
+    start: InQuarter
+    quarters: Annotated[int, Field(ge=1, le=MAX_QUARTERS)]
+    as_of: Day | None = None
+    fiscal_year_starts: Annotated[int, Field(ge=1, le=12)] = 1
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
+    fx_rate: Positive = 1
+    since: Line | None = None
+    owner: Line = ""
+    approver: Line = ""
+
+    @property
+    def every_quarter(self) -> tuple[Quarter, ...]:
+        return tuple(self.start.after(i) for i in range(self.quarters))
+
+
+class Redundancy(Entry):
+    replicas: Whole = 0
+    zones: Annotated[int, Field(ge=2, le=20)] = 3
+    survive: Literal["none", "replica", "machine", "zone"] = "none"
+
+
+class Policy(Entry):
+    plan_at: Literal["p10", "p50", "p90"] = "p90"
+    headroom_fraction: Share = 0
+    redundancy: Redundancy = Redundancy()
+    release_after_quarters: Annotated[int, Field(ge=0, le=8)] = 0
+    approval_days: Annotated[int, Field(ge=0, le=730)] = 0
+    correlation: Share = 0.5
+    moving_cost_usd: Amount = 0
+    near_tie_fraction: Share = 0.05
+    buy: PurchaseId = ON_DEMAND
+
+
+class _OfADay(Entry):
+    """How the requests of a day fall upon its busiest minutes."""
+
+    peak_hour_share: ShareAbove0 = 0.12
+    burst_factor: Annotated[float, Field(ge=1, le=100)] = 1.3
+    days_per_month: Annotated[float, Field(ge=1, le=31)] = 30.4
+
+
+class Users(_OfADay):
+    people: AmountBand | None = None
+    active_fraction: ShareAbove0 = 1
+    dau: AmountBand | None = None
+    sessions_per_user_day: AmountBand = Amounts(p10=1, p50=1, p90=1)
+    requests_per_session: AmountBand = Amounts(p10=1, p50=1, p90=1)
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        _exactly_one(self, "people", "dau")
+        return self
+
+
+class _Rate(_OfADay):
+    peak_per_second: AmountBand | None = None
+    per_day: AmountBand | None = None
+    per_month: AmountBand | None = None
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        _exactly_one(self, "peak_per_second", "per_day", "per_month")
+        return self
+
+    @property
+    def stated(self) -> Amounts:
+        found = self.peak_per_second or self.per_day or self.per_month
+        assert found is not None
+        return found
+
+
+class Requests(_Rate):
+    pass
+
+
+class TokenRate(_Rate):
+    of: Literal["output", "input", "all"] = "output"
+
+
+def _as(name: str) -> Callable[[Any], Any]:
+    return lambda value: {name: value} if _is_number(value) else None
+
+
+def _or_band(name: str, example: str) -> BeforeValidator:
+    """A number or a band stands for the field `name` of a mapping."""
+
+    def read(value: Any) -> Any:
+        if _is_number(value) or (isinstance(value, dict) and {*value} & {*QUANTILES}):
+            return {name: value}
+        if not isinstance(value, (dict, Entry)):
+            raise ValueError(f"{OF_BAND}, or a mapping such as {example}")
+        return value
+
+    return BeforeValidator(read)
+
+
+class Demand(Entry):
+    users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
+    requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
+    tokens: Annotated[TokenRate, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
+    in_flight: AmountBand | None = None
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        _exactly_one(self, "users", "requests", "tokens", "in_flight")
+        return self
+
+    @property
+    def at_once(self) -> bool:
+        """Whether requests at once were stated, not a rate from which they follow."""
+        return self.in_flight is not None or (self.users is not None and self.users.people is not None)
+
+
+class Growth(Entry):
+    per_quarter: ChangeBand | None = None
+    steps: dict[InQuarter, AmountBand] | None = None
+    series: Some[AmountBand] | None = None
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        _exactly_one(self, "per_quarter", "steps", "series")
+        return self
+
+
+class Length(Entry):
+    mean: Tokens
+    p95: Tokens
+
+    @model_validator(mode="after")
+    def in_order(self) -> Self:
+        if self.mean > self.p95:
+            raise ValueError("is out of order: the mean may not be above p95")
+        return self
+
+
+LengthOf = Annotated[
+    Length,
+    _shorthand(
+        lambda value: {"mean": value, "p95": value} if isinstance(value, str) or _is_number(value) else None,
+        "must be a number of tokens, or {mean: 1800, p95: 9000}",
+    ),
+]
+
+
+class Request(Entry):
+    context_tokens: Tokens | None = None
+    input_tokens: LengthOf | None = None
+    output_tokens: LengthOf | None = None
+    prefix_hit_fraction: Share = 0
+
+
+class Served(Entry):
+    """A model at its precisions, from a quarter on."""
+
+    starts: InQuarter | None = Field(default=None, alias="from")
+    id: Line
+    weight_dtype: Line = "auto"
+    kv_cache_dtype: Line = "auto"
+
+
+class Targets(Entry):
+    tpot_ms: Milliseconds | None = None
+    ttft_ms: Milliseconds | None = None
+    max_wait_probability: Annotated[float, Field(ge=0.0001, le=1)] | None = None
+
+
+class EngineOf(Entry):
+    """The engine, and what is set or was measured of it; nothing said, as `recommend` has it."""
+
+    name: Line = "vllm"
+    version: Line | None = None
+    gpu_memory_utilization: ShareAbove0 | None = None
+    block_size: AboveZero | None = None
+    speed_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
+    ttft_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
+
+
+class Allowed(Entry):
+    """What may be rented: nothing named, as `recommend` has it."""
+
+    providers: Many[Line] = ()
+    vendors: Many[Line] = ()
+    gpus: Many[Line] = ()
+    instances: Many[Line] = ()
+    region: Line | None = None
+    purchase: Many[PurchaseId] = ()
+    exclude: Many[PurchaseId] = ()
+
+
+class Measured(Entry):
+    quarter: InQuarter
+    in_flight_peak: Positive
+    replicas: AboveZero
+
+
+def _models(value: Any) -> Any:
+    if isinstance(value, str):
+        return [{"id": value}]
+    return [value] if isinstance(value, dict) else value
+
+
+class Service(Entry):
+    id: Id
+    tier: Line | None = None
+    owner: Line = ""
+    like: Id | None = None
+    demand: Demand
+    stated_for: InQuarter | None = None
+    growth: Annotated[
+        Growth,
+        _shorthand(
+            lambda value: {"per_quarter": value} if _is_number(value) else None,
+            "must be a number a quarter, such as 0.12, or one of {per_quarter: 0.12}, {steps: {2027-Q3: 1.5}}, "
+            "{series: [1, 1.2]}",
+        ),
+    ] | None = None
+    launch: InQuarter | None = None
+    ramp: Many[ShareAbove0] = ()
+    retire: InQuarter | None = None
+    request: Request | None = None
+    model: Annotated[Some[Served], BeforeValidator(_models)] | None = None
+    targets: Targets | None = None
+    engine: EngineOf | None = None
+    floor_replicas: AboveZero | None = None
+    redundancy: Redundancy | None = None  # in place of the policy's
+    allowed: Allowed | None = None
+    calibrate: Measured | None = None
+
+
+# What `like` takes from another service.
+OF_LIKE = ("request", "model", "targets", "engine", "floor_replicas", "redundancy", "allowed")
+
+
+class Owned(Entry):
+    """GPUs of one's own; paid whatever they do."""
+
+    id: Line
+    gpu: Line
+    count: AboveZero
+    starts: Day | None = Field(default=None, alias="from")
+    until: Day | None = None
+    cost_per_quarter: Amount = 0
+
+
+class Committed(Entry):
+    """Instances that are paid until the end of their term, used or not."""
+
+    id: Line
+    type: Line
+    count: AboveZero
+    purchase: PurchaseId = ON_DEMAND
+    starts: Day | None = Field(default=None, alias="from")
+    until: Day | None = None
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None
+    usd_per_hour: Positive | None = None
+
+
+class Quota(Entry):
+    provider: Line | None = None
+    type: Line
+    limit: Whole
+    request_lead_days: Annotated[int, Field(ge=0, le=730)] = 0
+
+
+class Supply(Entry):
+    owned: Many[Owned] = ()
+    committed: Many[Committed] = ()
+    allowed: Allowed = Allowed()
+    quota: Many[Quota] = ()
+    lead_time_days: dict[PurchaseId | Literal["owned"], DayBand] = Field(default_factory=dict)
+
+
+class Prices(Entry):
+    discount_fraction: Annotated[float, Field(ge=0, le=0.99)] = 0
+    expected_change_per_year: ChangeBand = Changes(p10=0, p50=0, p90=0)
+    contingency_fraction: Share = 0
+    hours_per_month: Annotated[float, Field(ge=1, le=744)] = 730
+
+
+class Budget(Entry):
+    """US dollars by quarter."""
+
+    quarters: dict[InQuarter, Amount] = Field(default_factory=dict)

@@ -1,0 +1,53 @@
+"""Work a plan out: demand, hardware, machines, supply, what is late, and money."""
+
+from __future__ import annotations
+
+import numpy
+
+from sheetgen.plan.answer import CASE, OF_SERVICE, Answer
+from sheetgen.plan.decisions import late_usd, orders
+from sheetgen.plan.hardware import placed
+from sheetgen.plan.read import Plan
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import price_factor
+from sheetgen.plan.tables import (
+    CONSTANTS,
+    Z,
+    buy,
+    demand_grid,
+    put_hardware,
+    put_supply,
+    put_times,
+    share,
+    types_of,
+    work_out,
+)
+
+
+def solved_plan(plan: Plan, timed: bool = True) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is."""
+    grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
+    rates, at_once = (numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
+                      for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
+    hardware = placed(plan, rates, at_once, _months(plan), timed)
+    types = types_of(plan, hardware)
+    put_hardware(grid, plan, hardware, types)
+    put_supply(grid, plan, types)
+    if timed:
+        put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
+    buy(grid, plan, types)
+    share(grid, CASE[plan.policy.plan_at])
+    answer = Answer(plan, hardware, types, grid)
+    grid.put(("quarter",), {"late_usd": late_usd(answer, orders(answer))})
+    work_out(grid, "money")
+    return answer
+
+
+def _months(plan: Plan) -> list[float]:
+    """By quarter how many of today's months it costs, at the price expected."""
+    change, year = plan.prices.expected_change_per_year.p50, CONSTANTS["quarters_in_a_year"]
+    months = CONSTANTS["months_in_a_quarter"]
+    return [float(price_factor(change, q, year)) * months for q in range(len(plan.quarters))]
+
+
+

@@ -1,0 +1,122 @@
+"""What a plan costs: prices as they are expected, what is bought and paid anyway, budgets, days and delays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.cost import contingency_usd
+from sheetgen.formula import Quantity, formula, is_number, largest, number_where, power, ratio, round_up, where
+from sheetgen.units import DATE, PERCENT, TEXT, USD, USD_CENTS
+
+WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
+
+
+@formula("Price over today's", PERCENT)
+def price_factor(expected_change_per_year: Quantity, quarters_ahead: Quantity, quarters_in_a_year: Quantity) -> Any:
+    """What a price is expected to be, over today's.
+
+    Source: the change a year that is expected, compounded. Check: -20 % a year is 0.894 after two quarters.
+    """
+    return power(1 + expected_change_per_year, quarters_ahead / quarters_in_a_year)
+
+
+@formula("$ per machine and month", USD)
+def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quantity) -> Any:
+    """What one instance costs in a month of the quarter, less the discount, in US dollars.
+
+    Source: instance_month_usd, at the price expected.
+    """
+    return instance_month_usd * price_factor
+
+
+@formula("Bought, $", USD)
+def bought_usd(gap: Quantity, quarter_instance_month_usd: Quantity, months_in_a_quarter: Quantity) -> Any:
+    """What the missing instances of a type cost in the quarter, in US dollars.
+
+    Source: definition.
+    """
+    return gap * quarter_instance_month_usd * months_in_a_quarter
+
+
+@formula("$ per month", USD)
+def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quantity) -> Any:
+    """A service's part of the instances at the price of the class that is bought, in US dollars a month.
+
+    Source: own_instances.
+    """
+    return own_instances * quarter_instance_month_usd
+
+
+@formula("Spend, $", USD)
+def spend_usd(
+    bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity
+) -> Any:
+    """What a quarter costs: what is bought, what covers late orders costs more, commitments whether used or not, and
+    what is owned; in US dollars, without contingency.
+
+    Source: definition.
+    """
+    return bought_of_all_usd + late_usd + committed_usd + owned_usd
+
+
+@formula("Contingency, $", USD)
+def reserve_usd(spend_usd: Quantity, contingency_fraction: Quantity) -> Any:
+    """The contingency of a quarter, a line of its own, in US dollars.
+
+    Source: contingency_usd.
+    """
+    return contingency_usd(spend_usd, contingency_fraction)
+
+
+@formula("Budget left, $", USD)
+def budget_left_usd(budget_usd: Quantity, spend_usd: Quantity, reserve_usd: Quantity) -> Any:
+    """What the budget of a quarter leaves after spend and contingency, in US dollars; below 0 where they are over it;
+    none without a budget.
+
+    Source: definition.
+    """
+    return number_where(is_number(budget_usd), budget_usd - spend_usd - reserve_usd)
+
+
+@formula("Budget", TEXT)
+def budget_verdict(budget_left_p50_usd: Quantity, budget_left_p90_usd: Quantity) -> Any:
+    """What the budget of a quarter says, contingency counted: within; over at p90 alone, or at p50 already.
+
+    Source: budget_left_usd.
+    """
+    at_p90 = where(budget_left_p90_usd < 0, OVER_AT_P90, WITHIN)
+    return where(is_number(budget_left_p50_usd), where(budget_left_p50_usd < 0, OVER, at_p90), NO_BUDGET)
+
+
+@formula("$ per million tokens", USD_CENTS)
+def usd_per_million_planned(
+    service_month_usd: Quantity, requests_per_second: Quantity, mean_over_peak: Quantity, tokens_per_request: Quantity,
+    hours_per_month: Quantity, seconds_in_an_hour: Quantity, tokens_in_a_million: Quantity,
+) -> Any:  # fmt: skip
+    """A service's month over the tokens of a month, prompts and answers together, in US dollars; of a rate, whose mean
+    is so much of its peak.
+
+    Source: definition.
+    """
+    tokens = requests_per_second * mean_over_peak * tokens_per_request * seconds_in_an_hour * hours_per_month
+    return ratio(service_month_usd, tokens / tokens_in_a_million)
+
+
+@formula("Order by", DATE)
+def order_by_day(first_day: Quantity, lead_days: Quantity, approval_days: Quantity) -> Any:
+    """The day by which approval must be requested, so that an order is there on the first day; in days.
+
+    Source: the lead time that nine of ten orders keep to, and the days of approval.
+    """
+    return first_day - round_up(lead_days) - approval_days
+
+
+@formula("Cost of waiting, $", USD)
+def waiting_usd(
+    cover_month_usd: Quantity, planned_month_usd: Quantity, n_instances: Quantity, months_in_a_quarter: Quantity
+) -> Any:
+    """What a quarter's delay costs more: what covers it until then, over the price that is planned; in US dollars.
+
+    Source: definition; nothing where what covers it is cheaper.
+    """
+    return largest(0, cover_month_usd - planned_month_usd) * n_instances * months_in_a_quarter

@@ -1,0 +1,183 @@
+"""Services on the machines that are there anyway: owned, or committed and paid whether used or not.
+
+`recommend` knows of no supply. A service goes to hardware of one's own, for all quarters or for those of the supply,
+where that makes the whole plan cheaper by more than a near tie; moves count at what they cost.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.plan import needs
+from sheetgen.plan.read import Plan
+from sheetgen.plan.schema import Committed, Owned
+
+At = tuple[int, int]  # a service and a quarter, by position
+SWEEPS = 3  # over all services, as a move may make room for another
+
+
+@dataclass(frozen=True)
+class Place:
+    """An offer for a service in a quarter: the machines that it fills at the quantile that is bought."""
+
+    offer: int
+    instance: str
+    gpu: str
+    gpu_count: int
+    machines: float
+    month_usd: float
+
+
+@dataclass(frozen=True)
+class Supplied:
+    """What is there in each quarter: instances by type, and GPUs by kind."""
+
+    committed: Mapping[str, Any]
+    gpus: Mapping[str, Any]
+
+    def has(self, place: Place, quarter: int) -> bool:
+        """Whether there is some of it in a quarter."""
+        counts = self.committed.get(place.instance), self.gpus.get(place.gpu)
+        return any(one is not None and one[quarter] > 0 for one in counts)
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self.committed or self.gpus)
+
+
+def term(one: Committed | Owned) -> tuple[datetime.date, datetime.date]:
+    """The first and the last day of what is owned or committed."""
+    first = one.starts or datetime.date.min
+    if isinstance(one, Committed) and one.days is not None:
+        return first, first + datetime.timedelta(days=one.days - 1)
+    return first, one.until or datetime.date.max
+
+
+def live(plan: Plan, one: Committed | Owned) -> Iterator[tuple[bool, float]]:
+    """By quarter whether it serves all of it, and the share of its days that are paid."""
+    first, last = term(one)
+    for quarter in plan.quarters:
+        start, end = plan.first_day(quarter), plan.last_day(quarter)
+        days = (min(last, end) - max(first, start)).days + 1
+        yield first <= start and last >= end, max(0, days) / ((end - start).days + 1)
+
+
+def supplied(plan: Plan) -> Supplied:
+    """What serves all of each quarter."""
+    committed, gpus = dict[str, Any](), dict[str, Any]()
+    for one in plan.supply.committed:
+        name = plan.machine(one.type)
+        committed[name] = committed.get(name, 0) + numpy.array([one.count * on for on, _ in live(plan, one)], float)
+    for pool in plan.supply.owned:
+        gpu = plan.gpus[pool.id].id
+        gpus[gpu] = gpus.get(gpu, 0) + numpy.array([pool.count * on for on, _ in live(plan, pool)], float)
+    return Supplied(committed, gpus)
+
+
+def improved(
+    plan: Plan, supply: Supplied, chosen: Mapping[At, Place], others: Mapping[At, Sequence[Place]],
+    months: Sequence[float],
+) -> dict[At, Place]:  # fmt: skip
+    """`chosen`, with services on what is there where the plan is cheaper for it. others: what else can serve each
+    service in each quarter; months: by quarter what a month's price stands for until the next."""
+    now = dict(chosen)
+    if not supply.is_any:
+        return now
+    costs = _Costs.of(plan, supply, (*chosen.values(), *itertools.chain.from_iterable(others.values())), months)
+    by_service: dict[int, dict[At, Place]] = defaultdict(dict)
+    for at in sorted(chosen):
+        by_service[at[0]][at] = chosen[at]
+    machines = sum((costs.machines(mine) for mine in by_service.values()), costs.machines({}))
+    for _ in range(SWEEPS):
+        changed = False
+        for s, mine in by_service.items():
+            rest = machines - costs.machines(mine)
+            usd = costs.usd(machines, mine)
+            near = plan.policy.near_tie_fraction * sum(
+                one.machines * one.month_usd * months[q] for (_, q), one in mine.items()
+            )
+            best: tuple[float, dict[At, Place]] = (usd - near, mine)
+            for places in _alternatives(supply, mine, others):
+                tried = mine | places
+                usd = costs.usd(rest + costs.machines(tried), tried)
+                if usd < best[0]:
+                    best = usd, tried
+            if best[1] is not mine:
+                by_service[s], changed = best[1], True
+                machines = rest + costs.machines(best[1])
+        if not changed:
+            break
+    for mine in by_service.values():
+        now |= mine
+    return now
+
+
+def _alternatives(
+    supply: Supplied, mine: Iterable[At], others: Mapping[At, Sequence[Place]]
+) -> Iterator[dict[At, Place]]:
+    """A service on each type of what is there: in all quarters in which that can serve it, and in those in which there
+    is some of it alone."""
+    by_type: dict[str, dict[At, Place]] = {}
+    for at in mine:
+        for place in others[at]:
+            by_type.setdefault(place.instance, {})[at] = place
+    for places in by_type.values():
+        there = {at: one for at, one in places.items() if supply.has(one, at[1])}
+        if there:
+            yield places
+            if len(there) < len(places):
+                yield there
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """What must be bought over the plan at the quantile that is bought, and what a service's moves cost."""
+
+    plan: Plan
+    months: Any
+    place: Mapping[str, int]  # of each type
+    gpus: Sequence[tuple[int, str, int]]  # the types of which some GPUs are owned: place, kind, GPUs of a machine
+    owned: Mapping[str, Any]
+    committed: Any  # types x quarters
+    month_usd: Any  # types
+
+    @classmethod
+    def of(cls, plan: Plan, supply: Supplied, places: Iterable[Place], months: Sequence[float]) -> _Costs:
+        types = {one.instance: one for one in places}
+        none = numpy.zeros(len(months))
+        return cls(
+            plan, numpy.array(months), {name: i for i, name in enumerate(types)},
+            [(i, one.gpu, one.gpu_count) for i, one in enumerate(types.values()) if one.gpu in supply.gpus],
+            supply.gpus, numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months)),
+            numpy.array([one.month_usd for one in types.values()]),
+        )  # fmt: skip
+
+    def machines(self, places: Mapping[At, Place]) -> Any:
+        """By type and quarter the machines that a service fills."""
+        found = numpy.zeros(self.committed.shape)
+        for (_, q), one in places.items():
+            found[self.place[one.instance], q] += one.machines
+        return found
+
+    def usd(self, machines: Any, places: Mapping[At, Place]) -> float:
+        """What must be bought for all machines, and what the moves of one service cost."""
+        quarters = numpy.arange(len(self.months))
+        # Sums of parts that are taken off again leave a trace that is no machine.
+        needed = needs.needed_instances(numpy.round(machines, 9))[:, None, :]
+        release = self.plan.policy.release_after_quarters
+        kept = needs.kept_instances(needed, quarters, quarters[:, None], release)
+        owned, free = numpy.zeros(kept.shape), dict(self.owned)
+        for i, gpu, count in self.gpus:
+            owned[i] = needs.owned_instances(free[gpu], count, kept[i], 0)
+            free[gpu] = free[gpu] - owned[i] * count
+        missing = needs.gap(kept, owned, self.committed)
+        in_order = sorted(places.items())
+        moves = sum(one[1].instance != other[1].instance for one, other in itertools.pairwise(in_order))
+        return float(self.month_usd @ (missing @ self.months)) + moves * self.plan.policy.moving_cost_usd

@@ -1,0 +1,331 @@
+"""The plan's quantities on their axes: service, quarter, case (a quantile of the demand, or a draw), type of machine.
+
+`TABLES` says every table's axes, and its quantities in the order in which they come about, as the sheet's do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen import cost
+from sheetgen.plan import demand, needs, spending
+from sheetgen.plan.hardware import Hardware
+from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.read import Plan
+from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
+from sheetgen.plan.supplied import live, supplied
+from sheetgen.recommend.solution import Axes, Columns, Grid, Named
+from sheetgen.scenario.inputs import BY_NAME
+from sheetgen.sizing import parallelism, rates
+from sheetgen.units import ON_DEMAND
+
+Z_OF_P90 = 1.2815515655446004  # standard deviations below which nine of ten cases of a normal distribution lie
+Z = dict(zip(QUANTILES, (-Z_OF_P90, 0.0, Z_OF_P90), strict=True))
+CONSTANTS = {"z_of_p90": Z_OF_P90, "quarters_in_a_year": 4.0, "months_in_a_quarter": 3.0,
+             "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"])}  # fmt: skip
+GPUS_OF_A_MACHINE = 8  # of a pool whose GPUs no service uses
+
+TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
+    "demand": (("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
+    "loads": (("service", "quarter", "case"), (
+        demand.demand, ("concurrent_requests", needs.stated_at_once), ("requests_per_second", needs.peak_rate),
+    )),
+    "replicas": (("service", "quarter", "case"), (
+        rates.offered_requests, rates.places, parallelism.load_requests, ("load_requests", rates.load_with_rates),
+        parallelism.n_replicas, needs.planned_replicas, needs.machines,
+    )),
+    # At the times of the load that is planned for: values, with the bands that `recommend` states.
+    "times": (("service", "quarter", "case"), (("in_flight", rates.in_flight_at_peak), needs.at_once)),
+    "prices": (("quarter", "case"), (spending.price_factor,)),
+    "pools": (("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
+    "gaps": (("type", "quarter", "case"), (
+        needs.gap, needs.idle, spending.quarter_instance_month_usd, spending.bought_usd,
+    )),
+    "shares": (("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
+    "money": (("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type of instance that services, commitments or owned GPUs are of."""
+
+    instance: str
+    gpu: str
+    gpu_count: int
+    month_usd: float  # of one, at today's price of the class that is bought, less the discount; NaN where none is
+
+
+# What was written, as columns -------------------------------------------------------------------------------
+
+
+def _bands(stated: Demand) -> tuple[list[Amounts], Mapping[str, float]]:
+    """The bands whose product is the demand, and what it is of at their p50: a rate of a second, or at once."""
+    if stated.in_flight is not None:
+        return [stated.in_flight], {"at_once": stated.in_flight.p50}
+    users = stated.users
+    if users is not None:
+        if users.people is not None:
+            return [users.people], {"at_once": users.people.p50 * users.active_fraction}
+        assert users.dau is not None
+        bands = [users.dau, users.sessions_per_user_day, users.requests_per_session]
+        return bands, {"per_day": float(demand.requests_of_users(*(one.p50 for one in bands)))}
+    rate = stated.requests or stated.tokens
+    assert rate is not None
+    band = rate.stated
+    if rate.per_month is not None:
+        return [band], {"per_day": float(demand.requests_of_month(band.p50, rate.days_per_month))}
+    return [band], {"per_day" if rate.per_day is not None else "per_second": band.p50}
+
+
+def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, list[Amounts]]:
+    """The demand as stated at its p50, as requests per second at peak or at once, of requests with so many tokens; and
+    its bands."""
+    bands, found = _bands(service.demand)
+    if "at_once" in found:
+        return found["at_once"], bands
+    of = service.demand.users or service.demand.requests or service.demand.tokens
+    assert of is not None
+    known = {"requests_per_second": found.get("per_second", 0.0), "requests_per_day": found.get("per_day", 0.0),
+             "peak_hour_share": of.peak_hour_share, "burst_factor": of.burst_factor, **CONSTANTS}  # fmt: skip
+    rate = float(rates.peak_requests_per_second.of(known))
+    if service.demand.tokens is not None:
+        counted = {"output": answer, "input": prompt, "all": prompt + answer}[service.demand.tokens.of]
+        rate = float(demand.requests_of_tokens(rate, counted))
+    return rate, bands
+
+
+def _spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
+    """How far a product of bands reaches down and up; more: what is added to each of their numbers."""
+    below = [demand.spread_below(one.p10 + more, one.p50 + more, Z_OF_P90) for one in bands]
+    above = [demand.spread_above(one.p50 + more, one.p90 + more, Z_OF_P90) for one in bands]
+    return float(demand.combined(0, *below)), float(demand.combined(0, *above))
+
+
+def _growth(growth: Growth | None, plan: Plan, first: Quarter) -> Iterator[tuple[float, float, float]]:
+    """By quarter the growth since the one for which the demand is stated, at its p50, and its spreads."""
+    for quarter in plan.quarters:
+        n = max(0, quarter.since(first))
+        if growth is None:
+            yield 1.0, 0.0, 0.0
+        elif growth.per_quarter is not None:
+            below, above = _spreads([growth.per_quarter], more=1)
+            spreads = (float(demand.grown_spread(one, n)) for one in (below, above))
+            yield float(demand.grown(growth.per_quarter.p50, n)), *spreads  # type: ignore[misc]
+        elif growth.series is not None:
+            band = growth.series[min(n, len(growth.series) - 1)]
+            yield band.p50, *_spreads([band])
+        else:
+            bands = [band for step, band in (growth.steps or {}).items() if step <= quarter]
+            yield math.prod(one.p50 for one in bands), *_spreads(bands)
+
+
+def _share_live(service: Service, plan: Plan) -> Iterator[float]:
+    for quarter in plan.quarters:
+        if (service.launch and quarter < service.launch) or (service.retire and quarter >= service.retire):
+            yield 0.0
+            continue
+        since = quarter.since(service.launch) if service.launch else len(service.ramp)
+        yield service.ramp[since] if since < len(service.ramp) else 1.0
+
+
+def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
+    """What was written of the demand: by service, and by service and quarter."""
+    requests = [plan.question(plan.key(one, (one.model or ())[0])).workloads[0] for one in plan.services]
+    stated, of_quarter = [], []
+    for service, workload in zip(plan.services, requests, strict=True):
+        level, bands = stated_demand(service, workload.input_tokens, workload.output_tokens)
+        is_series = service.growth is not None and service.growth.series is not None
+        launch = None if is_series else service.launch
+        first = service.stated_for or max(plan.head.start, launch or plan.head.start)
+        stated.append((level, *_spreads(bands)))
+        of_quarter.append([*zip(*_growth(service.growth, plan, first), strict=True), (*_share_live(service, plan),)])
+    level, below, above = numpy.array(stated).T
+    lost = [plan.redundancy(s) for s in range(len(plan.services))]
+    words = BY_NAME["survive"].words
+    of_service = {
+        "stated_demand": level, "stated_spread_below": below, "stated_spread_above": above,
+        "is_rate": numpy.array([float(not one.demand.at_once) for one in plan.services]),
+        "counts_people": numpy.array([float(one.demand.users is not None) for one in plan.services]),
+        "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
+        "zones": numpy.array([float(one.zones) for one in lost]),
+        "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
+        "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
+    }  # fmt: skip
+    names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
+    return of_service, dict(zip(names, numpy.array(of_quarter).transpose(1, 0, 2), strict=True))
+
+
+def settings(plan: Plan) -> Columns:
+    """What holds for the whole plan."""
+    change = plan.prices.expected_change_per_year
+    return CONSTANTS | {
+        "extra_headroom_fraction": plan.policy.headroom_fraction,
+        "release_after_quarters": float(plan.policy.release_after_quarters),
+        "contingency_fraction": plan.prices.contingency_fraction, "expected_change_per_year": change.p50,
+    }  # fmt: skip
+
+
+# Supply -----------------------------------------------------------------------------------------------------
+
+
+def commitment_month_usd(plan: Plan, one: Committed) -> float:
+    """A month of one instance of a commitment: as stated, else the catalog's price less the discount; on demand where
+    the class has none, which a check says."""
+    paid = cost.paid_hours_per_month(plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, 1)
+    usd = one.usd_per_hour
+    if usd is None:
+        row = plan.types[one.type]
+        price = row.price(one.purchase) or row.price(ON_DEMAND)
+        assert price is not None
+        usd = float(cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction))
+    return float(cost.instance_month_usd(usd, paid))
+
+
+def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
+    """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
+    owned GPUs that no service uses are behind."""
+    found: dict[str, Type] = {}
+    for at in sorted(hardware.placed):
+        one = hardware.placed[at]
+        found.setdefault(one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count,
+                                            one.instance_month_usd))  # fmt: skip
+    for each in plan.supply.committed:
+        row, name = plan.types[each.type], plan.machine(each.type)
+        found.setdefault(name, Type(name, row.gpu, int(row.gpu_count), math.nan))
+    for pool in plan.supply.owned:
+        gpu = plan.gpus[pool.id].id
+        if all(each.gpu != gpu for each in found.values()):
+            count = min(GPUS_OF_A_MACHINE, pool.count)
+            found[f"owned {gpu}"] = Type(f"owned {gpu}", gpu, count, math.nan)
+    return tuple(found.values())
+
+
+# The quantities ---------------------------------------------------------------------------------------------
+
+
+def demand_grid(plan: Plan, z: Any, own: Axes = ("case",)) -> Grid:
+    """The plan's grid up to the loads: at the quantiles z of the demand, over `own` axes."""
+    grid = Grid({}, {})
+    of_service, of_quarter = demand_columns(plan)
+    grid.put((), settings(plan))
+    grid.put(("service",), of_service)
+    grid.put(("service", "quarter"), of_quarter)
+    grid.put(own, {"z": z})
+    work_out(grid, "demand")
+    work_out(grid, "loads")
+    return grid
+
+
+def work_out(grid: Grid, table: str, also: Mapping[str, Any] | None = None) -> None:
+    axes, quantities = TABLES[table]
+    grid.evaluate(quantities, axes, also)
+
+
+def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
+    """What the chosen hardware gives, by service and quarter; where nothing is served it takes no machine."""
+    shape = len(plan.services), len(plan.quarters)
+    columns = {name: numpy.full(shape, value) for name, value in (
+        ("paced_requests", 1.0), ("replicas_per_instance", 0.0), ("full_turn_seconds", 0.0), ("type", 0.0),
+        ("wait_z", 0.0),
+    )}  # fmt: skip
+    place = {one.instance: i for i, one in enumerate(types)}
+    for at, one in hardware.placed.items():
+        for name in ("paced_requests", "replicas_per_instance", "wait_z"):
+            columns[name][at] = getattr(one, name)
+        columns["full_turn_seconds"][at] = 0.0 if math.isnan(one.full_turn_seconds) else one.full_turn_seconds
+        columns["type"][at] = place[one.instance]
+    grid.put(("service", "quarter"), columns)
+
+
+def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
+    """How long a request takes at the load that is planned for, and the requests at once that follow."""
+    columns = {name: numpy.zeros((len(plan.services), len(plan.quarters)))
+               for name in ("ttft_seconds", "tpot_seconds", "output_tokens")}  # fmt: skip
+    for at, one in hardware.placed.items():
+        speed = hardware.speed[(*at, case)]
+        columns["ttft_seconds"][at], columns["tpot_seconds"][at] = speed.ttft_seconds, speed.tpot_seconds
+        columns["output_tokens"][at] = one.output_tokens
+    grid.put(("service", "quarter"), columns)
+    work_out(grid, "times")
+
+
+def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
+    """What is owned and committed, and what it costs whether used or not; the budget."""
+    n_quarters = len(plan.quarters)
+    committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
+    months = CONSTANTS["months_in_a_quarter"]
+    for one in plan.supply.committed:
+        usd = commitment_month_usd(plan, one) * one.count * months
+        committed_usd += [usd * share for _, share in live(plan, one)]
+    for pool in plan.supply.owned:
+        owned_usd += [pool.cost_per_quarter * share for _, share in live(plan, pool)]
+    known, none = supplied(plan).committed, numpy.zeros(n_quarters)
+    committed = [known.get(one.instance, none) for one in types]
+    grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
+    grid.put(("quarter",), {
+        "committed_usd": committed_usd, "owned_usd": owned_usd,
+        "budget_usd": numpy.array([plan.budget.get(one, math.nan) for one in plan.quarters]),
+        "quarters_ahead": numpy.arange(float(n_quarters)), "this_quarter": numpy.arange(float(n_quarters)),
+    })  # fmt: skip
+    grid.put(("type",), {
+        "gpu_count": [float(one.gpu_count) for one in types],
+        "instance_month_usd": [0.0 if math.isnan(one.month_usd) else one.month_usd for one in types],
+    })  # fmt: skip
+
+
+def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
+    """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
+    for table in ("replicas", "prices"):
+        work_out(grid, table)
+    of_type = grid.read("type", ("service", "quarter"))
+    machines = grid.read("machines", ("service", "quarter", "case"))
+    pooled = numpy.zeros((len(types), *machines.shape[1:]))
+    for t in range(len(types)):
+        pooled[t] = (machines * (of_type == t)[..., None]).sum(axis=0)
+    grid.put(("type", "quarter", "case"), {"machines_of_all": pooled})
+    needed, kept = TABLES["pools"][1]
+    axes = TABLES["pools"][0]
+    found = grid.evaluate((needed,), axes)["needed_instances"]
+    quarters = numpy.arange(found.shape[1], dtype=float)
+    along = {"needed": numpy.moveaxis(found, 1, -1)[:, None], "position": quarters,
+             "this_quarter": quarters[None, :, None, None]}  # fmt: skip
+    grid.evaluate((kept,), axes, along)
+    _owned(grid, plan, types)
+    work_out(grid, "gaps")
+    grid.put(("quarter", "case"), {"bought_of_all_usd": grid.read("bought_usd", axes).sum(axis=0)})
+
+
+def share(grid: Grid, case: int) -> None:
+    """Share the machines of each type out to its services, by the replicas at the case that is bought."""
+    place = grid.read("type", ("service", "quarter")).astype(int)
+    if not grid.read("gap", ("type", "quarter", "case")).size:  # nothing is served
+        zeros = numpy.zeros(grid.read("machines", ("service", "quarter", "case")).shape)
+        grid.put(("service", "quarter", "case"), {one.name: zeros for one in TABLES["shares"][1]})  # type: ignore[union-attr]
+        return
+    of_type = {name: grid.read(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
+               for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")}  # fmt: skip
+    work_out(grid, "shares", of_type | {
+        "planned_machines": grid.read("machines", ("service", "quarter", "case"))[..., [case]],
+        "planned_machines_of_all": of_type["machines_of_all"][..., [case]],
+    })  # fmt: skip
+
+
+def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
+    """Types take in turn of the owned GPUs of their kind; the last of a kind has the rest."""
+    axes: Axes = ("type", "quarter", "case")
+    kept, free = grid.read("kept_instances", axes), dict[str, Any]()
+    out = numpy.zeros(kept.shape)
+    known = supplied(plan).gpus
+    last = {one.gpu: t for t, one in enumerate(types)}
+    for t, one in enumerate(types):
+        left = free.get(one.gpu, known.get(one.gpu, numpy.zeros(kept.shape[1]))[:, None])
+        out[t] = needs.owned_instances(left, one.gpu_count, kept[t], float(last[one.gpu] == t))
+        free[one.gpu] = left - out[t] * one.gpu_count
+    grid.put(axes, {"owned_instances": out})
+

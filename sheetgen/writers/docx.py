@@ -1,0 +1,222 @@
+"""The plan as a Word document, from the same tables: headings, tables whose head is repeated on each page, the pictures
+with their alternative text; in the document's own styles, so that a company's template can be put over it."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import io
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sheetgen.brand import Brand, page_colors
+from sheetgen.errors import MissingLibraryError
+from sheetgen.plan.pages import PlanPage
+from sheetgen.sheet.page import Table, Text
+from sheetgen.writers.formats import Options
+from sheetgen.writers.html import PAPERS, visible
+from sheetgen.writers.layout import FONTS, width_em
+from sheetgen.writers.plan_page import PLOT, web_pictures
+
+if TYPE_CHECKING:
+    from docx.document import Document
+
+TEXT, SMALL = 9.0, 8.0  # points
+MARGIN = 38.0  # points
+_CELL, _BOLD = 3.0, 1.1  # points either side of a cell's text; how much wider bold is
+_HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: from the paper's edge, and the most that the logo takes
+_TWIPS = 20  # a point, in Word's files
+_SHORT = 12  # characters that stay on one line, as on the page
+FONT = "Arial"  # on every machine that has Word
+_PICTURE_FONT = "Inter"  # as the bundled file calls itself
+_POINTS, _ZOOM = 72, 3  # an inch; and pixels a point
+_DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: never the clock's, the bytes would differ
+_MISSING = "The docx needs python-docx and resvg-py. python -m pip install python-docx resvg-py"
+
+
+def write_plan_docx(page: PlanPage, options: Options) -> bytes:
+    """The plan as a Word document. Raises MissingLibraryError where python-docx or resvg-py is not installed."""
+    try:
+        import docx
+        import resvg_py  # noqa: F401
+    except ImportError as error:
+        raise MissingLibraryError(_MISSING) from error
+    document = docx.Document()
+    width = _set_up(document, page, options)
+    document.add_paragraph(_plain(page.title), style="Title")
+    document.add_paragraph(_plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}")))))
+    document.add_paragraph(_plain(page.ask), style="Ask")
+    for text in (page.verdict, page.next):
+        document.add_paragraph(_plain(text))
+    font = options.templates / "fonts" / FONTS[400]
+    drawn = web_pictures(page, font, width, PLOT, _PICTURE_FONT)
+    money, decisions = page.first
+    _put_table(document, money, width, font)
+    _put_table(document, decisions, width, font, page.n_late)
+    document.add_heading("GPUs by quarter", 1)
+    _put_picture(document, drawn["machines"], width, font)
+    if page.approver:
+        document.add_paragraph(_plain(f"Approved by {page.approver}: {'_' * 30}  on: {'_' * 14}"))
+    document.add_heading("Since the last plan", 1)
+    document.add_paragraph(_plain(page.since))
+    if drawn["waterfall"]:
+        _put_picture(document, drawn["waterfall"], width, font)
+    for one in (*page.second, *page.further):
+        _put_table(document, one, width, font)
+    for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(one.text for one in page.sources))):
+        document.add_heading(title, 1)
+        for line in lines:
+            document.add_paragraph(_plain(line), style="List Bullet")
+    return _packed(document)
+
+
+def _plain(text: Text) -> str:
+    """`text` as XML can hold it."""
+    return visible(str(text))
+
+
+def _set_up(document: Document, page: PlanPage, options: Options) -> float:
+    """Paper, styles, footer and what the file says of itself; gives the width between the margins, in points."""
+    from docx.enum.style import WD_STYLE_TYPE
+    from docx.oxml.ns import qn
+    from docx.shared import Pt, RGBColor
+
+    width, height = PAPERS[page.paper]
+    section = document.sections[0]
+    section.page_width, section.page_height = Pt(width), Pt(height)
+    section.left_margin = section.right_margin = section.top_margin = section.bottom_margin = Pt(MARGIN)
+    brand = options.brand
+    if brand is not None:
+        _put_brand(section, brand)
+    heading = RGBColor.from_string(page_colors(brand.colors if brand else None)["heading"].lstrip("#"))
+    sizes = {"Normal": TEXT, "Title": 18.0, "Heading 1": 12.0, "Heading 2": 10.0, "List Bullet": TEXT}
+    for name, size in sizes.items():
+        style: Any = document.styles[name]
+        style.font.size, style.font.name = Pt(size), FONT
+        fonts = style.element.rPr.rFonts
+        for script in ("asciiTheme", "hAnsiTheme", "eastAsiaTheme", "cstheme"):
+            fonts.attrib.pop(qn(f"w:{script}"), None)
+        style.paragraph_format.space_after = Pt(3)
+        if name.startswith(("Title", "Heading")):
+            style.font.color.rgb = heading
+            style.paragraph_format.space_before = Pt(7 if name != "Title" else 0)
+    for name, size, bold, after in (("Table text", SMALL, False, 0), ("Table head", SMALL, True, 0),
+                                    ("Ask", 10.0, True, 3)):  # fmt: skip
+        own: Any = document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
+        own.base_style, own.font.size, own.font.bold = document.styles["Normal"], Pt(size), bold
+        own.paragraph_format.space_after = Pt(after)
+    margins = next(document.styles["Table Grid"].element.iter(qn("w:tblCellMar")))
+    for side in ("left", "right"):
+        margins.find(qn(f"w:{side}")).set(qn("w:w"), str(round(_CELL * _TWIPS)))
+    about = document.core_properties
+    about.title, about.author = _plain(page.title), _plain(brand.name if brand else f"sheetgen {page.version}")
+    about.comments, about.subject = "", _plain(page.ask)[:255]
+    about.created = about.modified = datetime.datetime.fromisoformat(page.as_of)
+    about.last_modified_by = about.author
+    said = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
+    footer = section.footer.paragraphs[0]
+    footer.add_run(_plain(" · ".join(filter(None, said))))
+    _put_field(footer, "PAGE")
+    return width - MARGIN - MARGIN
+
+
+def _put_brand(section: Any, brand: Brand) -> None:
+    """A brand at the head of every page."""
+    from docx.enum.text import WD_ALIGN_PARAGRAPH
+    from docx.shared import Pt
+
+    section.header_distance = Pt(_HEADER)
+    line = section.header.paragraphs[0]
+    line.alignment = WD_ALIGN_PARAGRAPH.RIGHT
+    line.add_run(_plain(brand.name) + "  ")
+    if brand.logo is not None:
+        wide, high = brand.logo.within(*_LOGO_BOX)
+        _describe(line.add_run().add_picture(io.BytesIO(brand.logo.png), Pt(wide), Pt(high)), _plain(brand.name))
+
+
+def _put_field(paragraph: Any, name: str) -> None:
+    """What Word works out: the page's number."""
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+
+    field = OxmlElement("w:fldSimple")
+    field.set(qn("w:instr"), name)
+    paragraph._p.append(field)
+
+
+def _widths(one: Table, width: float, font: Path) -> list[float]:
+    """Points for each column: short ones what they need, the others what is left, by what they hold."""
+    least, most = [], []
+    for i, column in enumerate(one.columns):
+        texts = [str(row[i]) for row in one.rows]
+        short = column.right or max(map(len, texts)) <= _SHORT
+        kept = texts if short else [word for text in texts for word in text.split()]
+        head = max(width_em(word, font) for word in column.head.split()) * _BOLD
+        least.append(max(head, *(width_em(text, font) for text in kept)) * SMALL + _CELL + _CELL)
+        most.append(least[-1] if short else max(width_em(text, font) for text in texts) * SMALL + _CELL + _CELL)
+    left, wished = width - sum(least), sum(most) - sum(least)
+    if left <= 0 or wished <= 0:
+        return [each * width / sum(least) for each in least]
+    return [low + (high - low) * left / wished for low, high in zip(least, most, strict=True)]
+
+
+def _put_table(document: Document, one: Table, width: float, font: Path, n_late: int = 0) -> None:
+    """A table under its heading; its head stands again on each page, and no row is torn."""
+    from docx.enum.text import WD_ALIGN_PARAGRAPH
+    from docx.oxml import OxmlElement
+    from docx.shared import Pt
+
+    document.add_heading(_plain(one.title), one.level - 1)
+    if not one.rows:
+        return
+    grid = document.add_table(rows=1 + len(one.rows), cols=len(one.columns), style="Table Grid")
+    grid.autofit = False
+    widths = [Pt(each) for each in _widths(one, width, font)]
+    for of_grid, each in zip(grid.columns, widths, strict=True):
+        of_grid.width = each
+    styles = [document.styles[name].style_id for name in ("Table head", "Table text")]
+    heads: tuple[Text, ...] = tuple(column.head for column in one.columns)
+    for i, (line, texts) in enumerate(zip(grid.rows, (heads, *one.rows), strict=True)):
+        marks = line._tr.get_or_add_trPr()
+        marks.append(OxmlElement("w:cantSplit"))
+        if i == 0:
+            marks.append(OxmlElement("w:tblHeader"))
+        for cell, text, column, each in zip(line.cells, texts, one.columns, widths, strict=True):
+            cell.width, paragraph = each, cell.paragraphs[0]
+            paragraph._p.style = styles[i > 0]  # by its id: python-docx looks through all styles for each paragraph
+            paragraph.add_run(_plain(text)).bold = True if 0 < i <= n_late else None
+            if column.right:
+                paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
+
+
+def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None:
+    """A picture as PNG; its title is the alternative text."""
+    import resvg_py
+    from docx.shared import Pt
+
+    text = str(svg)
+    title = html.unescape(text[text.index("<title>") + len("<title>") : text.index("</title>")])
+    png = resvg_py.svg_to_bytes(
+        svg_string=text, dpi=_POINTS, zoom=_ZOOM, background="#ffffff", skip_system_fonts=True,
+        font_family=_PICTURE_FONT, font_files=[str(font)],
+    )  # fmt: skip
+    shape = document.add_picture(io.BytesIO(bytes(png)), Pt(width))
+    _describe(shape, title)
+
+
+def _describe(shape: Any, words: str) -> None:
+    """The alternative text of a picture, which stands where the text does."""
+    shape._inline.docPr.set("descr", words)
+    for side in ("distT", "distB", "distL", "distR"):
+        shape._inline.set(side, "0")
+
+
+def _packed(document: Document) -> bytes:
+    """The file, its parts without the hour at which it was made."""
+    saved, out = io.BytesIO(), io.BytesIO()
+    document.save(saved)
+    with zipfile.ZipFile(saved) as made, zipfile.ZipFile(out, "w") as file:
+        for name in made.namelist():
+            file.writestr(zipfile.ZipInfo(name, _DAY), made.read(name), zipfile.ZIP_DEFLATED)
+    return out.getvalue()

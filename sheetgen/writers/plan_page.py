@@ -1,0 +1,83 @@
+"""The plan as HTML and PDF: one template (templates/plan.html.j2), for a screen with the sheet's web style, for paper
+with that of its page. On paper the first part has one page as long as the white between things can give way; the print
+never shrinks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from sheetgen.brand import Brand
+from sheetgen.errors import PageError
+from sheetgen.plan.pages import PlanPage
+from sheetgen.writers import html
+from sheetgen.writers.formats import Options, gc_paused
+from sheetgen.writers.layout import FAMILY, FONTS, SPACINGS, Spacing, drawable_with
+from sheetgen.writers.pdf import Layout, laid_out
+from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
+
+TEMPLATE = "plan.html.j2"
+PLOT = 100.0  # points: the height of the chart without key and figures, 35 mm
+ON_SCREEN = (640.0, 140.0)  # points: width of the chart and height of its plot, before it is shrunk to the screen
+
+
+def write_plan_html(page: PlanPage, options: Options) -> bytes:
+    """The plan as one file without scripts, which asks the network for nothing."""
+    templates, (width, plot) = options.templates, ON_SCREEN
+    drawn = web_pictures(page, templates / "fonts" / FONTS[400], width, plot, html.INHERIT)
+    text = html.web_environment(templates).get_template(TEMPLATE).render(
+        page=page, paper=None, is_first=False, sources=_sources(page), **drawn,
+        **html.on_screen(templates, options.brand),
+    )  # fmt: skip
+    return text.encode()
+
+
+def web_pictures(page: PlanPage, font: Path, width: float, plot: float, family: str) -> dict[str, Any]:
+    """The two pictures, without characters that have no shape."""
+    drawn = {"machines": machines_chart(page.machines, width, plot, font, family),
+             "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, family)}  # fmt: skip
+    return {name: one and Markup(html.visible(str(one))) for name, one in drawn.items()}
+
+
+def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
+    """The PDF's bytes, tagged as the sheet's. Raises PageError where something leaves its place, and
+    MissingLibraryError where Pango is not installed."""
+    with gc_paused():
+        return lay_out(page, options.templates, options.brand).pdf(options.archive)
+
+
+def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layout:
+    """The plan with as much white as leaves its first part on one page; where there is none it goes on overleaf."""
+
+    def laid(spacing: Spacing, **what: bool) -> Layout:
+        return laid_out(render_print(page, templates, spacing, brand, **what), templates, spacing, brand)
+
+    # The first part is laid out by itself until it fits: all pages of a large plan take seconds.
+    spacing = next((one for one in SPACINGS if laid(one, is_first=True).is_whole), None)
+    found = laid(SPACINGS[-1] if spacing is None else spacing, apart=spacing is not None)
+    if found.problems:
+        raise PageError(f"The {page.paper} plan cannot be drawn: {found.problems[0]}.")
+    return found
+
+
+def render_print(
+    page: PlanPage, templates: Path, spacing: Spacing, brand: Brand | None = None, *, apart: bool = True,
+    is_first: bool = False,
+) -> str:  # fmt: skip
+    """The plan as one HTML document for paper; `apart`: what is behind the first part begins on its own page;
+    `is_first`: the first part alone."""
+    font = templates / "fonts" / FONTS[400]
+    width, drawable = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X, drawable_with(font)
+    drawn = {"machines": machines_chart(page.machines, width, PLOT, font, FAMILY),
+             "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, FAMILY)}  # fmt: skip
+    return html.print_environment(templates).get_template(TEMPLATE).render(
+        page=page, apart=apart, is_first=is_first, sources=_sources(page),
+        **html.on_paper(page.title, page.paper, templates, spacing, brand),
+        **{name: one and Markup(drawable(str(one))) for name, one in drawn.items()},
+    )  # fmt: skip
+
+
+def _sources(page: PlanPage) -> list[tuple[str, str | None]]:
+    return [(one.text, one.web_url) for one in page.sources]

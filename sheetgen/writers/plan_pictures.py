@@ -1,0 +1,147 @@
+"""The plan's pictures: GPUs by quarter, and the bridge from the last plan's spend to this one's, as SVG."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sheetgen.plan.charts import Machines, Waterfall
+from sheetgen.sheet.wording import short_money
+from sheetgen.units import USD
+from sheetgen.writers.layout import width_em
+from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, RULE, label, line, picture, rect
+
+P90, SUPPLY = "#8f1d16", "#17212b"
+_ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
+_POWERS = 12  # of ten, of GPUs: more than there are
+_RULES = 5  # across the plot, at most
+_BAR = 0.56  # of a quarter's width
+_STEP = 13.0  # points from one part of the bridge to the next
+_MARK = 14.0  # points: a mark of the key
+_PAIR = 18.0  # points between two entries of the key
+
+
+def machines_chart(of: Machines, width: float, plot: float, font: Path, family: str) -> Any:
+    """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there. `plot`: its
+    height without key and figures."""
+    inks = dict(zip((name for name, _ in of.kinds), itertools.cycle(INKS), strict=False))
+    key = [(f"{name}, needed at p50", ink, "box") for name, ink in inks.items()]
+    key += [("needed at p90, all together", P90, "dashed"), ("owned and committed", SUPPLY, "solid")]
+    drawn, top = _key(key, width, font, family)
+    top += _ROW + 3  # the axis' name
+    bottom, height = top + plot, top + plot + _FEET
+    stacks = [sum(values[q] for _, values in of.kinds) for q in range(len(of.quarters))]
+    each = _rule_every(max(*stacks, *of.p90, *of.supply, 1.0))
+    n_rules = math.ceil(max(*stacks, *of.p90, *of.supply, 1.0) / each)
+    left = width_em(f"{n_rules * each:,}", font) * FIGURES + 5
+    band = (width - left) / len(of.quarters)
+
+    def y(n_gpus: float) -> float:
+        return bottom - n_gpus / (n_rules * each) * (bottom - top)
+
+    drawn.append(label(0, top - 6, "GPUs", "start", FIGURES, QUIET, family))
+    for n in range(n_rules + 1):
+        drawn += [line(left, y(n * each), width, y(n * each), RULE),
+                  label(left - 3, y(n * each) + 2.8, f"{n * each:,}", "end", FIGURES, QUIET, family)]  # fmt: skip
+    for q, quarter in enumerate(of.quarters):
+        x, below = left + band * (q + (1 - _BAR) / 2), 0.0
+        for name, values in of.kinds:
+            drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
+            below += values[q]
+        drawn.append(label(x + band * _BAR / 2, bottom + 10, quarter, "middle", FIGURES, QUIET, family))
+        drawn.append(label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", "middle", FIGURES, P90,
+                           family))  # fmt: skip
+    drawn.append(label((left + width) / 2, height - 2, "quarter", "middle", FIGURES, QUIET, family))
+    for values, ink, dash in ((of.supply, SUPPLY, ""), (of.p90, P90, "4 2")):
+        corners = [(left + band * (q + side), y(value)) for q, value in enumerate(values) for side in (0, 1)]
+        drawn += [_path(corners, "#ffffff", "", 3.6), _path(corners, ink, dash)]  # it is seen on every ink
+    return picture(machines_words(of), drawn, width, height)
+
+
+def machines_words(of: Machines) -> str:
+    """The picture's alternative text: all that it shows."""
+    said = []
+    for q, quarter in enumerate(of.quarters):
+        kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in of.kinds if values[q]) or "none"
+        said.append(f"{quarter} {kinds} at p50, {of.p90[q]:,.0f} at p90, {of.supply[q]:,.0f} owned and committed")
+    return f"GPUs needed by quarter: {'; '.join(said)}"
+
+
+def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any:
+    """From the last plan's spend, each part where the one before ended; the axis is the difference to the last plan."""
+    rows = [*of.parts, ("together", of.usd - of.last_usd)]
+    ends = [0.0, *itertools.accumulate(usd for _, usd in of.parts)]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    span = (high - low) or 1.0
+    names = max(width_em(name, font) for name, _ in rows) * FIGURES + 6
+    figures = max(width_em(_signed(usd), font) for _, usd in rows) * FIGURES + 6
+    plot = width - names - figures
+    height = _STEP * len(rows) + _FEET
+
+    def x(usd: float) -> float:
+        return names + (usd - low) / span * plot
+
+    drawn = [line(x(0), 0, x(0), height - _FEET + 2, INK, 0.8)]
+    for i, (name, usd) in enumerate(rows):
+        start, end = (0.0, usd) if i == len(of.parts) else (ends[i], ends[i + 1])
+        ink = INK if i == len(of.parts) else P90 if usd > 0 else INKS[2]
+        at = _STEP * i + 2
+        drawn += [
+            label(names - 6, at + 8, name, "end", FIGURES, INK, family),
+            rect(min(x(start), x(end)), at, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
+            label(width, at + 8, _signed(usd), "end", FIGURES, INK, family),
+        ]
+        if i + 1 < len(of.parts):
+            drawn.append(line(x(end), at, x(end), at + _STEP, QUIET, 0.5))
+    for usd in sorted({low, 0.0, high}):
+        if usd == 0.0 or abs(x(usd) - x(0)) > figures:
+            words = "last plan" if usd == 0.0 else _short(usd)
+            anchor = "start" if x(usd) == names else "end" if usd == high else "middle"
+            drawn.append(label(x(usd), height - _FEET + 11, words, anchor, FIGURES, QUIET, family))
+    drawn.append(label(names + plot / 2, height - 2, "US dollars more or less than the last plan, at p50", "middle",
+                       FIGURES, QUIET, family))  # fmt: skip
+    return picture(waterfall_words(of), drawn, width, height)
+
+
+def waterfall_words(of: Waterfall) -> str:
+    parts = "; ".join(f"{name} {_signed(usd)}" for name, usd in of.parts)
+    return f"From the last plan's {USD.text(of.last_usd)} to {USD.text(of.usd)}: {parts}"
+
+
+def _signed(usd: float) -> str:
+    return f"{'−' if usd < 0 else '+'}{USD.text(abs(usd))}"
+
+
+def _short(usd: float) -> str:
+    return f"{'−' if usd < 0 else '+'}{short_money(abs(usd))}"
+
+
+def _rule_every(most: float) -> int:
+    """GPUs from one rule to the next: 1, 2 or 5 of a power of ten, with at most so many rules."""
+    steps: Iterator[int] = (one * 10**n for n in range(_POWERS) for one in (1, 2, 5))
+    return next(step for step in steps if step * _RULES >= most)
+
+
+def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, family: str) -> tuple[list[str], float]:
+    """What the marks mean, in as many lines as it takes; and where it ends."""
+    drawn, x, y = [], 0.0, _ROW - 3
+    for words, ink, kind in entries:
+        wide = _MARK + 4 + width_em(words, font) * FIGURES
+        if x and x + wide > width:
+            x, y = 0.0, y + _ROW
+        if kind == "box":
+            drawn.append(rect(x, y - 6.5, _MARK, 7, ink))
+        else:
+            drawn.append(line(x, y - 3, x + _MARK, y - 3, ink, 1.6, "4 2" if kind == "dashed" else ""))
+        drawn.append(label(x + _MARK + 4, y, words, "start", FIGURES, INK, family))
+        x += wide + _PAIR
+    return drawn, y + 4
+
+
+def _path(corners: Sequence[tuple[float, float]], ink: str, dash: str, width: float = 1.6) -> str:
+    points = " ".join(f"{x:.2f},{y:.2f}" for x, y in corners)
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{width:g}"{dashed}/>'

@@ -1,0 +1,104 @@
+"""What was really spent: FOCUS columns or our own, by quarter, against what a plan said."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sheetgen.cli import main
+from sheetgen.errors import ScenarioError
+from sheetgen.plan.actuals import by_quarter, measured, read_actuals
+from sheetgen.plan.quarters import Quarter, quarter_of
+
+FOCUS = """\
+ChargePeriodStart,EffectiveCost,BilledCost,ChargeCategory,CommitmentDiscountStatus,PricingCategory,Tags
+2027-01-03T00:00:00Z,100.5,0,Usage,Used,Committed,"{""service"": ""chat""}"
+2027-02-03,20,0,Usage,Unused,Committed,
+2027-03-31T23:00:00Z,"1,000",7,Usage,,Standard,"{""service"": ""rag""}"
+2027-03-31T23:00:00Z,,30,Usage,,Dynamic,
+2027-03-31,99,99,Tax,,,
+2027-04-01,5,5,Usage,,Standard,
+"""
+OWN = """\
+quarter,service,usd,in_flight_peak,replicas
+2027-Q1,chat,500,120,6
+2027-Q1,chat,400,212,9
+2027-Q2,rag,50,,
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "actuals.csv"
+    path.write_text(text)
+    return path
+
+
+def test_focus_columns(tmp_path: Path) -> None:
+    found = read_actuals(write(tmp_path, FOCUS))
+    first, second = by_quarter(found)
+    assert found.left_out == 1
+    assert (first["quarter"], first["usd"], first["unused_usd"]) == ("2027-Q1", 1150.5, 20)
+    assert first["by_purchase"] == {"committed": 120.5, "on-demand": 1000, "spot": 30}
+    assert first["by_service"] == {"chat": 100.5, "rag": 1000}
+    assert (second["quarter"], second["usd"]) == ("2027-Q2", 5)
+
+
+def test_our_own_columns_and_what_they_calibrate(tmp_path: Path) -> None:
+    found = read_actuals(write(tmp_path, OWN))
+    assert [one["usd"] for one in by_quarter(found)] == [900, 50]
+    assert list(measured(found)) == [{"id": "chat", "quarter": "2027-Q1", "in_flight_peak": 212, "replicas": 9}]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "neither our own"),
+        ("quater,usd\n2027-Q1,3\n", "Did you mean quarter?"),
+        ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars"),
+        ("quarter,usd\n2027-Q5,3\n2027-Q1,x\n", "2: quarter '2027-Q5' is no quarter"),
+        ("quarter,usd\n2027-Q1,3,4\n", "2: has more cells"),
+        ("quarter,usd\n", "holds no line of capacity"),
+        ("EffectiveCost,Tags\n3,x\n", "ChargePeriodStart is missing"),
+        ("EffectiveCost,ChargePeriodStart,BillingCurrency\n3,2027-01-01,EUR\n", "Only USD is read"),
+        ("EffectiveCost,ChargePeriodStart\n3,01/31/2027\n", "must be a day such as 2027-01-31"),
+        ("EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,chat\n", "Tags are no JSON"),
+    ],
+)
+def test_what_cannot_be_read(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read_actuals(write(tmp_path, text))
+    assert words in str(caught.value)
+
+
+def test_every_broken_line_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read_actuals(write(tmp_path, "quarter,usd\n" + "2027-Q1,x\n" * 30))
+    assert len(caught.value.problems) == 21
+    assert "10 lines more" in caught.value.problems[-1]
+
+
+def test_days_lie_in_their_quarters() -> None:
+    for starts in (1, 2, 4, 7, 10):
+        for quarter in (Quarter(2027, n) for n in (1, 2, 3, 4)):
+            for day in (quarter.first_day(starts), quarter.last_day(starts)):
+                assert quarter_of(day, starts) == quarter
+    assert quarter_of(datetime.date(2026, 7, 1), 7) == Quarter(2027, 1)
+
+
+def test_against_a_plan(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("plan: {start: 2027-Q1, quarters: 2}\nservices: [{id: chat, demand: {users: 200}, model: 8b}]\n")
+    run = CliRunner()
+    assert run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "q1"]).exit_code == 0
+    said = json.loads((tmp_path / "q1.json").read_text())["money"][0]["p50_usd"]
+    csv = str(write(tmp_path, f"quarter,usd\n2027-Q1,{2 * said}\n"))
+    made = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json"), "--json"])
+    assert made.exit_code == 0, made.output
+    (one,) = json.loads(made.stdout)["against"]
+    assert (one["difference_usd"], one["error_fraction"], one["inside_band"]) == (pytest.approx(said), -0.5, False)
+    words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
+    assert "-50.0%" in words

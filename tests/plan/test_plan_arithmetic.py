@@ -1,0 +1,275 @@
+"""The plan's arithmetic: as `recommend` for one flat service, quantiles in order, and more demand never for less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sheetgen.api import recommend
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.plan.read import plan_of
+from sheetgen.plan.record import record
+from sheetgen.plan.solve import solved_plan
+
+CATALOG = Catalog()
+AS_OF = "2026-11-26"
+
+
+def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
+    """A plan's record."""
+    data = {"plan": {"start": "2027-Q1", "quarters": quarters, "as_of": AS_OF}, "services": services, **more}
+    return record(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+
+
+def rows(found: dict[str, Any], quantile: str = "p50") -> list[dict[str, Any]]:
+    return [one for one in found["services"] if one["quantile"] == quantile]
+
+
+FLAT: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({"demand": {"in_flight": 200}, "model": "llama-3.1-70b", "request": {"context_tokens": "16k"}},
+     {"model": "70b", "context": "16k", "concurrent_requests": 200}, {}),
+    ({"demand": {"users": 333}, "model": "gpt-oss-120b"}, {"model": "gpt-oss-120b", "users": 333}, {}),
+    ({"demand": {"requests": {"per_day": 300000}}, "model": [{"id": "70b", "weight_dtype": "fp8"}],
+      "request": {"input_tokens": 3000, "output_tokens": 500}, "targets": {"tpot_ms": 40, "ttft_ms": "off"}},
+     {"model": "70b", "weight_dtype": "fp8", "context": 3500, "output_tokens": 500, "requests_per_day": 300000,
+      "tpot_ms": 40, "ttft_ms": "off", "survive": "machine", "extra_headroom_fraction": 0.2, "discount_fraction": 0.1},
+     {"policy": {"headroom_fraction": 0.2, "redundancy": {"survive": "machine"}},
+      "prices": {"discount_fraction": 0.1}}),
+    ({"demand": {"requests": 6.5}, "model": "8b", "allowed": {"providers": ["gcp"]}},
+     {"model": "8b", "requests_per_second": 6.5, "providers": "gcp", "purchase": "reserved-1yr", "survive": "zone",
+      "zones": 4},
+     {"policy": {"buy": "reserved-1yr", "redundancy": {"survive": "zone", "zones": 4}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("service", "options", "more"), FLAT)
+def test_one_flat_service_costs_what_recommend_says(
+    service: dict[str, Any], options: dict[str, Any], more: dict[str, Any]
+) -> None:
+    found = solved([{"id": "one", **service}], **more)
+    answer = recommend(**options, as_of=AS_OF)
+    for quantile in ("p10", "p50", "p90"):
+        for one in rows(found, quantile):
+            for name in ("n_instances", "n_replicas", "monthly_usd", "tpot_seconds", "ttft_seconds"):
+                assert one[name] == pytest.approx(answer[name], rel=1e-12), name
+            assert one["instance"] == answer["instance"]
+            assert one["concurrent_requests"] == pytest.approx(answer["concurrent_requests"], rel=1e-9)
+    assert all(one["p50_usd"] == pytest.approx(3 * answer["monthly_usd"], rel=1e-12) for one in found["money"])
+
+
+BAND = {"p10": 40, "p50": 100, "p90": 300}
+
+
+def test_bands_come_out_as_they_were_written_and_grow_wider() -> None:
+    growth = {"per_quarter": {"p10": 0.0, "p50": 0.1, "p90": 0.3}}
+    found = solved([{"id": "one", "demand": {"in_flight": BAND}, "growth": growth, "model": "8b"}])
+    of = {q: [one["concurrent_requests"] for one in rows(found, q)] for q in BAND}
+    assert [of[q][0] for q in BAND] == pytest.approx([*BAND.values()])
+    assert of["p50"] == pytest.approx([100, 110, 121])
+    # Spreads add as squares: ln 3 and ln(1.3/1.1), once and twice.
+    from math import exp, log, sqrt
+
+    assert of["p90"][2] == pytest.approx(121 * exp(sqrt(log(3) ** 2 + 2 * log(1.3 / 1.1) ** 2)))
+
+
+def test_quantiles_are_in_order() -> None:
+    chat = {"id": "chat", "demand": {"requests": {"p10": 2, "p50": 5, "p90": 12}}, "model": "8b", "growth": 0.3}
+    rag = {"id": "rag", "demand": {"in_flight": BAND}, "model": "8b", "launch": "2027-Q2", "ramp": [0.3, 1]}
+    code = {"id": "code", "demand": {"requests": {"p10": 19, "p50": 20, "p90": 21}}, "model": "70b", "growth": 0.1}
+    found = solved([chat, rag, code], 4, policy={"redundancy": {"survive": "replica"}, "release_after_quarters": 1})
+    for low, middle, high in zip(*(rows(found, q) for q in BAND), strict=True):
+        for name in ("concurrent_requests", "n_replicas", "n_instances", "monthly_usd"):
+            assert low[name] <= middle[name] <= high[name], (low["id"], low["quarter"], name)
+    for one in found["money"]:
+        assert one["p10_usd"] <= one["p50_usd"] <= one["p90_usd"]
+
+
+# One type of machine, so that services share it whatever they are asked for. With more types a service may move to a
+# larger one that another half fills, and what is rented in all may fall: each is placed by itself, by `recommend`.
+ONE_TYPE = {"supply": {"allowed": {"instances": ["aws/p5.48xlarge"]}}}
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    demands=st.lists(st.floats(0.1, 40), min_size=1, max_size=3),
+    release=st.integers(0, 2), survive=st.sampled_from(["none", "replica", "machine"]), growth=st.floats(-0.4, 0.6),
+)  # fmt: skip
+def test_double_the_demand_never_costs_less(
+    demands: list[float], release: int, survive: str, growth: float
+) -> None:
+    policy = {"release_after_quarters": release, "redundancy": {"survive": survive}}
+
+    def spend(times: float) -> list[float]:
+        services = [
+            {"id": f"s{i}", "demand": {"requests": times * one}, "model": ("8b", "70b")[i % 2], "growth": growth}
+            for i, one in enumerate(demands)
+        ]
+        return [one["p50_usd"] for one in solved(services, policy=policy, **ONE_TYPE)["money"]]
+
+    assert all(more >= less for less, more in zip(spend(1), spend(2), strict=True))
+
+
+def test_a_floor_and_spare_replicas() -> None:
+    service = {"id": "one", "demand": {"in_flight": 3}, "model": "8b"}
+    plain = rows(solved([service]))[0]
+    assert plain["n_replicas"] == 1
+    floored = rows(solved([service | {"floor_replicas": 5}]))[0]
+    assert (floored["n_replicas"], floored["set_by"]) == (5, "floor")
+    spared = rows(solved([service], policy={"redundancy": {"replicas": 2}}))[0]
+    assert spared["n_replicas"] == 3
+
+
+def test_machines_are_shared_out_by_the_replicas_on_them() -> None:
+    services = [{"id": f"s{n}", "demand": {"in_flight": 4}, "model": "8b", "floor_replicas": n} for n in (1, 4)]
+    found = solved(services, **ONE_TYPE)
+    # Alone each is as `recommend` has it; beside another it is laid out so that the machine holds both.
+    assert [one["tensor_parallel_size"] for one in rows(found)[::3]] == [1, 1]
+    assert [one["n_instances"] for one in rows(found)[::3]] == pytest.approx([0.2, 0.8])
+    assert [one["needed"] for one in found["supply"]] == [1, 1, 1]
+
+
+def test_supply_comes_first_and_is_paid_used_or_not() -> None:
+    service = {"id": "one", "demand": {"in_flight": 4}, "model": "8b", "floor_replicas": 30, "retire": "2027-Q3"}
+    supply = {
+        **ONE_TYPE["supply"],
+        "owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000, "until": "2027-06-30"}],
+        "committed": [{"id": "c", "type": "aws/p5.48xlarge", "count": 2, "until": "2027-12-31", "usd_per_hour": 10}],
+    }
+    found = solved([service], supply=supply)
+    supplied = [[one[name] for name in ("needed", "owned", "committed", "gap", "idle")] for one in found["supply"]]
+    assert supplied == [[4, 1, 2, 1, 0], [4, 1, 2, 1, 0], [0, 0, 2, 0, 2]]
+    months = recommend(model="8b", instances="aws/p5.48xlarge", concurrent_requests=1, as_of=AS_OF)["monthly_usd"]
+    paid = 2 * 10 * 730 * 3
+    assert [one["p50_usd"] for one in found["money"]] == pytest.approx([paid + 1000 + 3 * months] * 2 + [paid])
+
+
+def test_prices_change_and_capacity_is_kept() -> None:
+    service = {"id": "one", "demand": {"in_flight": 4}, "model": "8b", "growth": {"steps": {"2027-Q2": 0.1}},
+               "floor_replicas": 1}  # fmt: skip
+    base = solved([service | {"floor_replicas": 9, "retire": "2027-Q2", "growth": {"steps": {}}}], 4, **ONE_TYPE,
+                  policy={"release_after_quarters": 2}, prices={"expected_change_per_year": -0.19})  # fmt: skip
+    assert [one["kept"] for one in base["supply"]] == [2, 2, 2]
+    assert [one["idle"] for one in base["supply"]] == [0, 2, 2]
+    usd = [one["p50_usd"] for one in base["money"]]
+    assert usd[2] == pytest.approx(0.9 * usd[0])
+    assert usd[3] == 0
+
+
+def test_hardware_stays_unless_a_move_saves_enough() -> None:
+    service = {"id": "one", "demand": {"requests": 17.33}, "model": "gpt-oss-120b",
+               "growth": {"steps": {"2027-Q2": 1.5}}, "request": {"input_tokens": 6000, "output_tokens": 600}}
+    policy = {"redundancy": {"survive": "replica"}, "headroom_fraction": 0.1}
+    moved = rows(solved([service], policy=policy))
+    stayed = rows(solved([service], policy=policy | {"moving_cost_usd": 10**9}))
+    assert moved[0]["instance"] == stayed[0]["instance"] == stayed[1]["instance"] != moved[1]["instance"]
+    assert moved[1]["monthly_usd"] < stayed[1]["monthly_usd"]
+    assert moved[1]["instance"] == moved[2]["instance"]
+
+
+def test_nothing_that_fits_is_said() -> None:
+    found = solved([{"id": "one", "demand": {"in_flight": 4}, "model": "deepseek-v3"}], 1,
+                   supply={"allowed": {"gpus": ["l4"]}})  # fmt: skip
+    assert {one["verdict"] for one in found["services"]} == {"nothing fits"}
+    assert found["services"][0]["instance"] is None
+    assert not found["checks"][0]["ok"]
+
+
+def test_services_go_to_what_is_there_anyway() -> None:
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "70b"}
+    alone = rows(solved([service]))
+    there = {"id": "c", "type": "aws/p5.48xlarge", "count": 4, "until": "2027-06-30", "usd_per_hour": 50}
+    found = solved([service], supply={"committed": [there]})
+    assert alone[0]["instance"] != "aws/p5.48xlarge"
+    assert [one["instance"] for one in rows(found)] == ["aws/p5.48xlarge"] * 2 + [alone[0]["instance"]]
+    assert [one["what"] for one in found["decisions"] if one["what"] == "move"] == ["move"]
+    dear = solved([service], supply={"committed": [there]}, policy={"moving_cost_usd": 10**9})
+    assert len({one["instance"] for one in rows(dear)}) == 1
+
+
+def test_a_late_order_is_covered_at_its_price() -> None:
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "8b"}
+    only = {"allowed": {"instances": ["azure/Standard_NC40ads_H100_v5"]}}
+    lead = {"lead_time_days": {"reserved-1yr": {"p50": 20, "p90": 60}}}
+    policy = {"buy": "reserved-1yr", "approval_days": 21}
+    in_time = solved([service], supply=only, policy=policy)
+    late = solved([service], supply=only | lead, policy=policy)
+    assert [one["late"] for one in in_time["decisions"]] == [False]
+    (order,) = late["decisions"]
+    assert (order["late"], order["order_by"], order["cover"]["purchase"]) == (True, "2026-10-12", "on-demand")
+    # Ordered on the day of the plan it is there 81 days later, on the 46th of the quarter's 90.
+    bought, covered = 5.8067 * 730, 6.98 * 730
+    assert order["cost_of_waiting_usd"] == pytest.approx(3 * (covered - bought))
+    more = late["money"][0]["p50_usd"] - in_time["money"][0]["p50_usd"]
+    assert more == pytest.approx(3 * (covered - bought) * 45 / 90)
+    assert late["money"][1] == in_time["money"][1]
+
+
+def test_the_demand_at_which_an_order_would_be_another() -> None:
+    def ordered(in_flight: float) -> dict[str, Any]:
+        service = {"id": "one", "demand": {"in_flight": in_flight}, "model": "8b"}
+        (order,) = solved([service], 1, **ONE_TYPE)["decisions"]
+        return order
+
+    order = ordered(2000)
+    fewer, more = order["break_even"]["fewer_below"], order["break_even"]["more_above"]
+    assert 0 < fewer < 1 < more < 2
+    n = order["n_instances"]
+    counts = [ordered(2000 * share)["n_instances"] for share in (fewer, fewer + 0.01, more - 0.01, more)]
+    assert counts[0] < n == counts[1] == counts[2] < counts[3]
+
+
+def test_chance_and_tokens_of_a_rate() -> None:
+    service = {"id": "one", "demand": {"requests": {"per_day": 300000}}, "model": "8b", "request": {
+        "input_tokens": 1000, "output_tokens": 200}}  # fmt: skip
+    one = rows(solved([service], 1, **ONE_TYPE))[0]
+    assert 0 <= one["wait_fraction"] < 0.06  # the square-root form of 5 % is within a place of Erlang-C
+    a_month = 300000 * 730 / 24 * 1200 / 1e6
+    assert one["usd_per_million_tokens"] == pytest.approx(one["monthly_usd"] / a_month)
+    none = rows(solved([service | {"demand": {"in_flight": 3}}], 1, **ONE_TYPE))[0]
+    assert (none["wait_fraction"], none["usd_per_million_tokens"]) == (None, None)
+
+
+def test_a_service_has_its_own_redundancy() -> None:
+    service = {"id": "one", "demand": {"in_flight": 3}, "model": "8b", "redundancy": {"survive": "replica"}}
+    like = {"id": "two", "demand": {"in_flight": 3}, "like": "one"}
+    plain = {"id": "three", "demand": {"in_flight": 3}, "model": "8b"}
+    found = solved([service, like, plain], 1)
+    assert [one["n_replicas"] for one in rows(found)] == [2, 2, 1]
+    answer = recommend(model="8b", concurrent_requests=3, survive="replica", as_of=AS_OF)
+    assert rows(solved([service], 1))[0]["monthly_usd"] == answer["monthly_usd"]
+
+
+@pytest.mark.parametrize(
+    ("demand", "rate"),
+    [
+        ({"tokens": 900}, 900 / 300),
+        ({"tokens": {"per_day": 86.4e6, "of": "all", "peak_hour_share": 0.1, "burst_factor": 2}},
+         86.4e6 * 0.1 / 3600 * 2 / 1500),
+        ({"tokens": {"per_month": 30e6, "of": "input", "days_per_month": 30}}, 1e6 * 0.12 / 3600 * 1.3 / 1200),
+        ({"requests": {"per_month": 6e6, "days_per_month": 30}}, 2e5 * 0.12 / 3600 * 1.3),
+        ({"users": {"dau": 5000, "sessions_per_user_day": 2, "requests_per_session": 3}}, 3e4 * 0.12 / 3600 * 1.3),
+    ],
+)  # fmt: skip
+def test_what_demand_may_be_stated_as(demand: dict[str, Any], rate: float) -> None:
+    service = {"id": "one", "demand": demand, "model": "8b", "request": {"input_tokens": 1200, "output_tokens": 300}}
+    assert rows(solved([service], 1, **ONE_TYPE))[0]["requests_per_second"] == pytest.approx(rate)
+
+
+def test_people_are_whole_requests_and_a_prompt_may_be_empty() -> None:
+    service = {"id": "one", "demand": {"users": {"people": 333, "active_fraction": 0.1}}, "model": "8b",
+               "request": {"context_tokens": 1024, "output_tokens": 1024}}  # fmt: skip
+    assert rows(solved([service], 1, **ONE_TYPE))[0]["concurrent_requests"] == 34
+
+
+def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_gpus() -> None:
+    """Of GCP's machines with 8 H100 the cheaper one alone is a candidate."""
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "70b",
+               "allowed": {"providers": ["gcp"], "gpus": ["h100"]}}  # fmt: skip
+    there = {"id": "c", "type": "gcp/a3-megagpu-8g", "count": 2, "until": "2028-06-30", "usd_per_hour": 50}
+    found = solved([service], supply={"committed": [there]})
+    assert {one["instance"] for one in found["supply"]} == {"gcp/a3-highgpu-8g"}
+    assert [(one["committed"], one["gap"]) for one in found["supply"]] == [(2, 0)] * 3

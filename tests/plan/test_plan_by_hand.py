@@ -1,0 +1,94 @@
+"""Supply and money of the example, counted again from its services' rows in plain loops."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.plan.read import read_plan
+from sheetgen.plan.record import record
+from sheetgen.plan.solve import solved_plan
+from sheetgen.writers.formats import templates_folder
+
+CATALOG = Catalog()
+QUANTILES = ("p10", "p50", "p90")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return record(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG)))
+
+
+def kept(found: dict[str, Any], quantile: str) -> dict[str, list[int]]:
+    """By instance and quarter what is kept: whole machines for all replicas there, and for a quarter more."""
+    quarters = [one["quarter"] for one in found["quarters"]]
+    filled: dict[str, list[float]] = {}
+    for row in found["services"]:
+        if row["quantile"] == quantile and row["instance"]:
+            each = CATALOG.instance(row["instance"]).gpu_count // (
+                row["tensor_parallel_size"] * row["data_parallel_size"]
+            )
+            machines = filled.setdefault(row["instance"], [0.0] * len(quarters))
+            machines[quarters.index(row["quarter"])] += row["n_replicas"] / each
+    needed = {name: [math.ceil(one - 1e-9) for one in machines] for name, machines in filled.items()}
+    return {name: [max(many[max(0, q - 1) : q + 1]) for q in range(len(many))] for name, many in needed.items()}
+
+
+def test_supply_and_money(found: dict[str, Any]) -> None:
+    """The pool of 16 GPUs serves to 2028-Q1, the commitment of 6 machines to 2027-Q2; prices fall by 10 % a year."""
+    nvl, discount = "azure/Standard_NC80adis_H100_v5", 0.9
+    price = {name: CATALOG.instance(name).price("on-demand").usd_per_hour for name in kept(found, "p90")}  # type: ignore[union-attr]
+    reserved = CATALOG.instance(nvl).price("reserved-1yr").usd_per_hour  # type: ignore[union-attr]
+    for quantile in QUANTILES:
+        for q, money in enumerate(found["money"]):
+            usd = (6 * reserved * discount * 730 * 3 if q < 2 else 0) + (90000 if q < 5 else 0)
+            for name, many in kept(found, quantile).items():
+                there = (8 if q < 5 else 0) + (6 if q < 2 else 0) if name == nvl else 0
+                usd += max(0, many[q] - there) * price[name] * discount * 0.9 ** (q / 4) * 730 * 3
+            assert money[f"{quantile}_usd"] == pytest.approx(usd, rel=1e-12), (quantile, q)
+    planned = kept(found, "p90")
+    quarters = [one["quarter"] for one in found["quarters"]]
+    for one in found["supply"]:
+        assert one["kept"] == planned[one["instance"]][quarters.index(one["quarter"])]
+        assert one["gap"] == max(0, one["kept"] - one["owned"] - one["committed"])
+        assert one["idle"] == one["owned"] + one["committed"] + one["gap"] - one["needed"]
+
+
+def test_services_add_up_to_the_machines(found: dict[str, Any]) -> None:
+    needed = {(one["quarter"], one["instance"]): one["needed"] for one in found["supply"]}
+    shares: dict[tuple[str, str], float] = {}
+    for row in found["services"]:
+        if row["quantile"] == "p90" and row["instance"]:
+            at = row["quarter"], row["instance"]
+            shares[at] = shares.get(at, 0) + row["n_instances"]
+    assert shares == {at: pytest.approx(needed[at]) for at in shares}
+
+
+def test_orders_add_up_to_the_gap(found: dict[str, Any]) -> None:
+    bought: dict[str, float] = {}
+    for quarter in found["quarters"]:
+        for one in found["decisions"]:
+            if one["needed_from"] == quarter["from"] and one["what"] in ("order", "release"):
+                sign = 1 if one["what"] == "order" else -1
+                bought[one["instance"]] = bought.get(one["instance"], 0) + sign * one["n_instances"]
+                lead = datetime.date.fromisoformat(one["needed_from"]) - datetime.date.fromisoformat(one["order_by"])
+                assert lead.days == (30 if sign == 1 else 0)
+        for one in found["supply"]:
+            if one["quarter"] == quarter["quarter"]:
+                assert bought.get(one["instance"], 0) == one["gap"]
+
+
+def test_the_ramp_and_the_retirement(found: dict[str, Any]) -> None:
+    at_once = {(one["id"], one["quarter"]): one["concurrent_requests"] for one in found["services"]
+               if one["quantile"] == "p50"}  # fmt: skip
+    quarters = [one["quarter"] for one in found["quarters"]]
+    assert [at_once["agents", one] for one in quarters] == pytest.approx([0, 30, 90, 150, 150, 150])
+    assert [at_once["legacy-rag", one] > 0 for one in quarters] == [True, True, False, False, False, False]
+    rates = [one["requests_per_second"] for one in found["services"] if one["id"] == "support-chat"
+             and one["quantile"] == "p50"]  # fmt: skip
+    first = 100000 * 1.6 * 6 * 0.12 / 3600 * 1.3
+    assert rates == pytest.approx([first * 1.12**q for q in range(6)])

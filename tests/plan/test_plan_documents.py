@@ -1,0 +1,260 @@
+"""The plan's PDF, Word document and HTML say what its JSON says, stay on their page, and take text as text alone."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import docx
+import pytest
+from click.testing import CliRunner
+from docx.oxml.ns import qn
+from pages import TEMPLATES, read
+from test_html_valid import REQUIRED, VALIDATOR, complaints
+from test_pdf_hostile import EVIL
+from verapdf import FEWEST_CHECKS, validate
+
+from sheetgen.brand import read_brand
+from sheetgen.catalog import Catalog, read_document
+from sheetgen.catalog.base import Document
+from sheetgen.cli import main
+from sheetgen.plan.bridge import Last, spend_usd
+from sheetgen.plan.charts import Machines, Waterfall
+from sheetgen.plan.findings import Findings, findings
+from sheetgen.plan.pages import PlanPage, plan_page
+from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve import solved_plan
+from sheetgen.writers.docx import write_plan_docx
+from sheetgen.writers.formats import Archive, Options
+from sheetgen.writers.layout import FONTS, SMALL, TEXT
+from sheetgen.writers.plan_page import PLOT, lay_out, write_plan_html, write_plan_pdf
+from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
+from sheetgen.writers.weasyprint_boxes import part_of
+
+CATALOG = Catalog()
+FONT = TEMPLATES / "fonts" / FONTS[400]
+DATA: dict[str, Any] = read_document(TEMPLATES / "plan.yaml").data
+MM = 72 / 25.4  # points
+SHOWN = {" ": r"\s*", "/": r"/\s*", "-": r"-\s*"}  # where a line may end
+
+
+def plan(data: dict[str, Any]) -> Plan:
+    return plan_of(Document("plan.yaml", data, {}), CATALOG)
+
+
+@cache
+def example() -> Findings:
+    """The example, and what changed since a plan with fewer users, less headroom and a lower discount."""
+    before = deepcopy(DATA)
+    before["plan"]["as_of"] = "2026-11-01"
+    before["policy"]["headroom_fraction"], before["prices"]["discount_fraction"] = 0.05, 0.05
+    before["services"][0]["demand"]["users"]["dau"] = {"p10": 70000, "p50": 90000, "p90": 120000}
+    old = plan(before)
+    return findings(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json"))
+
+
+@cache
+def page(paper: str = "a4") -> PlanPage:
+    return plan_page(example(), paper)
+
+
+@cache
+def pdf(paper: str = "a4", variant: str = "pdf/ua-1") -> bytes:
+    return write_plan_pdf(page(paper), Options(TEMPLATES, archive=Archive(variant, catalog_sha256="ab" * 32)))
+
+
+@cache
+def word(paper: str = "a4") -> bytes:
+    return write_plan_docx(page(paper), Options(TEMPLATES))
+
+
+def shows(text: str, words: str) -> bool:
+    """Whether `words` stand in the text of a page, whatever lines they are on."""
+    pattern = "".join(SHOWN.get(char, re.escape(char)) for char in words)
+    return re.search(pattern, text) is not None
+
+
+def usd(value: float) -> str:
+    return f"{'-' if value < 0 else ''}${abs(value):,.0f}"
+
+
+def first_facts() -> list[str]:
+    """What the first page must say, from the JSON alone."""
+    found = record_of(example())
+    rows = [" ".join((one["quarter"], *(usd(one[name]) for name in ("budget_usd", "p10_usd", "p50_usd", "p90_usd",
+                                                                   "contingency_p90_usd"))))
+            for one in found["money"]]  # fmt: skip
+    spent = [usd(sum(one[name] for one in found["money"])) for name in ("p50_usd", "p90_usd")]
+    over = [f"{one['quarter']} is over at p90 by "
+            + usd(one["p90_usd"] + one["contingency_p90_usd"] - one["budget_usd"])
+            for one in found["money"] if one["verdict"] == "over at p90"]  # fmt: skip
+    assert len(over) == 1
+    days = [one["order_by"] for one in found["decisions"]]
+    gpus = [f"{one['n_gpus']['p90']:,}" for one in found["totals"]["quarters"]]
+    return [*rows, *over, *days, *gpus, f"{spent[0]} as expected", f"{spent[1]} where all demand is high",
+            f"below {usd(found['totals']['usd']['p90'])}", "late by 15 days"]  # fmt: skip
+
+
+@pytest.mark.parametrize("paper", ["a4", "letter"])
+def test_the_first_page_says_what_the_json_says(paper: str) -> None:
+    first, *others = read(pdf(paper))
+    for fact in first_facts():
+        assert shows(first.text, fact), fact
+    behind = " ".join(one.text for one in others)
+    for name, part in example().bridge.parts.items():  # type: ignore[union-attr]
+        assert shows(behind, f"{name} {usd(part)}"), name
+    for one in record_of(example())["decisions"]:
+        if one["break_even"]:
+            assert shows(behind, f"{one['order_by']} {one['what']} {one['n_instances']} x")
+    assert first.text.count("late by") == sum(one.late for one in example().decisions)
+
+
+@pytest.mark.parametrize("paper", ["a4", "letter"])
+def test_the_print_has_its_size_and_the_chart_its_room(paper: str) -> None:
+    found = read(pdf(paper))
+    assert min(char["size"] for one in found for char in one.chars) >= SMALL - 0.01
+    assert TEXT >= 8.5
+    paper_box = {box["x1"] - box["x0"]: box for box in found[0].boxes if box["bottom"] - box["top"] < 0.6}
+    assert max(paper_box) > 55 * MM
+    drawn = str(machines_chart(page(paper).machines, 500, PLOT, FONT, "Inter"))
+    rules = [float(y) for y in re.findall(r'<line x1="[\d.]+" y1="([\d.]+)" x2="500', drawn)]
+    assert max(rules) - min(rules) >= 35 * MM
+
+
+def test_only_the_first_page_is_of_the_first_part() -> None:
+    brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
+    for paper in ("a4", "letter"):
+        found = lay_out(page(paper), TEMPLATES, brand)
+        assert found.is_whole and not found.problems
+        assert [part_of(one) for one in found.document.pages][:2] == ["first", "further"]
+
+
+def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
+    data = deepcopy(DATA)
+    data["plan"]["quarters"] = 12
+    data["plan"]["fiscal_year_starts"] = 1
+    for n in range(6):
+        data["services"].append({"id": f"more-{n}", "like": "support-chat", "demand": {"in_flight": 40 + 30 * n},
+                                 "growth": {"per_quarter": 0.2}})  # fmt: skip
+    found = plan_page(findings(solved_plan(plan(data))), "letter")
+    first, *_ = read(write_plan_pdf(found, Options(TEMPLATES)))
+    shown, more = found.first[1].rows, [one for one in found.second if one.title == "Further decisions"]
+    assert len(shown) < len(example().decisions) + 12 and len(more) == 1
+    assert "GPUs by quarter" in first.text
+
+
+def test_it_is_accessible_and_an_archive() -> None:
+    jobs = [("PDFUA-1", pdf("a4")), ("PDFUA-1", pdf("letter")), ("PDFA-3A", pdf("a4", "pdf/a-3a")),
+            ("PDFUA-1", pdf("a4", "pdf/a-3a"))]  # fmt: skip
+    for report in validate(jobs):
+        assert report.failed == []
+        assert report.compliant and report.checks > FEWEST_CHECKS
+
+
+def test_the_word_document_has_the_same_tables() -> None:
+    document, wanted = docx.Document(io.BytesIO(word())), [one for one in page().tables if one.rows]
+    assert len(document.tables) == len(wanted)
+    for drawn, one in zip(document.tables, wanted, strict=True):
+        texts = [[cell.text for cell in row.cells] for row in drawn.rows]
+        assert texts == [[column.head for column in one.columns], *([str(cell) for cell in row] for row in one.rows)]
+        heads = [row._tr.trPr is not None and row._tr.trPr.find(qn("w:tblHeader")) is not None for row in drawn.rows]
+        assert heads == [True, *[False] * len(one.rows)]
+    headings = [one.text for one in document.paragraphs if one.style and one.style.name.startswith("Heading")]  # type: ignore[union-attr]
+    assert headings[:3] == [page().first[0].title, page().first[1].title, "GPUs by quarter"]
+    assert {one.title for one in page().tables} < set(headings)
+    text = "\n".join(one.text for one in document.paragraphs)
+    for said in (page().ask, page().verdict, page().next, page().since, *page().assumptions):
+        assert str(said) in text
+
+
+@pytest.mark.parametrize(("paper", "inches"), [("a4", (8.27, 11.69)), ("letter", (8.5, 11.0))])
+def test_the_word_document_has_its_paper_and_pictures(paper: str, inches: tuple[float, float]) -> None:
+    document = docx.Document(io.BytesIO(word(paper)))
+    section = document.sections[0]
+    assert (section.page_width.inches, section.page_height.inches) == pytest.approx(inches, abs=0.01)  # type: ignore[union-attr]
+    alternatives = [one._inline.docPr.get("descr") for one in document.inline_shapes]
+    totals = record_of(example())["totals"]["quarters"]
+    assert len(alternatives) == 2
+    for one in totals:
+        assert f"{one['quarter']} " in alternatives[0] and f"{one['n_gpus']['p90']} at p90" in alternatives[0]
+    assert "from the last plan" in alternatives[1].lower()
+    for shape in document.inline_shapes:
+        assert shape.width.mm >= 55
+        assert shape.width <= section.page_width - section.left_margin - section.right_margin + 1  # type: ignore[operator]
+    assert document.core_properties.title == page().title
+
+
+def test_the_same_bytes_again() -> None:
+    options = Options(TEMPLATES)
+    assert write_plan_docx(page(), options) == word()
+    assert write_plan_html(page(), options) == write_plan_html(page(), options)
+    assert write_plan_pdf(page(), Options(TEMPLATES, archive=Archive(catalog_sha256="ab" * 32))) == pdf()
+
+
+def hostile(evil: str) -> PlanPage:
+    data = deepcopy(DATA)
+    data["plan"] |= {"name": evil, "owner": evil, "approver": evil, "quarters": 3}
+    data["budget"] = {}
+    data["services"] = data["services"][:1]
+    data["services"][0]["owner"] = evil
+    data["supply"]["committed"][0]["id"] = data["supply"]["owned"][0]["id"] = evil
+    return plan_page(findings(solved_plan(plan(data))))
+
+
+@pytest.mark.parametrize("evil", [one for one in EVIL if one.isprintable()])
+def test_text_is_only_text(evil: str) -> None:
+    found, options = hostile(evil), Options(TEMPLATES)
+    written = write_plan_html(found, options).decode()
+    calm = write_plan_html(hostile("calm"), options).decode()
+    tags = r"<(/?[a-zA-Z][a-z0-9]*)"
+    assert [one for one in re.findall(tags, written) if one != "wbr"] == [
+        one for one in re.findall(tags, calm) if one != "wbr"
+    ]  # a slash in a name may end a line
+    document = docx.Document(io.BytesIO(write_plan_docx(found, options)))
+    assert document.paragraphs[0].text == evil
+    assert any(evil in cell.text for row in document.tables[1].rows for cell in row.cells)
+    assert "instrText" not in zipfile.ZipFile(io.BytesIO(write_plan_docx(found, options))).read(
+        "word/document.xml"
+    ).decode()  # no field but the page's number, which is in the footer
+    assert evil[:8] in read(write_plan_pdf(found, options))[0].text
+
+
+@pytest.mark.skipif(not VALIDATOR.exists() and not REQUIRED, reason="no html-validate: ./run test installs it")
+def test_the_html_is_valid(tmp_path: Path) -> None:
+    brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
+    for one in (page(), hostile(EVIL[0])):
+        assert complaints(write_plan_html(one, Options(TEMPLATES, brand)).decode(), tmp_path) == []
+
+
+def test_the_pictures_of_nothing_and_of_much() -> None:
+    """A plan that needs no GPU, one of thousands, and a bridge that only falls are drawn within their size."""
+    none = Machines(("2027-Q1",), (), (0.0,), (0.0,))
+    many = Machines(("2027-Q1", "2027-Q2"), (("NVIDIA X", (41_000.0, 99_999.0)),), (50_000.0, 120_000.0), (0.0, 1e5))
+    for one in (none, many):
+        drawn = str(machines_chart(one, 400, PLOT, FONT, "Inter"))
+        assert all(0 <= float(y) <= 158 for y in re.findall(r' y[12]?="([-\d.]+)"', drawn))
+        assert all(0 <= float(x) <= 400 for x in re.findall(r' x[12]?="([-\d.]+)"', drawn))
+    falls = str(waterfall_chart(Waterfall(5e6, (("users", -2e5), ("price", -1e5)), 4.7e6), 400, FONT, "Inter"))
+    assert all(0 <= float(x) <= 400 for x in re.findall(r' x[12]?="([-\d.]+)"', falls))
+    assert "−$300,000" in falls
+
+
+def test_the_command_writes_them(tmp_path: Path) -> None:
+    run = CliRunner()
+    arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--name", "q1", "--paper", "letter",
+                 "--format", "pdf,docx,html", "--brand", str(TEMPLATES / "brand" / "brand.yaml")]  # fmt: skip
+    made = run.invoke(main, arguments)
+    assert made.exit_code == 0, made.output
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["q1.docx", "q1.html", "q1.pdf"]
+    assert "No last plan was named" in read((tmp_path / "q1.pdf").read_bytes())[1].text
+    refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "xlsx"])
+    assert refused.exit_code == 1
+    assert "format 'xlsx' is unknown. Allowed: pdf, docx, html, json, md, csv." in refused.output
+    wrong = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "md", "--pdf-variant", "pdf/a-3a"])
+    assert wrong.exit_code == 1 and "pdf_variant is for the PDF" in wrong.output

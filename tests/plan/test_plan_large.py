@@ -1,0 +1,43 @@
+"""Fifty services over twelve quarters: in half a minute of one core, and below 1 GB."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.plan.read import plan_of
+from sheetgen.plan.record import record
+from sheetgen.plan.solve import solved_plan
+
+MODELS = ("llama-3.1-8b", "llama-3.3-70b", "gpt-oss-120b", "qwen3-235b-a22b", "deepseek-v3", "gpt-oss-20b",
+          "mixtral-8x22b-v0.1", "phi-4", "gemma-3-27b", "llama-3.1-405b")  # fmt: skip
+SECONDS, MOST_KIB = 30, 2**20
+
+
+@pytest.mark.long
+def test_fifty_services_over_twelve_quarters() -> None:
+    services = [
+        {
+            "id": f"s{i}", "model": MODELS[i % len(MODELS)],
+            "growth": {"per_quarter": {"p10": 0, "p50": 0.1, "p90": 0.2}},
+            "request": {"input_tokens": 1000 + 50 * i, "output_tokens": 300 + i},
+            "demand": {"requests": {"p10": 1, "p50": 3 + i % 5, "p90": 12}} if i % 2 else {"in_flight": 60 + i},
+        }
+        for i in range(50)
+    ]  # fmt: skip
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 12, "as_of": "2026-11-26"}, "services": services,
+        "policy": {"redundancy": {"survive": "replica"}, "release_after_quarters": 1, "moving_cost_usd": 20000},
+        "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 64, "cost_per_quarter": 300000}], "committed": [
+            {"id": "c", "type": "aws/p5.48xlarge", "count": 6, "until": "2028-06-30", "usd_per_hour": 40}]},
+    }  # fmt: skip
+    began = time.process_time()  # of this process alone, however busy the machine is
+    found = record(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    assert time.process_time() - began < SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB
+    assert len(found["services"]) == 50 * 12 * 3
+    assert all(one["ok"] for one in found["checks"] if one["check"] != "nothing is late")

@@ -1,0 +1,173 @@
+"""plan.yaml is read strictly: every problem of a file in one run, each with its line; and the example runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sheetgen.catalog import Catalog
+from sheetgen.cli import main
+from sheetgen.errors import ScenarioError
+from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.read import read_plan
+
+HEAD = "plan: {start: 2027-Q1, quarters: 4}\n"
+SERVICE = "  - {id: chat, demand: {in_flight: 32}, model: llama-3.1-8b}\n"
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def problems(text: str, tmp_path: Path, catalog: Catalog) -> list[str]:
+    """What is wrong with a plan, without the file's name."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    try:
+        read_plan(path, catalog)
+    except ScenarioError as error:
+        return [line.removeprefix(f"{path}:") for line in error.problems]
+    return []
+
+
+def test_every_problem_of_a_bad_plan_in_one_run(tmp_path: Path, catalog: Catalog) -> None:
+    text = """\
+plan: {start: 2027-Q1, quarters: 4}
+budget:
+  2027-Q1: 100
+  2027-Q1: 200
+  2029-Q1: 300
+services:
+  - {id: text-grows, demand: {in_flight: 32}, growth: lots, model: llama-3.1-8b}
+  - {id: disorder, demand: {in_flight: {p10: 5, p50: 3, p90: 9}}, model: llama-3.1-8b}
+  - {id: gone, demand: {in_flight: 3}, growth: {per_quarter: 0.1}, retire: 2027-Q3, model: llama-3.1-8b}
+  - {id: too-late, demand: {in_flight: 3}, launch: 2028-Q1, model: llama-3.1-8b}
+  - {id: a, demand: {in_flight: 3}, like: b}
+  - {id: b, demand: {in_flight: 3}, like: a}
+  - {id: unknown, demand: {in_flight: 3}, model: lama-3.1-8b}
+  - {id: twice, demand: {in_flight: 3, requests: 2}, model: llama-3.1-8b, modell: x}
+supply:
+  committed: [{id: c, type: aws/p5.48xlarg, count: 1, until: 2027-06-30}]
+"""
+    found = problems(text, tmp_path, catalog)
+    assert [line.split(": ")[0] for line in found] == [
+        "4", "5", "7", "8", "9", "10", "11", "12", "13", "14", "14", "16"
+    ]  # fmt: skip
+    said = dict(zip((line.split(": ")[0] for line in found), found, strict=True))
+    for line, words in (
+        ("4", "2027-Q1 is given twice (first on line 3). Keep one."), ("5", "2027-Q1 to 2027-Q4"),
+        ("7", "growth 'lots' must be a number a quarter, such as 0.12"), ("8", "out of order"),
+        ("9", "retired in 2027-Q3, and its growth has no end"), ("10", "after the plan's end, 2027-Q4"),
+        ("11", "in a circle: a -> b -> a"), ("13", "It could be llama-3.1-8b,"),
+        ("16", "Did you mean aws/p5.48xlarge?"),
+    ):  # fmt: skip
+        assert words in said[line], line
+    assert any("exactly one of users, requests, tokens, in_flight, and has requests and in_flight" in x for x in found)
+    assert any("unknown field modell. Did you mean model?" in x for x in found)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("budget: {2027-Q5: 3}\n", "is no quarter. Write one such as 2027-Q1"),
+        ("policy: {headroom: 0.1}\n", "Did you mean headroom_fraction?"),
+        ("prices: {discount_fraction: 20}\n", "should be less than or equal to 0.99"),
+        ("supply: {committed: [{id: c, type: aws/p5.48xlarge, count: 1}]}\n", "has no end"),
+        ("supply: {owned: [{id: o, gpu: h1000, count: 8}]}\n", "gpu 'h1000' is not in the catalogs"),
+        ("  - {id: chat, demand: {in_flight: 3}, model: llama-3.1-8b}\n", "service chat stands twice"),
+        ("  - {id: x, demand: {in_flight: 3}}\n", "service x has no model"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chap}\n", "Did you mean chat?"),
+        ("  - {id: x, demand: {in_flight: -3}, like: chat}\n", "greater than 0"),
+        ("  - {id: x, demand: {in_flight: true}, like: chat}\n", "must be a number, or a band"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, ramp: [0.5]}\n", "ramp is of a launch"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, request: {context_tokens: 9m}}\n", "over the 131,072"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, engine: {name: vlm}}\n", "Did you mean vllm?"),
+        ("  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {from: 2027-Q2, id: 8b, weight_dtype: fp9}]}\n",
+         "weight_dtype"),
+        ("  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {id: 70b}]}\n", "a second model needs from"),
+        ("  - {id: x, demand: {in_flight: 3}, model: [{from: 2027-Q2, id: 8b}]}\n", "no model is served in 2027-Q1"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 2]}}\n", "series has 2 numbers"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(more: str, words: str, tmp_path: Path, catalog: Catalog) -> None:
+    text = HEAD + "services:\n" + SERVICE + more if more.startswith(" ") else HEAD + more + "services:\n" + SERVICE
+    found = problems(text, tmp_path, catalog)
+    assert len(found) == 1, found
+    assert words in found[0], found
+
+
+def test_a_plan_of_defaults_is_right(tmp_path: Path, catalog: Catalog) -> None:
+    assert problems(HEAD + "services:\n" + SERVICE, tmp_path, catalog) == []
+
+
+def test_text_that_looks_like_a_formula_is_text(tmp_path: Path, catalog: Catalog) -> None:
+    text = HEAD.replace("{start", "{name: '=HYPERLINK(1)', start") + "services:\n" + SERVICE
+    assert problems(text, tmp_path, catalog) == []
+
+
+def test_quarters_of_a_fiscal_year() -> None:
+    first = Quarter.parse("2027-Q1")
+    assert str(first.after(5)) == "2028-Q2"
+    assert first.after(5).since(first) == 5
+    assert first.first_day(1).isoformat() == "2027-01-01"
+    assert first.first_day(7).isoformat() == "2026-07-01"
+    assert Quarter(2027, 3).first_day(7).isoformat() == "2027-01-01"
+    assert first.last_day(7).isoformat() == "2026-09-30"
+
+
+def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
+    run = CliRunner()
+    assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
+    again = run.invoke(main, ["plan", "init", "--out", str(tmp_path)])
+    assert again.exit_code == 1
+    assert "is there already" in again.output
+    file = str(tmp_path / "plan.yaml")
+    checked = run.invoke(main, ["plan", "check", file])
+    assert (checked.exit_code, "nothing wrong" in checked.output) == (0, True)
+    made = run.invoke(main, ["plan", file, "--out", str(tmp_path), "--name", "q1", "--json"])
+    assert made.exit_code == 0, made.output
+    record = json.loads(made.stdout)
+    assert record == json.loads((tmp_path / "q1.json").read_text())
+    # What the example is to show.
+    assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
+    assert sum(one["verdict"] != "within" for one in record["money"]) == 1
+    what = {one["what"] for one in record["decisions"]}
+    assert {"order", "raise quota", "renew", "replace owned", "commit"} <= what
+    assert any(one["late"] for one in record["decisions"])
+    assert len({one["id"] for one in record["services"]}) == 4
+
+
+def test_a_bad_plan_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text("plan: {start: 2027, quarters: 0}\n")
+    run = CliRunner().invoke(main, ["plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "out")])
+    assert run.exit_code == 1
+    assert not (tmp_path / "out").exists()
+    assert "plan.yaml:1: start" in run.output
+    assert "services must be a list" in run.output
+
+
+def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
+    """Every number of a document is of the JSON, as its display has it; and no text can be markup or a formula."""
+    run, file = CliRunner(), tmp_path / "plan.yaml"
+    assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
+    file.write_text(file.read_text().replace("name: Serving plan", "name: '=1+1 <b>[x](http://y)'"))
+    made = run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--format", "json,md,csv"])
+    assert made.exit_code == 0, made.output
+    record = json.loads((tmp_path / "capacity-plan.json").read_text())
+    text = (tmp_path / "capacity-plan.md").read_text()
+    assert text.startswith("# \\=1+1 \\<b\\>\\[x\\](http\\://y)\n")
+    for one in record["money"]:
+        line = next(line for line in text.split("\n") if line.startswith(f"| {one['quarter']} | $"))
+        for name in ("budget_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
+            assert f"| ${one[name]:,.0f} |" in line, name
+    for one in record["decisions"]:
+        assert f"| {one['order_by']} | {one['what']} {one['n_instances']} x {one['instance']} |" in text
+    rows = list(csv.DictReader((tmp_path / "capacity-plan.csv").read_text().splitlines()))
+    assert len(rows) == len(record["services"]) == 4 * 6 * 3
+    for row, one in zip(rows, record["services"], strict=True):
+        assert row == {name: "" if one.get(name) is None else str(one.get(name)) for name in row}

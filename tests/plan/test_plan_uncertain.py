@@ -1,0 +1,89 @@
+"""Joint draws agree with the closed form, and commitments with a brute force over all of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.plan.answer import Answer
+from sheetgen.plan.commitments import commitments, expected_usd, newsvendor
+from sheetgen.plan.draws import correlated, drawn, quantiles
+from sheetgen.plan.read import plan_of
+from sheetgen.plan.solve import solved_plan
+
+CATALOG = Catalog()
+BAND = {"p10": 40, "p50": 100, "p90": 300}
+# One type, which all services share.
+ALLOWED = {"allowed": {"instances": ["azure/Standard_NC80adis_H100_v5"]}}
+
+
+def answer(services: list[dict[str, Any]], **more: Any) -> Answer:
+    data = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"}, "services": services,
+            "supply": ALLOWED, **more}  # fmt: skip
+    return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+
+
+def service(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "demand": {"requests": {"p10": 2, "p50": 6, "p90": 14}}, "model": "70b",
+            "growth": {"per_quarter": {"p10": -0.1, "p50": 0.1, "p90": 0.3}}, **more}  # fmt: skip
+
+
+def test_draws_of_one_service_are_its_quantiles() -> None:
+    one = answer([service("one")], policy={"redundancy": {"survive": "machine"}, "release_after_quarters": 1})
+    draws = drawn(one)
+    for q in range(4):
+        assert [*quantiles(draws.spend_usd[:, q]).values()] == pytest.approx(list(one.money["spend_usd"][q]))
+    assert [*quantiles(draws.spend_usd.sum(axis=1)).values()] == pytest.approx(
+        list(one.money["spend_usd"].sum(axis=0))
+    )
+
+
+def test_the_p90_of_a_sum_is_below_the_sum_of_p90s() -> None:
+    many = [service(f"s{i}") for i in range(6)]
+    apart, together = (answer(many, policy={"correlation": rho}) for rho in (0, 1))
+    alone = list(apart.money["spend_usd"].sum(axis=0))
+    spread, same = (quantiles(drawn(one).spend_usd.sum(axis=1)) for one in (apart, together))
+    assert spread["p90"] < 0.9 * alone[2]
+    assert [*same.values()] == pytest.approx(alone, rel=1e-9)  # all move as one
+
+
+def test_draws_have_the_correlation_that_was_asked_for_and_a_fixed_seed() -> None:
+    z, price = correlated(3, 0.6)
+    assert numpy.corrcoef(z)[0, 1:] == pytest.approx([0.6, 0.6], abs=0.02)
+    assert abs(numpy.corrcoef(price, z[0])[0, 1]) < 0.03
+    assert (z == correlated(3, 0.6)[0]).all()
+    for one in z:
+        assert (one.mean(), one.std()) == pytest.approx((0, 1), abs=2e-3)
+
+
+def test_the_newsvendor_is_the_best_of_all_numbers() -> None:
+    random = numpy.random.default_rng(19)
+    kinds = set()
+    for _ in range(200):
+        n_quarters = int(random.integers(1, 5))
+        wanted = random.poisson(random.uniform(0, 8), (int(random.integers(1, 30)), n_quarters)).astype(float)
+        bought, committed = random.uniform(1, 3, n_quarters), float(random.uniform(0.1, 3))
+        every = [expected_usd(count, wanted, committed, bought) for count in range(int(wanted.max()) + 2)]
+        count = newsvendor(wanted, committed, bought)
+        assert every[count] == pytest.approx(min(every), rel=1e-12)
+        kinds.add(min(count, 2))
+    assert kinds == {0, 1, 2}
+
+
+def test_a_commitment_is_recommended_with_its_regret() -> None:
+    found = list(commitments(one := answer([service("one"), service("two")]), drawn(one)))
+    assert [(each.instance, each.purchase) for each in found] == [
+        ("azure/Standard_NC80adis_H100_v5", "reserved-1yr")
+    ]
+    best = found[0]
+    assert best.n_instances > 0 and best.saves_usd > 0
+    assert (best.quarters, best.beyond) == (4, best.first)  # of four quarters; after them as in the last one
+    assert [each.quantile for each in best.regrets] == [*BAND]
+    assert all(each.regret_usd >= -1e-6 for each in best.regrets)
+    counts = [each.best_instances for each in best.regrets]
+    assert all(low <= high for low, high in itertools.pairwise(counts))
