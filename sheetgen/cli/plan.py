@@ -60,7 +60,12 @@ def plan() -> None:
 def init(
     out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
 ) -> None:
-    """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices."""
+    """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices.
+
+    \b
+    Example:
+      sheetgen plan init --out .
+    """
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
@@ -96,7 +101,12 @@ def _sheet(path: Path, catalogs: tuple[str, ...]) -> dict[str, Any]:
 @click.argument("file", metavar="PLAN.yaml")
 @common
 def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
-    """Say everything that is wrong with a plan, each with its line."""
+    """Say everything that is wrong with a plan, each with its line.
+
+    \b
+    Example:
+      sheetgen plan check plan.yaml
+    """
     from sheetgen.catalog import Catalog
     from sheetgen.plan.read import read_plan
 
@@ -121,7 +131,12 @@ def build(
     file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
     pdf_variant: str | None, brand: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
-    """Work a plan out and write it; `plan PLAN.yaml` does the same."""
+    """Work a plan out and write it; `plan PLAN.yaml` does the same.
+
+    \b
+    Example:
+      sheetgen plan build plan.yaml --out plans
+    """
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import archive_of, brand_of, place_of
     from sheetgen.plan.bridge import read_last
@@ -162,6 +177,10 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
     """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
 
     Our own columns: quarter, and any of service, instance, purchase, usd, n_instances, in_flight_peak, replicas.
+
+    \b
+    Example:
+      sheetgen plan actuals focus.csv --plan plans/q1.json
     """
     from sheetgen.plan import actuals as real
     from sheetgen.plan.bridge import read_record

@@ -59,7 +59,8 @@ def test_python_m_sheetgen() -> None:
 
 
 def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no-untyped-def]
-    words = [[name] for name in main.commands if name != "catalog"] + [["catalog", "import"]]
+    words = [[name] for name in main.commands if name not in ("catalog", "plan")] + [["catalog", "import"]]
+    words += [["plan", name] for name in ("init", "check", "build", "actuals")]
     for command in words:
         name = " ".join(command)
         text = run(*command, "--help").output
@@ -73,6 +74,7 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
             "decode",
             "pull",
             "diff",
+            "plan",
             "diagnose",
             "mail",
             "explain",
