@@ -605,21 +605,22 @@ def _sentence(page: Page, card: Card) -> Cell:
 
 def _cheaper(page: Page, one: Card | Total) -> Cell:
     """The commitments and FP8, where they have a price, each with its hardware where that is another."""
-    rents = one.class_rents if isinstance(one, Card) else ("",) * len(one.classes)
+    own, fp8_rent, rents = (
+        (one.rent, one.fp8_rent, one.class_rents) if isinstance(one, Card) else (NONE, NONE, (NONE,) * len(one.classes))
+    )
     found = [
-        words("{} on a {}{}", usd, _TERMS[name], _on_other(one, rented))
+        words("{} on a {}{}", usd, _TERMS[name], _on_other(own, rented))
         for name, usd, rented in zip(page.price_classes, one.classes, rents, strict=True)
         if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
-        fp8_rent = one.fp8_rent if isinstance(one, Card) else ""
-        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(one, fp8_rent)))
+        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(own, fp8_rent)))
     return words("Otherwise {}.", joined(", ", found)) if found else NONE
 
 
-def _on_other(one: Card | Total, rented: Text) -> Text:
+def _on_other(own: Text, rented: Text) -> Text:
     """` on 3 × p4de.24xlarge` where that is not what the answer rents."""
-    return words(" on {}", rented) if rented and isinstance(one, Card) and rented != one.rent else ""
+    return words(" on {}", rented) if rented and rented != own else NONE
 
 
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour

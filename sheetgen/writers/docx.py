@@ -17,7 +17,7 @@ from sheetgen.sheet.page import Table, Text
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
 from sheetgen.writers.layout import FONTS, width_em
-from sheetgen.writers.plan_page import PLOT, web_pictures
+from sheetgen.writers.plan_page import PLOT, pictures
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -50,7 +50,7 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     for text in (page.verdict, page.next):
         document.add_paragraph(_plain(text))
     font = options.templates / "fonts" / FONTS[400]
-    drawn = web_pictures(page, font, width, PLOT, _PICTURE_FONT)
+    drawn = pictures(page, font, width, PLOT, _PICTURE_FONT, visible)
     money, decisions = page.first
     _put_table(document, money, width, font)
     _put_table(document, decisions, width, font, page.n_late)

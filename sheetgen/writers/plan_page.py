@@ -4,6 +4,7 @@ never shrinks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ ON_SCREEN = (640.0, 140.0)  # points: width of the chart and height of its plot,
 def write_plan_html(page: PlanPage, options: Options) -> bytes:
     """The plan as one file without scripts, which asks the network for nothing."""
     templates, (width, plot) = options.templates, ON_SCREEN
-    drawn = web_pictures(page, templates / "fonts" / FONTS[400], width, plot, html.INHERIT)
+    drawn = pictures(page, templates / "fonts" / FONTS[400], width, plot, html.INHERIT, html.visible)
     text = html.web_environment(templates).get_template(TEMPLATE).render(
         page=page, paper=None, is_first=False, sources=_sources(page), **drawn,
         **html.on_screen(templates, options.brand),
@@ -34,11 +35,13 @@ def write_plan_html(page: PlanPage, options: Options) -> bytes:
     return text.encode()
 
 
-def web_pictures(page: PlanPage, font: Path, width: float, plot: float, family: str) -> dict[str, Any]:
-    """The two pictures, without characters that have no shape."""
+def pictures(
+    page: PlanPage, font: Path, width: float, plot: float, family: str, shown: Callable[[str], str]
+) -> dict[str, Any]:
+    """The two pictures, with the characters that can be shown there."""
     drawn = {"machines": machines_chart(page.machines, width, plot, font, family),
              "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, family)}  # fmt: skip
-    return {name: one and Markup(html.visible(str(one))) for name, one in drawn.items()}
+    return {name: one and Markup(shown(str(one))) for name, one in drawn.items()}
 
 
 def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
@@ -69,13 +72,11 @@ def render_print(
     """The plan as one HTML document for paper; `apart`: what is behind the first part begins on its own page;
     `is_first`: the first part alone."""
     font = templates / "fonts" / FONTS[400]
-    width, drawable = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X, drawable_with(font)
-    drawn = {"machines": machines_chart(page.machines, width, PLOT, font, FAMILY),
-             "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, FAMILY)}  # fmt: skip
+    width = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X
     return html.print_environment(templates).get_template(TEMPLATE).render(
         page=page, apart=apart, is_first=is_first, sources=_sources(page),
         **html.on_paper(page.title, page.paper, templates, spacing, brand),
-        **{name: one and Markup(drawable(str(one))) for name, one in drawn.items()},
+        **pictures(page, font, width, PLOT, FAMILY, drawable_with(font)),
     )  # fmt: skip
 
 

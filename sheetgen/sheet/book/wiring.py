@@ -335,13 +335,6 @@ class RowLookup:
     read: tuple[Source, ...]
 
 
-@dataclass(frozen=True)
-class Beside:
-    """A look-up that stands in a cell of its own beside the row."""
-
-    what: Lookup
-
-
 def matrix(
     sheet: Sheet, top: int, one: Formula, labels: Sequence[Ref], widths: Sequence[int], given: Mapping[str, Any],
     loads: Sequence[Ref] | None = None, *, headed: bool = True,
@@ -366,7 +359,7 @@ def matrix(
         env = {}
         for name, what in known.items():
             of_row: Any = what if isinstance(what, RowValues | Ref | Range | Lookup) else what[r]
-            whole = isinstance(of_row, RowValues | RowLookup | Beside | Ref | Range | Lookup)
+            whole = isinstance(of_row, RowValues | RowLookup | Ref | Range | Lookup)
             env[name] = of_row if whole else RowValues.of(of_row)
         linked = _linked(sheet, top, row, env)
         cut = {name: s.cut(widths[r]) if isinstance(s, RowValues) else s for name, s in linked.items()}
@@ -375,7 +368,7 @@ def matrix(
 
 
 def _linked(
-    sheet: Sheet, top: int, row: int, env: Mapping[str, Source | RowValues | RowLookup | Beside]
+    sheet: Sheet, top: int, row: int, env: Mapping[str, Source | RowValues | RowLookup]
 ) -> dict[str, Source | RowValues]:
     """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
     not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
@@ -407,8 +400,6 @@ def _linked(
             at = bring(f"row of {name}", source.row)
             found[name] = RowValues(numpy.array([number(v) for v in source.values], float),
                                     Lookup.of(None, source.text, *source.read, at))  # fmt: skip
-        elif isinstance(source, Beside):
-            found[name] = bring(name, source.what)
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
             found[name] = bring(name, source)
         else:
