@@ -105,7 +105,10 @@ class HostedFile(Entry):
 def hosted_file(catalog: Catalog) -> HostedFile:
     """Raises CatalogError with every problem of the file, models that are in no catalog among them."""
     file = catalog.file(HostedFile)
-    at = catalog.read_document(HostedFile.file_name).at
+
+    def at(loc: Loc) -> str:  # the file is read once more only to say where a fault is
+        return catalog.read_document(HostedFile.file_name).at(loc)
+
     if faults := list(model_faults(file, catalog.ids("models"), at)):
         raise CatalogError(*faults)
     return file
