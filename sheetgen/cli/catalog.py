@@ -229,9 +229,9 @@ def prices(
         note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
     target = Path(to) if to else None
     folders = [default_folder(), *map(Path, catalogs)]
-    if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
-        catalogs = (*catalogs, str(target))  # what it has from an earlier run is what changes
     known = Catalog(*catalogs)
+    if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
+        known.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
     hosted, read = read_hosted(lists)

@@ -29,7 +29,6 @@ SHORTER: dict[str, Callable[[Any], str]] = {
     "n_params": lambda count: f"{count / 1e9:,.2f} B",
     "gpu": lambda name: name.partition("-")[2],  # without its vendor
 }
-PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 
 
 @click.command("list")
@@ -290,6 +289,7 @@ def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str
     """The problems of all catalogs, or of the one folder or file at `path`, each with its file."""
     from sheetgen.catalog import Catalog, default_folder
     from sheetgen.catalog.check import faults_of
+    from sheetgen.catalog.load import PARTS
 
     catalog, chosen, inside = Catalog(*catalogs), None, "."
     if path is not None:
@@ -303,8 +303,7 @@ def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str
         if not holds or (target.is_file() and target.suffix != ".yaml"):
             raise CatalogError(f"{shown(target)}: is no catalog. Name a folder like catalogs/ or a .yaml file in one.")
         shipped = folder.resolve() == default_folder().resolve()
-        catalog = catalog if shipped else Catalog(*catalogs, folder)
-        chosen = catalog.folders[0 if shipped else -1]
+        chosen = catalog.folders[0] if shipped else catalog.lay_over(folder)
         inside = target.resolve().relative_to(folder.resolve()).as_posix()
     for one, file, problem in faults_of(catalog):
         if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/"))):
