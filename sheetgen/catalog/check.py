@@ -10,7 +10,7 @@ from sheetgen.catalog.engines import Engine, SpeedFile
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, WorkloadFile
 from sheetgen.catalog.hosted import HostedFile, model_faults
-from sheetgen.catalog.load import INDEX, Catalog, Folder, index_text
+from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
@@ -22,13 +22,12 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 )}  # fmt: skip
 
 
-Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
-
-
 def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
     found = [(folder, *fault) for folder in catalog.folders for fault in _file_faults(folder)]
-    return found or [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
+    if found := found or catalog.taken():
+        return found
+    return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
 
 
 def _file_faults(folder: Folder) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -168,6 +168,9 @@ def nothing_in(folder: Folder, base: Folder) -> str:
     if misnamed:
         return f"{what} Name {shown(misnamed[0].name)} {shown(misnamed[0].stem)}.yaml."
     return f"{what} --catalogs takes a folder like catalogs/."
+
+
+Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
 
 
 class Catalog:
@@ -333,12 +336,45 @@ class Catalog:
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        """What names mean, by part of the index; the last folder decides."""
+        """What names mean, by part of the index; the last folder decides.
+
+        Raises CatalogError where a folder gives an id or alias of one entry to another.
+        """
+        names, taken = self._all_names
+        if taken:
+            raise CatalogError(*(problem for *_, problem in taken))
+        return names
+
+    @cached_property
+    def _all_names(self) -> tuple[dict[str, dict[str, str]], list[Fault]]:
         names: dict[str, dict[str, str]] = defaultdict(dict)
+        taken: list[Fault] = []
         for folder in self.folders:
+            taken += self._taken(folder, names) if folder is not self.folders[0] else ()
             for part, found in folder.index:
                 names[part] |= found
-        return names
+        return names, taken
+
+    def taken(self) -> list[Fault]:
+        """Where a folder gives an id or alias of one entry to another."""
+        return self._all_names[1]
+
+    def _taken(self, folder: Folder, names: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+        """Where a folder gives an entry the id or an alias of another, its own or one of those below, by `names`."""
+        own: tuple[tuple[str, type[Model] | type[Gpu]], ...] = (("models", Model), ("gpus", Gpu))
+        for part, schema in own:
+            seen: dict[str, str] = {}
+            for entry in folder.entries(part, schema):
+                for field, name in (("id", entry.id), *(("aliases", alias) for alias in entry.aliases)):
+                    holder = seen.setdefault(name, entry.id)
+                    if holder == entry.id:
+                        holder = names[part].get(name, entry.id)
+                        other = None if holder == entry.id or " " in holder else self.entry(part, holder, schema)
+                        if other is None or name not in (other.id, *other.aliases):
+                            continue
+                    file = f"{part}/{entry.id}.yaml"
+                    at = folder.document(file).at((field,))
+                    yield folder, file, f"{at}: {name} is a name of {holder} already. Give each its own name."
 
     def ids(self, part: str) -> list[str]:
         """Every id of a part of the catalogs, those of the first folder first."""
