@@ -12,6 +12,7 @@ from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, W
 from sheetgen.catalog.hosted import HostedFile, model_faults
 from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model
+from sheetgen.catalog.plausible import Plausible
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -28,6 +29,19 @@ def faults_of(catalog: Catalog) -> list[Fault]:
     if found := found or catalog.taken():
         return found
     return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
+
+
+def remarks_of(catalog: Catalog) -> Iterator[Fault]:
+    """Prices of folders over the first one that hardly can be: somebody confirmed them, or wrote them by hand."""
+    plausible, rows = Plausible(catalog), {row.id: row for row in catalog.instances()}
+    for folder in catalog.folders[1:]:
+        for provider in folder.names("instances"):
+            file = f"instances/{provider}.yaml"
+            for i, own in enumerate(folder.entry(file, InstanceFile).instances):
+                for purchase, doubt in plausible.doubts_of(rows[f"{provider}/{own.type}"]):
+                    at = [("prices", j) for j, price in enumerate(own.prices) if price.purchase == purchase]
+                    where = folder.document(file).at(("instances", i, *(at[0] if at else ())))
+                    yield folder, file, f"{where}: {doubt}. Is it right?"
 
 
 def _file_faults(folder: Folder) -> Iterator[tuple[str, str]]:
