@@ -24,6 +24,8 @@ def config_path(name: str | Path) -> Path:
     """The file that a path means: itself, or config.json where it is a folder."""
     path = Path(name).expanduser()
     if not path.is_dir():
+        if path.exists() and path.suffix.lower() != ".json":
+            raise CatalogError(f"{shown(name, 200)}: is no config. Name a .json file, or a folder with a config.json.")
         return path
     if not (path / "config.json").is_file():
         raise CatalogError(f"{shown(name, 200)}: the folder has no config.json.")
