@@ -330,11 +330,14 @@ class Brand:
 def read_brand(path: Path | str) -> Brand:
     """The brand that a file describes.
 
-    Raises CatalogError, one line per problem, for what the file or its logo must not be.
+    Raises CatalogError, one line per problem, for what the file or its logo must not be. A scenario that came from
+    elsewhere may name any file of the reader's, so nothing of it but keys is repeated.
     """
     path = Path(path)
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise CatalogError(f"{shown(path, 300)}: is no brand file. Name one that ends in .yaml.")
     document = read_document(path)
-    entry = validate(document, BrandFile)
+    entry = validate(document, BrandFile, repeats_values=False)
     logo = None
     if entry.logo is not None:
         try:

@@ -213,7 +213,7 @@ class _Builder:
         if len(text) > MAX_STRING:
             self.refuse(event, f"holds a string of {len(text):,} characters; {MAX_STRING:,} is the most")
         if not text.isprintable() and any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text):
-            self.refuse(event, f"holds a control character in {shown(text)}. Take it out")
+            self.refuse(event, "holds a control character. Take it out")
         is_plain = event.style is None or event.style == ""
         return plain_value(text) if is_plain and not key else text
 
@@ -332,9 +332,12 @@ _KINDS = {
 }  # fmt: skip
 
 
-def validate(document: Document, schema: type[E]) -> E:
-    """`document` as `schema`, or a CatalogError with all its problems, in the order of their lines."""
-    entry, problems = checked(document.data, schema)
+def validate(document: Document, schema: type[E], repeats_values: bool = True) -> E:
+    """`document` as `schema`, or a CatalogError with all its problems, in the order of their lines.
+
+    repeats_values: whether these may hold values of the file; not of one that somebody else named.
+    """
+    entry, problems = checked(document.data, schema, repeats_values=repeats_values)
     if problems:
         raise CatalogError(*by_line(document, problems))
     assert entry is not None
@@ -347,7 +350,9 @@ def by_line(document: Document, problems: Iterable[Problem]) -> Iterator[str]:
     yield from dict.fromkeys(f"{document.at(loc)}: {what}" for loc, what in in_order)
 
 
-def checked(data: Any, schema: type[E], at: Loc = ()) -> tuple[E | None, list[Problem]]:
+def checked(
+    data: Any, schema: type[E], at: Loc = (), repeats_values: bool = True
+) -> tuple[E | None, list[Problem]]:
     """`data`, which stands at `at` of a document, as `schema`; and whole sentences on what is wrong with it. Nothing
     where its fields are not what they must be."""
     try:
@@ -356,7 +361,8 @@ def checked(data: Any, schema: type[E], at: Loc = ()) -> tuple[E | None, list[Pr
         faults = error.errors(include_url=False, include_context=True)
         places = [_in_data(data, fault["loc"]) for fault in faults]
         return None, [
-            ((*at, *loc), _sentence(schema, fault, loc or at)) for loc, fault in zip(places, faults, strict=True)
+            ((*at, *loc), _sentence(schema, fault, loc or at, repeats_values))
+            for loc, fault in zip(places, faults, strict=True)
         ]
     return entry, [(loc, f"{what}.") for loc, what in _all_problems(entry, at)]
 
@@ -373,7 +379,7 @@ def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
                 yield from _all_problems(part, (*at, name, i))
 
 
-def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
+def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -> str:
     kind = fault["type"]
     last = loc[-1] if loc else "the file"
     name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
@@ -381,6 +387,9 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
         return f"unknown field {name}.{did_you_mean(str(loc[-1]), allowed_fields(schema, fault['loc'][:-1]))}"
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
+    if not repeats_values:
+        what = str(fault["ctx"]["error"]).rstrip(".") if kind == "value_error" else _KINDS.get(kind, "cannot be that")
+        return f"{name} {what}."
     value = shown(fault["input"])
     if kind == "value_error":
         return f"{name} {value!r} {str(fault['ctx']['error']).rstrip('.')}."

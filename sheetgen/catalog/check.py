@@ -10,8 +10,9 @@ from sheetgen.catalog.engines import Engine, SpeedFile
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, WorkloadFile
 from sheetgen.catalog.hosted import HostedFile, model_faults
-from sheetgen.catalog.load import INDEX, Catalog, Folder, index_text
+from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model
+from sheetgen.catalog.plausible import Plausible
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -22,13 +23,25 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 )}  # fmt: skip
 
 
-Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
-
-
 def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
     found = [(folder, *fault) for folder in catalog.folders for fault in _file_faults(folder)]
-    return found or [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
+    if found := found or catalog.taken():
+        return found
+    return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
+
+
+def remarks_of(catalog: Catalog) -> Iterator[Fault]:
+    """Prices of folders over the first one that hardly can be: somebody confirmed them, or wrote them by hand."""
+    plausible, rows = Plausible(catalog), {row.id: row for row in catalog.instances()}
+    for folder in catalog.folders[1:]:
+        for provider in folder.names("instances"):
+            file = f"instances/{provider}.yaml"
+            for i, own in enumerate(folder.entry(file, InstanceFile).instances):
+                for purchase, doubt in plausible.doubts_of(rows[f"{provider}/{own.type}"]):
+                    at = [("prices", j) for j, price in enumerate(own.prices) if price.purchase == purchase]
+                    where = folder.document(file).at(("instances", i, *(at[0] if at else ())))
+                    yield folder, file, f"{where}: {doubt}. Is it right?"
 
 
 def _file_faults(folder: Folder) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,10 @@ user add to it or override it, the last one first.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) ->
     return dict(sorted(merged.items())), clashes
 
 
+PARTS = ("models", "gpus", "instances", "engines")  # folders of a catalog, with a file for each entry
+MOST_LOOKED_AT = 200  # folders beside or inside one that holds no catalog, to find the one that was meant
 INDEX = "index.yaml"
 INDEX_NOTE = (
     "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
@@ -79,6 +82,15 @@ class Folder:
         if part not in self._listed:
             self._listed[part] = tuple(sorted(file.stem for file in (self.path / part).glob("*.yaml")))
         return self._listed[part]
+
+    def files_like(self, other: Folder) -> list[str]:
+        """Its files that are no entry of a part and that `other` has as well: workloads.yaml, tiers.yaml ..."""
+        found = (file.name for file in self.path.glob("*.yaml"))
+        return sorted(name for name in found if name != INDEX and other.has(name))
+
+    def adds_to(self, other: Folder) -> bool:
+        """Whether it has any file that is read where it lies over `other`."""
+        return any(map(self.names, PARTS)) or bool(self.files_like(other))
 
     def has(self, relative: str) -> bool:
         return relative in self._entries or (self.path / relative).is_file()
@@ -141,6 +153,26 @@ def write_index(path: Path) -> Path:
     return target
 
 
+def nothing_in(folder: Folder, base: Folder) -> str:
+    """What to say of a folder without a file that is read: what was expected, and the folder that was meant."""
+    path = folder.path.resolve()
+    said = Path(folder.shown_as)
+    above = [(path.parent, str(said.parent if said.name in PARTS else said / ".."))] if path.name in PARTS else []
+    inside = ((child, f"{folder.shown_as}/{child.name}") for child in path.iterdir() if child.is_dir())
+    around = (Folder(*one, has_index=False) for one in (*above, *itertools.islice(inside, MOST_LOOKED_AT)))
+    parts = [f"{part}/*.yaml" for part in PARTS]
+    what = f"{folder.shown_as}: adds nothing: it has neither {', '.join(parts)} nor a file such as workloads.yaml."
+    if meant := sorted(one.shown_as for one in around if one.adds_to(base)):
+        return f"{what} Did you mean {meant[0]}?"
+    misnamed = sorted(file for part in PARTS for file in (path / part).glob("*.y*ml"))
+    if misnamed:
+        return f"{what} Name {shown(misnamed[0].name)} {shown(misnamed[0].stem)}.yaml."
+    return f"{what} --catalogs takes a folder like catalogs/."
+
+
+Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
+
+
 class Catalog:
     """Models, GPUs, instances, workloads and tiers; every entry is read when it is needed."""
 
@@ -149,9 +181,20 @@ class Catalog:
         self._imported: dict[str, Document] = {}
         self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
         for folder in extra:
-            if not Path(folder).is_dir():
-                raise CatalogError(f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/.")
-            self.folders.append(Folder(Path(folder), str(folder).rstrip("/"), has_index=False))
+            if not str(folder).strip():
+                raise CatalogError("catalogs is blank. Name a folder like catalogs/, or leave it out.")
+            try:
+                if not Path(folder).is_dir():
+                    raise CatalogError(f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/.")
+                if not self.lay_over(folder).adds_to(self.folders[0]):
+                    raise CatalogError(nothing_in(self.folders[-1], self.folders[0]))
+            except OSError as error:
+                raise CatalogError(f"{shown(folder)}: cannot be read ({error.strerror or error}).") from error
+
+    def lay_over(self, path: str | Path) -> Folder:
+        """Put a folder over the others before anything is read, whether it has a file that is read or not."""
+        self.folders.append(Folder(Path(path), str(path).rstrip("/") or "/", has_index=False))
+        return self.folders[-1]
 
     def model(self, name: str) -> Model:
         return self.resolve_model(name)[0]
@@ -293,12 +336,45 @@ class Catalog:
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        """What names mean, by part of the index; the last folder decides."""
+        """What names mean, by part of the index; the last folder decides.
+
+        Raises CatalogError where a folder gives an id or alias of one entry to another.
+        """
+        names, taken = self._all_names
+        if taken:
+            raise CatalogError(*(problem for *_, problem in taken))
+        return names
+
+    @cached_property
+    def _all_names(self) -> tuple[dict[str, dict[str, str]], list[Fault]]:
         names: dict[str, dict[str, str]] = defaultdict(dict)
+        taken: list[Fault] = []
         for folder in self.folders:
+            taken += self._taken(folder, names) if folder is not self.folders[0] else ()
             for part, found in folder.index:
                 names[part] |= found
-        return names
+        return names, taken
+
+    def taken(self) -> list[Fault]:
+        """Where a folder gives an id or alias of one entry to another."""
+        return self._all_names[1]
+
+    def _taken(self, folder: Folder, names: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+        """Where a folder gives an entry the id or an alias of another, its own or one of those below, by `names`."""
+        own: tuple[tuple[str, type[Model] | type[Gpu]], ...] = (("models", Model), ("gpus", Gpu))
+        for part, schema in own:
+            seen: dict[str, str] = {}
+            for entry in folder.entries(part, schema):
+                for field, name in (("id", entry.id), *(("aliases", alias) for alias in entry.aliases)):
+                    holder = seen.setdefault(name, entry.id)
+                    if holder == entry.id:
+                        holder = names[part].get(name, entry.id)
+                        other = None if holder == entry.id or " " in holder else self.entry(part, holder, schema)
+                        if other is None or name not in (other.id, *other.aliases):
+                            continue
+                    file = f"{part}/{entry.id}.yaml"
+                    at = folder.document(file).at((field,))
+                    yield folder, file, f"{at}: {name} is a name of {holder} already. Give each its own name."
 
     def ids(self, part: str) -> list[str]:
         """Every id of a part of the catalogs, those of the first folder first."""

@@ -11,7 +11,7 @@ import click
 import pandas
 
 from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
-from sheetgen.cli.output import note, print_json, write_files
+from sheetgen.cli.output import count, note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario.deployment import DEFAULTS
 from sheetgen.writers.csv import records, write_csv
@@ -20,7 +20,10 @@ from sheetgen.writers.csv import records, write_csv
 def run_batch(
     source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
 ) -> None:  # fmt: skip
-    """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows."""
+    """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows.
+
+    All rows are written, also where some cannot be sized; then the exit status is 1.
+    """
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
@@ -39,8 +42,10 @@ def run_batch(
         click.echo(write_csv(sized, frame), nl=False)
     else:
         write_files({target: write_csv(sized, frame)})
-    failed = int(sized["error"].notna().sum())
-    note(f"{len(sized):,} rows" + (f", {failed:,} of them with an error" if failed else ""), quiet)
+    if n_failed := int(sized["error"].notna().sum()):
+        say(f"{n_failed:,} of {count(len(sized), 'row')} cannot be sized: column error says why.", err=True)
+        raise SystemExit(1)
+    note(count(len(sized), "row"), quiet)
 
 
 def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:

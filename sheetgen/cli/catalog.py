@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
-LARGE = 2.0  # a price that moved by more than this factor is worth a look: a wrong unit, a wrong column
+ACCEPT = "--accept-large-changes"
 
 _SAID: dict[What, str] = {
     "changed": "changed", "added": "new for a row that had none", "moved": "of another region than before",
@@ -56,10 +56,6 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         already = f" ({known:,} there already)" if known else ""
         names = _some([f"{one.instance} {one.purchase} {_usd(one.new_usd)} of {one.new_as_of}" for one in older])
         yield f"{count(len(older), 'price')} older than the catalog's, which stays; kept as history{already}: {names}."
-    changed = [one for one in changes if one.what == "changed" and one.old_usd]
-    if far := [one for one in changed if not 1 / LARGE <= one.new_usd / (one.old_usd or 1) <= LARGE]:
-        names = _some([f"{one.instance} {one.purchase} {_percent(one.share)}" for one in far])
-        yield f"More than {LARGE:g} times more expensive or cheaper, so look at the unit and the column: {names}."
     if found.dropped:
         yield f"{count(len(found.dropped), 'price')} of the old region dropped from moved rows: {_some(found.dropped)}."
     if found.n_other_regions:
@@ -181,11 +177,14 @@ def _next_step(to: Path | None) -> str:
 @click.option(
     "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
 )
+@click.option(
+    ACCEPT, is_flag=True, help="Take prices that hardly can be: far from those before, or from what any provider takes."
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
 @common
 def prices(
     lists: tuple[str, ...], to: str | None, as_of: str | None, region: str | None, add_new: bool, skip_broken: bool,
-    dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    accept_large_changes: bool, dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
@@ -229,33 +228,43 @@ def prices(
         note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
     target = Path(to) if to else None
     folders = [default_folder(), *map(Path, catalogs)]
-    if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
-        catalogs = (*catalogs, str(target))  # what it has from an earlier run is what changes
     known = Catalog(*catalogs)
+    if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
+        known.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
     hosted, read = read_hosted(lists)
     found: Refresh | HostedRefresh
     if hosted is not None:
         found = refresh_hosted(known, hosted, day, skip_broken)
-        written = hosted_text(found.file, target) if target else {}
+        written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
     else:
         found = refresh(known, read_lists(lists, read), day, region, skip_broken)
         written = files(known, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
+        doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
+    if doubts and target and not accept_large_changes:
+        n = count(len(doubts), "price")
+        look = f"{n} that hardly can be: look at the unit and the column. Nothing was written. {ACCEPT} takes them."
+        raise CatalogError(*(f"{doubt}." for doubt in doubts[:MOST_ROWS]), look)
     paths = list(map(str, written))
     lost = [path for path, text in written.items() if path.is_file() and _n_comments(path) > _n_comments(text)]
     if not dry_run:
         write_files({path: text.encode() for path, text in written.items()}, "Choose another folder with --to.")
     if as_json:
         of_list = _hosted_json(found) if isinstance(found, HostedRefresh) else _json(found, add_new)
-        print_json({**of_list, "written": [] if dry_run else paths})
+        print_json({**of_list, "large_changes": list(doubts), "written": [] if dry_run else paths})
         return
     if quiet and to:
         return
     for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
         say(line)
+    if doubts:
+        taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
+        say(f"{count(len(doubts), 'price')} that hardly can be, {taken}:")
+        say("\n".join([*(f"  {doubt}" for doubt in doubts[:MOST_ROWS]),
+                       *([f"  and {len(doubts) - MOST_ROWS:,} more; --json has all"] * (len(doubts) > MOST_ROWS))]))
     if target is None:
         say("Nothing was written. --to DIR writes the rows that change into a folder for --catalogs.")
     elif not paths:

@@ -29,7 +29,6 @@ SHORTER: dict[str, Callable[[Any], str]] = {
     "n_params": lambda count: f"{count / 1e9:,.2f} B",
     "gpu": lambda name: name.partition("-")[2],  # without its vendor
 }
-PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 
 
 @click.command("list")
@@ -274,10 +273,18 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tu
         from sheetgen.catalog import default_folder, write_index
 
         write_index(default_folder())
-    problems = {problem: file for path in paths or (None,) for problem, file in _problems(path, catalogs)}
+    problems: dict[str, str] = {}
+    remarks: dict[str, str] = {}
+    for path in paths or (None,):
+        faults, doubts = _problems(path, catalogs)
+        problems |= faults
+        remarks |= doubts
     n_files = len(set(problems.values()))
+    if not (as_json or quiet or problems):
+        for remark in remarks:
+            say(remark, err=True)
     if as_json:
-        print_json({"problems": list(problems), "n_files": n_files})
+        print_json({"problems": list(problems), "n_files": n_files, "remarks": list(remarks)})
     elif problems:
         say("\n".join([*problems, f"{count(len(problems), 'problem')} in {count(n_files, 'file')}."]), err=True)
     elif not quiet:
@@ -286,10 +293,12 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tu
         raise SystemExit(1)
 
 
-def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The problems of all catalogs, or of the one folder or file at `path`, each with its file."""
+def _problems(path: str | None, catalogs: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+    """The problems of all catalogs, or of the one folder or file at `path`, each with its file; and where there is none
+    the prices that hardly can be."""
     from sheetgen.catalog import Catalog, default_folder
-    from sheetgen.catalog.check import faults_of
+    from sheetgen.catalog.check import faults_of, remarks_of
+    from sheetgen.catalog.load import PARTS
 
     catalog, chosen, inside = Catalog(*catalogs), None, "."
     if path is not None:
@@ -303,9 +312,12 @@ def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str
         if not holds or (target.is_file() and target.suffix != ".yaml"):
             raise CatalogError(f"{shown(target)}: is no catalog. Name a folder like catalogs/ or a .yaml file in one.")
         shipped = folder.resolve() == default_folder().resolve()
-        catalog = catalog if shipped else Catalog(*catalogs, folder)
-        chosen = catalog.folders[0 if shipped else -1]
+        chosen = catalog.folders[0] if shipped else catalog.lay_over(folder)
         inside = target.resolve().relative_to(folder.resolve()).as_posix()
-    for one, file, problem in faults_of(catalog):
-        if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/"))):
-            yield problem, f"{one.shown_as}/{file}"
+    faults = faults_of(catalog)
+    found, remarks = (
+        {said: f"{one.shown_as}/{file}" for one, file, said in many
+         if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/")))}
+        for many in (faults, () if faults else remarks_of(catalog))
+    )  # fmt: skip
+    return found, remarks

@@ -135,7 +135,44 @@ def one_load(options: Mapping[str, Any]) -> None:
 
 
 def common(function: F) -> F:
-    """What every command takes."""
+    """What every command takes; with --catalogs it says on stderr what these change."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> Any:
+        if catalogs:
+            _say_overlays(catalogs, quiet)
+        return function(*arguments, catalogs=catalogs, quiet=quiet, **options)
+
+    known: F = _common(run)
+    return known
+
+
+def _say_overlays(catalogs: tuple[str, ...], quiet: bool) -> None:
+    """How many prices, models and GPUs each folder adds and replaces. A broken file is reported by who needs it."""
+    from sheetgen.catalog import Catalog
+    from sheetgen.catalog.overlay import DONE, overlays
+    from sheetgen.cli.output import say
+    from sheetgen.errors import CatalogError
+
+    catalog = Catalog(*catalogs)
+    try:
+        found = overlays(catalog)
+    except CatalogError:
+        return
+    for one in found:
+        parts = (("prices", one.prices), ("models", one.models), ("GPUs", one.gpus))
+        said = [
+            f"{name} {', '.join(f'{done[what]:,} {what}' for what in DONE if done[what])}"
+            for name, done in parts if done
+        ]  # fmt: skip
+        said += [f"{', '.join(one.files)} read instead"] if one.files else []
+        if not said:
+            raise CatalogError(f"{one.folder}: adds nothing: its files have no entry.")
+        if not quiet:
+            say(f"{one.folder}: {'; '.join(said)}.", err=True)
+
+
+def _common(function: Any) -> Any:
     function = click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")(function)
     function = click.option(
         "--catalogs", multiple=True, metavar="DIR", help="A folder that adds to the catalogs or overrides them."

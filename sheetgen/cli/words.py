@@ -26,7 +26,7 @@ from sheetgen.scenario.market import Candidate, vendor_name
 from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.hosted import hosted_facts
-from sheetgen.sheet.notes import is_old
+from sheetgen.sheet.notes import doubt, is_old
 from sheetgen.sheet.wording import (
     DRAFT_COUNTED,
     first_token,
@@ -238,10 +238,11 @@ def _price(solved: Solution) -> Iterator[str]:
     allowed = question.overrides.input(STALE, question.reference.assumption(STALE))
     less = question.discount(candidate.provider, candidate.purchase)
     old = f" (older than {allowed:g} days)" if is_old(candidate, question, allowed) else ""
+    why = doubt(candidate, question)
     yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, less)} in "
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
-        f"{', assumed shape' if candidate.assumed_shape else ''}"
+        f"{', assumed shape' if candidate.assumed_shape else ''}{f'; a price that hardly can be, {why}' if why else ''}"
     )
     band = money_band(choice)
     yield f"{facts_of(solved, 0).per_year}{f'; {band}' if band else ''}"

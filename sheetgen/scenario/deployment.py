@@ -33,6 +33,7 @@ from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
     from sheetgen.catalog.hosted import HostedFile
+    from sheetgen.catalog.plausible import Plausible
 
 Columns = dict[str, Any]
 NO_TEXT: Any = None  # in a column of texts
@@ -250,6 +251,13 @@ class Reference:
     def gpus(self) -> tuple[Gpu, ...]:
         """Every GPU whose memory is known."""
         return tuple(g for g in self.catalog.gpus() if g.memory.engine_bytes)
+
+    @cached_property
+    def plausible(self) -> Plausible:
+        """What to hold a price against."""
+        from sheetgen.catalog.plausible import Plausible
+
+        return Plausible(self.catalog)
 
     def document(self, relative: str) -> Document:
         """A file of the catalogs, which knows where each of its fields stands."""

@@ -46,6 +46,13 @@ def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
     return one.source != BY_READER and is_stale(one.price_as_of, question.as_of, stale_after_days)
 
 
+def doubt(one: Candidate, question: Question) -> str:
+    """Why the price of a candidate hardly can be; nothing for others."""
+    plausible = question.reference.plausible
+    before = plausible.listed(one.instance, one.purchase)
+    return plausible.doubt(one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour, before)
+
+
 def price_banner(question: Question, stale_after_days: float) -> str:
     """The purchase class, the oldest date of all that took part, how many have none, how many are old."""
     candidates = question.candidates
@@ -58,6 +65,9 @@ def price_banner(question: Question, stale_after_days: float) -> str:
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
     if n_old := sum(is_old(c, question, stale_after_days) for c in candidates):
         parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
+    if far := [c.instance for c in candidates if doubt(c, question)]:
+        more = " and others" if len(far) > _SHOWN_REASONS else ""
+        parts.append(f"{len(far)} far from what providers take: {', '.join(far[:_SHOWN_REASONS])}{more}")
     return "; ".join(parts)
 
 

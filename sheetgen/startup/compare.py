@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.api import record, sized_point
@@ -17,6 +17,7 @@ from sheetgen.startup.words import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.units import GIB, KV_NOT_SIZED
 
 NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
+FAR = 0.2  # weights or a GPU's memory this far from what was sized are another's: those of real logs lie within 0.05
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
 _NAMED = (
@@ -228,7 +229,30 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
             stated.not_stated.setdefault(name, f"{name} is not in the log; {answer[name]} was taken.")
     inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
     predicted = {name: answer[name] for name in QUANTITIES}
-    return Compared(log, inputs, predicted, measured, tuple(stated.not_stated.values()), notes)
+    found = Compared(log, inputs, predicted, measured, tuple(stated.not_stated.values()), notes)
+    return replace(found, notes=(*_cannot_be(found), *notes))
+
+
+def _cannot_be(found: Compared) -> Iterator[str]:
+    """What the log measured that the model and GPU sized cannot have had."""
+    seen = {name: figure.value for name, figure in found.measured.figures.items()}
+    gpu, model = found.inputs["gpu_id"], found.inputs["model_id"]
+    memory, weights, pool = (
+        (seen.get(f"{name}_bytes{per}"), found.predicted[f"{name}_bytes{per}"] or 0)
+        for name, per in (("gpu_memory", ""), ("weights", "_per_gpu"), ("kv_pool", "_per_gpu"))
+    )
+    if memory[0] and abs(memory[0] / memory[1] - 1) > FAR:
+        saw = f"the engine saw {memory[0] / GIB:,.2f} GiB"
+        yield f"{saw}, and {gpu} has {memory[1] / GIB:,.2f}: another GPU? --gpu NAME"
+    elif pool[0] and pool[0] > memory[1]:
+        yield (f"a KV pool of {pool[0] / GIB:,.2f} GiB cannot be on {gpu}, which has {memory[1] / GIB:,.2f}: "
+               "another GPU? --gpu NAME")  # fmt: skip
+    if weights[0] and abs(weights[1] / weights[0] - 1) > FAR:
+        why = "quantized (--weight-dtype), split over more GPUs, or another model?"
+        if weights[1] < weights[0]:
+            why = "another model, a wider --weight-dtype, or split over fewer GPUs?"
+        yield (f"the weights of {model} are {weights[1] / GIB:,.2f} GiB a GPU as sized, and {weights[0] / GIB:,.2f} in "
+               f"the log: {why}")  # fmt: skip
 
 
 def _plain(name: str, value: float) -> float | int:

@@ -102,8 +102,7 @@ def _opened(data: bytes) -> zipfile.ZipFile:
     if data.startswith(b"%PDF-"):
         raise WorkbookError("is a PDF, not a workbook. Give the .xlsx beside it.")
     if not data.startswith(b"PK"):
-        start = shown(data[:24].decode("utf-8", "replace"), 24)
-        raise WorkbookError(f"is no workbook; it begins with {start!r}. Give the .xlsx that sheetgen built.")
+        raise WorkbookError("is no workbook: it is no ZIP archive, as an .xlsx is. Give the one that sheetgen built.")
     guarded = _Guarded(data)
     try:
         package = zipfile.ZipFile(guarded)

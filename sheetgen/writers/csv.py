@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.scenario.deployment import DEFAULTS
@@ -52,9 +53,13 @@ def write_loads(page: Page, options: Options) -> bytes:
     return out.getvalue().encode()
 
 
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
 def field(value: Any) -> Any:
     """A value as it is; a text that a spreadsheet would run gets an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    is_run = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_run else value
 
 
 _INT64 = 2.0**63
@@ -63,9 +68,13 @@ _INT64 = 2.0**63
 def write_csv(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> bytes:
     """`sized` as UTF-8 CSV: whole numbers without a point, nothing where there is none.
 
-    A row with an error keeps its inputs as they were `typed`.
+    A row with an error keeps its inputs as they were `typed`, and columns of the user's own stay, but for texts that a
+    spreadsheet would run.
     """
-    text = _as_given(sized, overrides).to_csv(index=False, lineterminator="\n")
+    given = _as_given(sized, overrides)
+    for name in given.select_dtypes(object):
+        given[name] = given[name].map(field)
+    text = given.rename(columns=field).to_csv(index=False, lineterminator="\n")
     return text.encode(errors="backslashreplace")
 
 

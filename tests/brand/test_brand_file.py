@@ -1,4 +1,5 @@
-"""A brand file is read strictly: every fault has its line, the value, and a way out."""
+"""A brand file is read strictly: every fault has its line, its key, and a way out; never a text of the file, which a
+scenario from elsewhere may have named."""
 
 from __future__ import annotations
 
@@ -37,22 +38,22 @@ def test_only_the_name_is_needed(tmp_path: Path) -> None:
         ("footer: x", "brand.yaml:1: field name is missing."),
         ("name: X\ncolours: {}", "brand.yaml:2: unknown field colours. Did you mean colors?"),
         ("name: X\ncolors: {acent: '#000000'}", "brand.yaml:2: unknown field acent. Did you mean accent?"),
-        ("name: X\ncolors:\n  accent: #0B5FFF", "brand.yaml:3: accent 'None' is no colour: write # and six"),
-        ("name: X\ncolors: {accent: blue}", "brand.yaml:2: accent 'blue' is no colour"),
+        ("name: X\ncolors:\n  accent: #0B5FFF", "brand.yaml:3: accent is no colour: write # and six"),
+        ("name: X\ncolors: {accent: blue}", "brand.yaml:2: accent is no colour"),
         ("name: X\ncolors: {accent: '#FFD400'}", "#FFD400': its contrast with white is 1.43, and words need 4.5. Try"),
         ("name: X\ncolors: {heading: '#777777'}", "contrast with white is 4.47, and words need 4.5. Try"),
         ("name: X\ncolors: {tint: '#404040'}", "its contrast with dark words (#3B4753) is 1.09"),
         ("name: X\ncolors: {tint: '#FFF9DB'}", "too near to the yellow of inputs and the amber of little headroom"),
         ("name: X\ncolors: {tint: '#E6F4EA'}", "too near to the green of what fits"),
         ("name: X\ncolors: {tint: '#FDE8E8'}", "too near to the red of what does not fit"),
-        ("name: 7", "brand.yaml:1: name is '7', but must be text."),
-        ("name: <b>X</b>", "brand.yaml:1: name '<b>X</b>' holds a line break or one of < >"),
+        ("name: 7", "brand.yaml:1: name must be text."),
+        ("name: <b>X</b>", "brand.yaml:1: name holds a line break or one of < >"),
         ("name: '=cmd()'", "starts with a character that a spreadsheet reads as a formula"),
         ('name: "X\\u202Egpj"', "holds a control character"),
         ('name: "a\\nb"', "holds a line break"),
         (f"name: {'x' * 61}", "takes 61 characters (an & counts as 4); a name may take 60. Shorten it."),
         (f"name: X\nfooter: '{'&' * 31}'", "takes 124 characters (an & counts as 4); a footer may take 120."),
-        ("[]", "the file is '[]', but must be a mapping of fields."),
+        ("[]", "the file must be a mapping of fields."),
         ("name: &a X\nfooter: *a", "uses an anchor or alias"),
     ],
 )

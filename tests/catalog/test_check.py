@@ -114,7 +114,7 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
             f"{MODEL}:2: holds a string of 10,000 characters",
         ),
         (MODEL, "name: Llama 3.1 8B", "name: " + "x" * 200, "has 200 characters; a name may have 120"),
-        (MODEL, "name: Llama 3.1 8B", 'name: "a\\x00b"', f"{MODEL}:2: holds a control character in a\\x00b"),
+        (MODEL, "name: Llama 3.1 8B", 'name: "a\\x00b"', f"{MODEL}:2: holds a control character. Take it out"),
         (
             MODEL,
             "name: Llama 3.1 8B",
@@ -230,6 +230,31 @@ def test_folders_add_and_override(small: Path, tmp_path: Path) -> None:
     (extra / "tiers.yaml").write_text("tiers:\n  - {requests: 7, name: Seven, reason: ours}\n")
     assert [tier.requests for tier in both.tiers()] == [7]
     assert both.catalog_sha256() != Catalog(base=small).catalog_sha256()
+
+
+def test_a_name_belongs_to_one_entry(small: Path, tmp_path: Path) -> None:
+    """Of two folders, and of one; the checkpoint that both are of (hf_id) is no such name."""
+    extra = tmp_path / "extra"
+    (extra / "models").mkdir(parents=True)
+    (extra / "gpus").mkdir()
+    text = (small / MODEL).read_text()
+    (extra / "models" / "mine.yaml").write_text(text.replace("id: llama-3.1-8b", "id: mine"))
+    (extra / "gpus" / "h100.yaml").write_text(next((small / "gpus").glob("*h100-sxm5*")).read_text().replace(
+        "id: nvidia-h100-sxm5-80gb", "id: h100"))  # fmt: skip
+    at = next(i for i, line in enumerate(text.splitlines(), start=1) if line.startswith("aliases"))
+    taken = f"{extra}/models/mine.yaml:{at}: 8b is a name of llama-3.1-8b already. Give each its own name."
+    for ask in (lambda c: c.model("mine"), lambda c: c.gpu("h100"), lambda c: c.instances()):
+        with pytest.raises(CatalogError) as raised:
+            ask(Catalog(extra, base=small))
+        assert raised.value.problems[0] == taken
+        assert any("h100.yaml:1: h100 is a name of nvidia-h100-sxm5-80gb already" in p for p in raised.value.problems)
+    assert [problem for *_, problem in faults_of(Catalog(extra, base=small))] == list(raised.value.problems)
+    (extra / "gpus" / "h100.yaml").unlink()
+    (extra / "models" / "mine.yaml").write_text(text.replace("id: llama-3.1-8b", "id: mine").replace("8b]", "9b]"))
+    assert Catalog(extra, base=small).model("9b").id == "mine" and faults_of(Catalog(extra, base=small)) == []
+    (extra / "models" / "other.yaml").write_text(text.replace("id: llama-3.1-8b", "id: other").replace("8b]", "9b]"))
+    with pytest.raises(CatalogError, match=r"other\.yaml:\d+: 9b is a name of mine already"):
+        Catalog(extra, base=small).model("8b")
 
 
 def test_a_folder_must_be_one(tmp_path: Path) -> None:

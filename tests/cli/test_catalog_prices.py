@@ -144,8 +144,12 @@ def test_one_line_and_exit_1(run: Run, aws: Path, here: Path) -> None:
 def test_json_has_everything(run: Run, here: Path) -> None:
     lists = [LISTS / name for name in ("aws_gpu_on_demand.csv", "gcp_accelerator_prices.csv")]
     neocloud = LISTS / "neocloud_offerings_2026-05-24.csv"
-    result = run("catalog", "prices", *lists, neocloud, *DAY, "--json", "--to", "mine", "--add-new")
+    to = ("--to", "mine", "--add-new", "--accept-large-changes")
+    result = run("catalog", "prices", *lists, neocloud, *DAY, "--json", *to)
     found = json.loads(result.stdout)
+    assert [one.split(" is ")[0] for one in found["large_changes"]] == [
+        "vast.ai/A10 on-demand", "verda/A100 40GB SXM spot"
+    ]
     assert [one["format"] for one in found["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
     whats = [one["what"] for one in found["changes"]]
     assert {what: whats.count(what) for what in set(whats)} == {"confirmed": 58 + 96, "older": 14, "added": 3}
@@ -158,12 +162,53 @@ def test_json_has_everything(run: Run, here: Path) -> None:
 def test_long_lists_are_cut(run: Run, here: Path) -> None:
     head, *lines = (LISTS / "aws_gpu_on_demand.csv").read_text().splitlines()
     cells = [line.split(",") for line in lines]
-    dearer = [",".join([c[0], c[1], str(3 * float(c[2])) if c[2] else "", *c[3:]]) for c in cells]
+    dearer = [",".join([c[0], c[1], str(4 * float(c[2])) if c[2] else "", *c[3:]]) for c in cells]
     (here / "aws.csv").write_text("\n".join([head, *dearer]))
     shown = run("catalog", "prices", "aws.csv", *DAY).stdout
-    assert shown.count("+200.0%") == 40 + 4 and "\nand 18 more; --json has all\n" in shown
-    assert "More than 2 times more expensive or cheaper, so look at the unit and the column: " in shown
+    assert shown.count("+300.0%") == 40 and "\nand 18 more; --json has all\n" in shown
+    assert "58 prices that hardly can be, taken with --accept-large-changes alone:\n  aws.csv:" in shown
+    assert shown.count(", 4 times more than ") == 40 and "\n  and 18 more; --json has all\n" in shown
     assert len(json.loads(run("catalog", "prices", "aws.csv", *DAY, "--json").stdout)["changes"]) == 58
+
+
+def test_prices_that_hardly_can_be_are_refused(run: Run, aws: Path, here: Path) -> None:
+    """A list a thousand times too low, and one by the GPU instead of the machine; confirmed, all say so."""
+    text = aws.read_text()
+    for wrong, why in (
+        ("0.06", "917 times less than 55.04 before; 0.0075 a GPU-hour, where providers take 2.11 to 12.29"),
+        ("6.88", "8 times less than 55.04 before"),
+        ("301", "5.47 times more than 55.04 before; 37.62 a GPU-hour, where providers take 2.11 to 12.29"),
+    ):
+        aws.write_text(text.replace(",60,", f",{wrong},"))
+        for more in ((), ("--dry-run",), ("--json",), ("--quiet",)):
+            result = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", *more)
+            assert result.exit_code == 1 and result.stdout == "" and left_in(here) == ["aws.csv"]
+            first, last = result.stderr.splitlines()
+            assert first == f"aws.csv:2: aws/p5.48xlarge on-demand is {wrong} $/h, {why}."
+            assert last.endswith("Nothing was written. --accept-large-changes takes them.")
+        seen = run("catalog", "prices", "aws.csv", *DAY)
+        assert seen.exit_code == 0 and why in seen.stdout and "--accept-large-changes alone" in seen.stdout
+    aws.write_text(text.replace(",60,", ",0.06,"))
+    taken = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--accept-large-changes")
+    assert taken.exit_code == 0 and "1 price that hardly can be, taken as they are:" in taken.stdout
+    checked = run("check", "mine")
+    assert checked.exit_code == 0 and "aws/p5.48xlarge on-demand is 0.06 $/h, 917 times less" in checked.stderr
+    assert checked.stderr.startswith("mine/instances/aws.yaml:") and run("check", "mine", "-q").stderr == ""
+    (remark,) = json.loads(run("check", "--catalogs", "mine", "--json").stdout)["remarks"]
+    assert remark == checked.stderr.strip()
+    asked = run("recommend", "--model", "8b", "--catalogs", "mine").stdout
+    assert "a price that hardly can be, 917 times less than 55.04 before; 0.0075 a GPU-hour" in asked
+
+
+def test_a_hosted_list_a_thousand_times_too_low(run: Run, here: Path) -> None:
+    line = "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-10,4e-10,,128000,\n"
+    (here / "hosted.csv").write_text(HOSTED_HEAD + line)
+    result = run("catalog", "prices", "hosted.csv", *DAY, "--to", "mine")
+    assert result.exit_code == 1 and left_in(here) == ["hosted.csv"] and result.stderr.count("\n") == 3
+    assert "llama-3.1-70b: nebius/meta-llama/Meta-Llama-3.1-70B-Instruct: input_usd_per_million is 0.0002, 650 t" in (
+        result.stderr
+    )
+    assert run("catalog", "prices", "hosted.csv", *DAY, "--to", "mine", "--accept-large-changes").exit_code == 0
 
 
 def test_quiet(run: Run, aws: Path, here: Path) -> None:

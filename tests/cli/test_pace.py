@@ -111,7 +111,7 @@ def test_options_that_would_be_ignored(run) -> None:  # type: ignore[no-untyped-
 
 
 def test_assumed_peaks_are_said(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    said = speed(run, "size", "--model", "8b", "--gpu", "t4", "--catalogs", without_a_peak(tmp_path))
+    said = speed(run, "size", "--model", "8b", "--gpu", "t4", "-q", "--catalogs", without_a_peak(tmp_path))
     assert "No peak of arithmetic of NVIDIA T4 is published: assumed from its bandwidth." in said
     linked = speed(run, "size", "--model", "8b", "--gpu", "trainium1", "--tensor-parallel-size", "2")
     assert "No rate of the links between GPUs of" in linked

@@ -27,10 +27,11 @@ def read(text: str) -> list[dict[str, str]]:
 def test_batch(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "in.csv").write_text("\ufeff" + ROWS, encoding="utf-8")
     result = run("size", "--batch", "in.csv", "--out", "sub/out.csv")
-    assert result.exit_code == 0 and result.stdout == "" and result.stderr == ""
+    assert result.exit_code == 1 and result.stdout == ""  # all rows are written, and two could not be sized
+    assert result.stderr == "2 of 4 rows cannot be sized: column error says why.\n"
     rows = read((here / "sub" / "out.csv").read_text())
     assert [r["id"] for r in rows] == ["007", "008", "009", "010"]
-    assert [r["remark"] for r in rows] == ["a, b", "=1+1", "", "NA"]
+    assert [r["remark"] for r in rows] == ["a, b", "'=1+1", "", "NA"]
     assert [bool(r["error"]) for r in rows] == [False, True, True, False]
     assert "'nope' is not in the catalogs" in rows[1]["error"]
     assert rows[2]["context_tokens"] == "abc" and "context_tokens is 'abc'" in rows[2]["error"]
@@ -104,12 +105,22 @@ def test_rows_that_are_longer_or_shorter_than_the_header(run, here: Path) -> Non
     (here / "in.csv").write_text("model,gpu,error\n8b,h100,old,lost,\n8b,h100,old,,\n\n8b\nzz,,old\n")
     result = run("size", "--batch", "in.csv")
     long, blank, short, unknown = read(result.stdout)
-    assert result.exit_code == 0 and result.stderr == ""
+    assert result.exit_code == 1 and result.stderr == "2 of 4 rows cannot be sized: column error says why.\n"
     assert long["error"].startswith("the row has 5 cells and the header 3: 'lost,' has no column.")
     assert long["weights_bytes"] == long["model_id"] == long["verdict"] == ""
     assert blank["error"] == short["error"] == "" and blank["weights_bytes"] == short["weights_bytes"] != ""
     assert "'zz' is not in the catalogs" in unknown["error"]
     assert json.loads(run("size", "--batch", "in.csv", "--json").stdout)[0]["fits"] is None
+
+
+def test_texts_that_a_spreadsheet_would_run_are_quoted(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    """Heads and cells of the user's own columns, and inputs that were refused; numbers stay numbers."""
+    (here / "in.csv").write_text("=A1,model,remark,gpu\n=1+1,8b,-5,h100\n@x,8b,-a,=cmd()\n+1.5e3,8b,\t=2,\n")
+    rows = read(run("size", "--batch", "in.csv").stdout)
+    assert [row["'=A1"] for row in rows] == ["'=1+1", "'@x", "+1.5e3"]
+    assert [row["remark"] for row in rows] == ["-5", "'-a", "'\t=2"] and rows[1]["gpu"] == "'=cmd()"
+    found = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
+    assert [row["=A1"] for row in found] == ["=1+1", "@x", "+1.5e3"] and found[1]["gpu"] == "=cmd()"
 
 
 def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[no-untyped-def]

@@ -43,6 +43,26 @@ def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-
     assert found["evidence"]["kv_tokens"]["line_number"] == 10
 
 
+def test_what_cannot_be_is_remarked_on(run) -> None:  # type: ignore[no-untyped-def]
+    """A pool larger than the GPU, weights twice as wide as the log's, a GPU of another size; and nothing else."""
+    pool, wide, other, narrow, right = (
+        answer(run, log, *options)["notes"] for log, *options in (
+            ("sglang-0.5", "--model", "8b", "--gpu", "h100"), ("tensorrt-llm-0.12",),
+            ("vllm-0.10.2", "--gpu", "h100"), ("vllm-0.31.0", "--weight-dtype", "fp8"), ("vllm-0.10.2",),
+        )
+    )  # fmt: skip
+    assert pool[0] == (
+        "a KV pool of 136.36 GiB cannot be on nvidia-h100-sxm5-80gb, which has 79.19: another GPU? --gpu NAME"
+    )
+    assert wide[0] == (
+        "the weights of llama-2-7b are 12.55 GiB a GPU as sized, and 6.07 in the log: quantized (--weight-dtype), "
+        "split over more GPUs, or another model?"
+    )
+    assert other[0].startswith("the engine saw 139.81 GiB, and nvidia-h100-sxm5-80gb has 79.19: another GPU?")
+    assert narrow[0].endswith("15.00 in the log: another model, a wider --weight-dtype, or split over fewer GPUs?")
+    assert not [note for note in right if note.endswith("?") or "another GPU" in note]
+
+
 def test_in_words(run) -> None:  # type: ignore[no-untyped-def]
     text = run("size", "--from-log", LOGS / "vllm-0.10.2.log").output
     assert "vLLM 0.10.2: qwen3-next-80b-a3b on 2x nvidia-h200-sxm5-141gb (TP 2)" in text

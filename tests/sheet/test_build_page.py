@@ -257,6 +257,14 @@ def test_the_banner_has_the_oldest_date_of_all_candidates() -> None:
     assert page(THREE).as_of == "2026-11-20"
 
 
+def test_prices_that_hardly_can_be_are_named() -> None:
+    question = answered(THREE).question
+    low = [dataclasses.replace(one, usd_per_hour=one.usd_per_hour / 1000) for one in question.candidates[:3]]
+    several = dataclasses.replace(question, candidates=(*low, *question.candidates[3:5]))
+    named = f"; 3 far from what providers take: {low[0].instance}, {low[1].instance} and others"
+    assert notes.price_banner(several, 180).endswith(named)
+
+
 def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
     """One typed in, one of the catalog's without a day, one that is old: each is counted by its own words."""
     solved = answered(THREE)

@@ -64,9 +64,9 @@ XLSB = zipped(**{"[Content_Types].xml": b"<Types/>", "xl__workbook.bin": b"x"})
     ("data", "said"),
     [
         (b"", "is empty"),
-        (b"model,gpu\n8b,h100\n", "begins with 'model,gpu"),
-        (b"\x1b[31mred", "\\x1b[31m"),
-        (b"<html><body>not found</body></html>", "begins with '<html>"),
+        (b"model,gpu\n8b,h100\n", "is no ZIP archive, as an .xlsx is. Give the one that sheetgen built."),
+        (b"\x1b[31mred", "is no ZIP archive"),
+        (b"<html><body>not found</body></html>", "is no ZIP archive"),
         (b"%PDF-1.7\n%\xf0\x9f\x96\xa4\n5 0 obj\n", "is a PDF, not a workbook. Give the .xlsx"),
         (CFB + utf16("EncryptionInfo", "EncryptedPackage"), "protected with a password"),
         (CFB + utf16("Workbook", "SummaryInformation"), "Excel 97-2003 (.xls)"),

@@ -23,7 +23,13 @@ MAX_DEPTH = 30
 def config_path(name: str | Path) -> Path:
     """The file that a path means: itself, or config.json where it is a folder."""
     path = Path(name).expanduser()
-    if not path.is_dir():
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
+    except OSError as error:  # a name longer than any file's
+        raise CatalogError(f"{shown(name, 200)}: cannot be read ({error.strerror}).") from error
+    if not is_folder:
+        if is_there and path.suffix.lower() != ".json":
+            raise CatalogError(f"{shown(name, 200)}: is no config. Name a .json file, or a folder with a config.json.")
         return path
     if not (path / "config.json").is_file():
         raise CatalogError(f"{shown(name, 200)}: the folder has no config.json.")

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from sheetgen.catalog.hosted import (
     name_key,
 )
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.plausible import Plausible
 from sheetgen.catalog.prices.offers import Fault, read_list, read_table
 from sheetgen.catalog.prices.refresh import MOST_REPORTED, yaml_lines
 from sheetgen.errors import CatalogError, shown
@@ -49,6 +50,7 @@ class HostedRefresh:
     gone: tuple[tuple[str, HostedPrice], ...]
     left_out: Mapping[str, tuple[str, ...]]  # names by reason
     skipped: tuple[Fault, ...]
+    doubts: tuple[str, ...]  # prices that are far from what they were, each with how far
 
 
 Read = tuple[str, str, str]  # a list's name in messages, its name in a source, its text
@@ -145,13 +147,22 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
     )  # fmt: skip
     before, now = _by_name(known), _by_name(file)
     same = before.keys() & now.keys()
+    changed = tuple((key[0], before[key], now[key]) for key in now if key in same and before[key] != now[key])
     return HostedRefresh(
-        where, file, len(lines) + len(faults), sum(map(len, found.values())),
-        changed=tuple((key[0], before[key], now[key]) for key in now if key in same and before[key] != now[key]),
+        where, file, len(lines) + len(faults), sum(map(len, found.values())), changed=changed,
         added=tuple((key[0], now[key]) for key in now if key not in same),
         gone=tuple((key[0], before[key]) for key in before if key not in same),
         left_out={reason: tuple(names) for reason, names in left_out.items()}, skipped=tuple(faults),
+        doubts=tuple(_doubts(changed, Plausible(catalog))),
     )  # fmt: skip
+
+
+def _doubts(changed: Iterable[tuple[str, HostedPrice, HostedPrice]], plausible: Plausible) -> Iterator[str]:
+    for model, before, now in changed:
+        for name in (field for field in HostedPrice.model_fields if field.endswith("_usd_per_million")):
+            old, usd = getattr(before, name), getattr(now, name)
+            if old and usd and (why := plausible.far_from(usd, old)):
+                yield f"{model}: {shown(now.name, 80)}: {name} is {usd:,.6g}, {why} before"
 
 
 def _reason(name: str, model: str | None, others: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
 from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
 from sheetgen.catalog.load import Catalog, Folder
+from sheetgen.catalog.plausible import Plausible
 from sheetgen.catalog.prices.offers import Fault, Offer, PriceList, read_prices
 from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, changed_row, match, new_rows
 from sheetgen.errors import CatalogError, Problems, did_you_mean, shown
@@ -33,6 +34,8 @@ class Refresh:
     not_in_lists: tuple[str, ...]  # rows of the lists' providers that the lists do not price
     dropped: tuple[str, ...]  # prices of a row's old region that the lists do not have in its new one
     n_other_regions: int
+    doubts: tuple[str, ...]  # prices of changes that hardly can be, each with the reason
+    new_doubts: tuple[str, ...]  # and those of new rows
 
 
 def read_lists(
@@ -85,13 +88,25 @@ def refresh(
             if any(one.touches_row for one in did):
                 changed.append(after)
     new, left = new_rows(unmatched, rows, gpus, region)
+    plausible = Plausible(catalog)
     providers = {r.row.provider for r in readings} | {one.provider for one in unmatched}
     return Refresh(
         lists=tuple(lists), changes=tuple(changes), changed=tuple(changed), new=tuple(new), left=tuple(left),
         skipped=tuple(faults),
         not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in of_row),
         dropped=tuple(dropped), n_other_regions=n_other_regions,
+        doubts=tuple(_doubts(changes, {row.id: row for row in rows}, plausible)),
+        new_doubts=tuple(doubt for row in new for _, doubt in plausible.doubts_of(row)),
     )  # fmt: skip
+
+
+def _doubts(changes: Iterable[Change], rows: Mapping[str, Instance], plausible: Plausible) -> Iterator[str]:
+    for one in changes:
+        row = rows[one.instance]
+        if one.what in ("changed", "added", "moved") and (
+            why := plausible.doubt(row.gpu, row.gpu_count, one.purchase, one.new_usd, one.old_usd)
+        ):
+            yield f"{one.at}: {one.instance} {one.purchase} is {one.new_usd:,.6g} $/h, {why}"
 
 
 def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, str]:

@@ -1,0 +1,76 @@
+"""Prices that hardly can be: far from what they were, or from what any provider takes for that GPU.
+
+The ranges are those of the first catalog folder, the shipped one: a folder laid over it is judged by them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from math import inf
+
+from sheetgen.catalog import guidance
+from sheetgen.catalog.hardware import Instance
+from sheetgen.catalog.load import Catalog
+from sheetgen.units import ON_DEMAND, rate_text
+
+
+class Plausible:
+    """What hours of GPUs cost, to hold a price against.
+
+    far: by how much a price may differ from what it was; beyond: by how much from what providers take.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        first = catalog if len(catalog.folders) == 1 else Catalog(base=catalog.folders[0].path)
+        known = guidance.assumptions(catalog)
+        self.far = guidance.number(known, "large_price_change_factor")
+        self.beyond = guidance.number(known, "plausible_price_factor")
+        self._listed = {(row.id, price.purchase): price.usd_per_hour for row in first.instances()
+                        for price in row.prices}  # fmt: skip
+        self._per_gpu: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        shares: dict[str, list[float]] = defaultdict(list)
+        for row in first.instances():
+            on_demand = row.price(ON_DEMAND)
+            for price in row.prices:
+                self._per_gpu[row.gpu][price.purchase].append(price.usd_per_hour / row.gpu_count)
+                if on_demand:
+                    shares[price.purchase].append(price.usd_per_hour / on_demand.usd_per_hour)
+        self._share = {purchase: statistics.median(found) for purchase, found in shares.items()}
+
+    def taken(self, gpu: str, purchase: str) -> tuple[float, float] | None:
+        """The least and the most that providers take for an hour of a GPU; None of one without a price.
+
+        Few GPUs have a price in each class: the least is also that on demand, times the class's usual share of it.
+        """
+        prices = self._per_gpu.get(gpu, {})
+        on_demand = [price * self._share.get(purchase, 1) for price in prices.get(ON_DEMAND, ())]
+        low = [*prices.get(purchase, ()), *on_demand]
+        return (min(low), max(max(found) for found in prices.values())) if low else None
+
+    def listed(self, instance: str, purchase: str) -> float | None:
+        """The price that the first folder has."""
+        return self._listed.get((instance, purchase))
+
+    def far_from(self, usd: float, before: float) -> str:
+        """How much more or less a price is than it was, where that is more than it may be; else nothing."""
+        factor = round(max(usd / before, before / usd), 9) if usd else inf  # 0.3 / 0.1 is a bit below 3
+        if factor <= self.far:
+            return ""
+        return f"{rate_text(factor) if usd else 'any'} times {'more' if usd > before else 'less'} than {before:,.6g}"
+
+    def doubt(self, gpu: str, gpu_count: float, purchase: str, usd: float, before: float | None) -> str:
+        """Why a price for an hour of an instance hardly can be, beside the one that was `before`; else nothing."""
+        said = [f"{why} before"] if before and (why := self.far_from(usd, before)) else []
+        each, taken = usd / gpu_count, self.taken(gpu, purchase)
+        if taken and not taken[0] / self.beyond <= each <= taken[1] * self.beyond:
+            said.append(f"{each:,.4g} a GPU-hour, where providers take {taken[0]:,.4g} to {taken[1]:,.4g}")
+        return "; ".join(said)
+
+    def doubts_of(self, row: Instance) -> Iterator[tuple[str, str]]:
+        """The classes in which a row has a price that hardly can be, each with a sentence."""
+        for price in row.prices:
+            before = self.listed(row.id, price.purchase)
+            if why := self.doubt(row.gpu, row.gpu_count, price.purchase, price.usd_per_hour, before):
+                yield price.purchase, f"{row.id} {price.purchase} is {price.usd_per_hour:,.6g} $/h, {why}"

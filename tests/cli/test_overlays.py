@@ -1,0 +1,81 @@
+"""`--catalogs`: a folder that adds nothing is refused, and what one changes is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from sheetgen.catalog import default_folder
+
+Run = Callable[..., Result]
+ASKED = ("size", "--model", "8b")
+AWS = (default_folder() / "instances" / "aws.yaml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def over(here: Path) -> Path:
+    """A price replaced, a row with one price less, a model added and a GPU as it was; all one level deep."""
+    for part in ("instances", "models", "gpus"):
+        (here / "over" / "contract" / part).mkdir(parents=True)
+    assert AWS.count("usd_per_hour: 55.04,") == 1 and AWS.count("reserved-3yr, usd_per_hour: 23.7773") == 1
+    changed = AWS.replace("usd_per_hour: 55.04,", "usd_per_hour: 44.04,")
+    line = next(line for line in changed.splitlines(keepends=True) if "23.7773" in line)
+    (here / "over/contract/instances/aws.yaml").write_text(changed.replace(line, ""))
+    model = (default_folder() / "models" / "llama-3.1-8b.yaml").read_text(encoding="utf-8")
+    own = model.replace("id: llama-3.1-8b", "id: ours").replace("aliases: [8b", "aliases: [ours-8b")
+    (here / "over/contract/models/ours.yaml").write_text(own)
+    gpu = "gpus/nvidia-h100-sxm5-80gb.yaml"
+    (here / "over/contract" / gpu).write_bytes((default_folder() / gpu).read_bytes())
+    return here / "over"
+
+
+def test_what_a_folder_changes_is_said(run: Run, over: Path) -> None:
+    result = run(*ASKED, "--catalogs", "over/contract", "--json")
+    n_before = AWS.count("purchase:") - 2
+    said = f"prices 1 replaced, 1 taken away, {n_before} as before; models 1 added; GPUs 1 as before."
+    assert result.stderr == f"over/contract: {said}\n" and json.loads(result.stdout)["fits"]
+    assert run(*ASKED, "--catalogs", "over/contract", "-q").stderr == "" == run(*ASKED).stderr
+    (over / "contract" / "tiers.yaml").write_bytes((default_folder() / "tiers.yaml").read_bytes())
+    assert run(*ASKED, "--catalogs", "over/contract").stderr.endswith("; tiers.yaml read instead.\n")
+    both = run(*ASKED, "--catalogs", "over/contract", "--catalogs", "over/contract").stderr.splitlines()
+    assert "GPUs 1 as before" in both[1] and "replaced" not in both[1]  # the second lies over the first
+
+
+def test_a_folder_that_adds_nothing_is_refused(run: Run, over: Path, here: Path) -> None:
+    (here / "empty" / "models").mkdir(parents=True)
+    (here / "none" / "instances").mkdir(parents=True)
+    (here / "none" / "instances" / "aws.yaml").write_text("provider: aws\ninstances: []\n")
+    (here / "misnamed" / "gpus").mkdir(parents=True)
+    (here / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
+    expected = (
+        "adds nothing: it has neither models/*.yaml, gpus/*.yaml, instances/*.yaml, engines/*.yaml nor a file such as "
+        "workloads.yaml. "
+    )
+    for folder, told in (
+        ("over", f"over: {expected}Did you mean over/contract?"),
+        ("over/contract/models", f"over/contract/models: {expected}Did you mean over/contract?"),
+        ("empty", f"empty: {expected}--catalogs takes a folder like catalogs/."),
+        ("misnamed", f"misnamed: {expected}Name h100.yml h100.yaml."),
+        ("none", "none: adds nothing: its files have no entry."),
+        ("", "catalogs is blank. Name a folder like catalogs/, or leave it out."),
+        ("a" * 300, f"{'a' * 59}…: cannot be read (File name too long)."),
+        ("/proc", f"/proc: {expected}--catalogs takes a folder like catalogs/."),
+    ):
+        result = run(*ASKED, "--catalogs", folder)
+        assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{told}\n")
+
+
+def test_a_refused_folder_can_still_be_written_to_and_checked(run: Run, here: Path) -> None:
+    (here / "mine").mkdir()
+    (here / "aws.csv").write_text(
+        "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name\nus-east-1,p5.48xlarge,60,8,h100\n"
+    )
+    written = run("catalog", "prices", "aws.csv", "--as-of", "2026-11-20", "--to", "mine")
+    assert written.exit_code == 0 and (here / "mine" / "instances" / "aws.yaml").is_file()
+    (here / "misnamed" / "gpus").mkdir(parents=True)
+    (here / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
+    assert "h100.yml: is not read. Name it h100.yaml." in run("check", "misnamed").stderr
