@@ -77,8 +77,8 @@ def build_book(
         first, behind = [what_if.sheet], what_if.behind
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
+    put_state(sizing, wiring)
     if levers:
-        put_state(sizing, wiring)
         for sheet, row, column in wiring.states_as_built:
             sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
