@@ -16,7 +16,7 @@ from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.notes import confidence, price_classes
-from sheetgen.sheet.page import Page
+from sheetgen.sheet.page import Page, glance
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
 
@@ -55,6 +55,22 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
 
 
+@pytest.mark.parametrize("of", [{"ask": "70b"}, {"together": "yes"}, {}])
+def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of: dict[str, str]) -> None:
+    """The ask is what Money says is to be budgeted, and says that it is; the table under it is of rents, and says so."""
+    rent, found = page(**of), page(**of, contingency_fraction="0.1", currency="EUR", fx_rate="0.5")
+    for before, one in zip(rent.asks, found.asks, strict=True):
+        assert one.monthly.value == pytest.approx(1.1 * 0.5 * before.monthly.value)
+        months = one.rest.parts[1].parts[0]
+        assert str(one.rest).startswith(f", with 10% contingency ({months}, €") and str(months).startswith("rent €")
+        assert str(one.in_dollars).startswith(f"in US dollars ${1.1 * before.monthly.value:,.0f} a month")
+    said = [str(found.request), *(str(row[1]) for row in glance(found).rows)]
+    assert any(f"{one.monthly} a month" in line for line in said for one in found.asks)
+    assert all("with 10% contingency" in one for one in (said[1:] if len(found.asks) > 1 else said[:1]))
+    assert glance(found).columns[2].head.startswith("Rent, €") and glance(rent).columns[2].head.startswith("$")
+    assert "budgeted" not in str(found) and not any("contingency" in str(one.rest) for one in rent.asks)
+
+
 def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
     """Of 70B at 32 the slow end takes another machine; a run that confirms the prediction leaves one."""
     found = page(together="yes")
@@ -74,13 +90,13 @@ def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
         wording.short_money(sum(low or 0 for low, _ in ends)),
         wording.short_money(sum(high or 0 for _, high in ends)),
     )
-    assert found.asks[0].band == f"{span[0]} to {span[1]}"
+    assert found.asks[0].rest == f" ({span[0]} to {span[1]} at the speed band)"
     assert not page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off").band_reason
 
 
 def test_without_a_band_there_is_no_dash_in_its_place() -> None:
     found = page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off", discount_fraction="0.1")
-    assert not found.asks[0].band and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
+    assert not found.asks[0].rest and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
 
 
 @pytest.mark.parametrize(
