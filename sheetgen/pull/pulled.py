@@ -329,7 +329,8 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     for change in differ:
         option = option_of(change.name) if change.part == "inputs" else None
         if option == HEADLINE and found.inputs.get("headline_tier") is None:
-            blank.append(f"{change.place}: {found.cells['in_headline_tier'].label} is empty. Type a whole number from 1.")
+            cell = found.cells["in_headline_tier"]
+            blank.append(f"{cell.place}: {cell.label} is empty. Type a whole number from 1.")
         elif option is not None and change.new is None and not may_be_blank(change.name, option):
             blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
         elif change.name == "currency" and change.new != "USD" and found.inputs.get("fx_rate") == 1:

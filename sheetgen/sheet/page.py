@@ -592,7 +592,8 @@ def glance(page: Page) -> Table:
     rows = [(*row(c, c.model, rented(c)), c.serves) for c in page.cards]
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
-    heads = (f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")
+    monthly = f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}"
+    heads = (monthly, *(name for _, name in terms), "at FP8", "Serves at once")
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 
@@ -603,7 +604,8 @@ def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
         rest = words(" ({})", band[0]) if band else NONE
         return Ask(subject, one.monthly, one.per_year, sentence, rest or "", one.in_dollars)
     rent = joined(", ", [words("rent {} a month", one.monthly), one.per_year, *band])
-    return Ask(subject, *one.approve, sentence, words(", {} ({})", page.contingency, rent), one.in_dollars)
+    month, year = one.approve
+    return Ask(subject, month, year, sentence, words(", {} ({})", page.contingency, rent), one.in_dollars)
 
 
 def _sentence(page: Page, card: Card) -> Cell:

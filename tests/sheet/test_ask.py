@@ -57,7 +57,7 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("of", [{"ask": "70b"}, {"together": "yes"}, {}])
 def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of: dict[str, str]) -> None:
-    """The ask is what Money says is to be budgeted, and says that it is; the table under it is of rents, and says so."""
+    """The ask is what Money says is to be budgeted, in those words; the table under it is of rents, and says so."""
     rent, found = page(**of), page(**of, contingency_fraction="0.1", currency="EUR", fx_rate="0.5")
     for before, one in zip(rent.asks, found.asks, strict=True):
         assert one.monthly.value == pytest.approx(1.1 * 0.5 * before.monthly.value)
