@@ -361,6 +361,8 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
             options.pop(name, None)
         name = "requests_per_day" if found.inputs.get("requests_per_day") else "requests_per_second"
         options[name] = _option(name, built, found, found.inputs[name])
+    if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
+        options.pop("ask", None)
     if {"tiers", HEADLINE} & after.option_places.keys():
         options[HEADLINE] = _option(HEADLINE, built, found, None)
     for part in ("instances", "models"):

@@ -426,6 +426,13 @@ class Page:
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
+    def heads(self) -> tuple[str, ...]:
+        """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
+        until = f"prices valid to {self.valid_until}" if self.valid_until else ""
+        people = (("Owner", self.owner), ("For approval", self.approver))
+        return (*(f"{what}: {who}" for what, who in people if who), *filter(None, (until,)))
+
+    @property
     def asks(self) -> tuple[Ask, ...]:
         """The total of models that are meant together, the model to be approved, or each that has an answer."""
         if self.total is not None:

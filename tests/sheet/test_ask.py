@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario
+from sheetgen.cli.output import warn_of_letters
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
+from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.notes import confidence, price_classes
 from sheetgen.sheet.page import Page, glance
+from sheetgen.writers.xlsx import write_xlsx
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
 
@@ -106,7 +111,7 @@ def test_without_a_band_there_is_no_dash_in_its_place() -> None:
         ("pages", "3", "pages is '3'"),
         ("valid_until", "soon", "valid_until is 'soon'"),
         ("valid_until", "2020-01-01", "valid_until is 2020-01-01, before the day of the sheet, 2026-"),
-        ("owner", "a\nb", "owner is 'a\\nb'. It must be a text of at most 200 characters."),
+        ("title", "a\nb", "title is 'a\\nb'. It holds a line break or a control character. Write it on one line."),
         ("title", "x" * 201, "It must be a text of at most 200 characters."),
     ],
 )
@@ -144,3 +149,34 @@ def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
         for one in engine.versions
     }
     assert counted == known
+
+
+HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", "title": "Serving RAG"}
+
+
+def test_the_workbook_says_who_asks_whom_on_its_first_sheet_and_in_its_properties(tmp_path: Path) -> None:
+    solved = solve(ask(Catalog(), ASKED | {"models": "8b", **HEAD}))
+    book = build_book(solved, build_page(solved, ((),) * len(solved.question.loads)))
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(write_xlsx(book))
+    read = openpyxl.load_workbook(path)
+    assert read["Sizing sheet"]["A2"].value == "Owner: Ann Lee · For approval: Bo Chen · prices valid to 2027-03-31"
+    assert (read.properties.title, read.properties.creator) == ("Serving RAG", "Ann Lee")
+    assert "Prices valid to 2027-03-31" in read.properties.description
+    with zipfile.ZipFile(path) as package:
+        assert b"<Manager>Bo Chen</Manager>" in package.read("docProps/app.xml")
+
+
+def test_a_total_and_one_model_are_not_both_to_be_approved() -> None:
+    with pytest.raises(ScenarioError, match="ask names one model to approve, and together the total"):
+        with_scenario(None, {"ask": "70b", "together": "yes"})
+
+
+def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ask(Catalog(), ASKED | {"models": "8b", "owner": "Ann \N{ROCKET}\N{ROCKET} Lee", "title": "Łódź"})
+    warn_of_letters(question, ("xlsx", "pdf"), None)
+    said = capsys.readouterr().err
+    assert said.count("owner is") == 1 and said.count("\N{ROCKET}") == 3 and "title" not in said
+    warn_of_letters(question, ("xlsx", "html"), None)
+    warn_of_letters(question, ("pdf",), None, quiet=True)
+    assert not capsys.readouterr().err

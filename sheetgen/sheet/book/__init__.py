@@ -92,7 +92,8 @@ def build_book(
         sheets, wiring.names,
         {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,
          "sheetgen.catalog_sha256": solved.question.catalog_sha256},
-        datetime.datetime.combine(question.as_of, datetime.time()), page.paper,
+        datetime.datetime.combine(question.as_of, datetime.time()), page.paper, page.title, page.owner, page.approver,
+        page.valid_until,
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[
     sheet = one.sheet
     sheet.text(0, 0, page.title, "title")
     how = "Change a yellow cell here, on Inputs or on Prices and hardware: everything recomputes."
-    sheet.text(1, 0, f"{sheet.kind}. {how}", "subtitle")
+    sheet.text(1, 0, " · ".join(page.heads) or f"{sheet.kind}. {how}", "subtitle")
     sheet.text(2, 0, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
     for column, name in enumerate(others, LOAD_COLUMNS + GROUP.index(RENTED)):
         sheet.text(2, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
