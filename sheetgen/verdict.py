@@ -51,10 +51,14 @@ def judge(known: Mapping[str, Any], names: Sequence[Resolved] | Grouped) -> Verd
     to_start = numpy.maximum(0, longest - known["kv_budget_bytes_per_gpu"])
     short = numpy.ceil(n_gpus * numpy.maximum(known["shortage_bytes_per_gpu"], to_start))
     held = known["shortage_bytes_per_gpu"] == 0
+    set_pool = known["kv_cache_memory_bytes"] * (1 - known["set_pool_is_limit"])  # outright, not as a limit
     fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
     said = {name: known[name] for name in _SAID} | {
         "runs": runs, "fits": fits, "n_gpus": n_gpus, "short": short,
         "held": known["data_parallel_size"] * known["sequences_in_pool"],
+        # Of engines whose pool is a share of what is free, all that they see is there for the rest.
+        "limit": numpy.where(known["fraction_of_free"] == 1, known["gpu_memory_bytes"], known["memory_budget_bytes"]),
+        "left": known["kv_budget_bytes_per_gpu"] + set_pool, "set_pool": set_pool,
         "refused": of_name(lambda one: f"{_NOT}{obstacle(one)}"),
         "gpu": of_name(lambda one: one.gpu.short_name), "guess": of_name(_guess),
     }  # fmt: skip
@@ -108,7 +112,7 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "context": ("context_tokens", _whole), "longest": ("max_model_len", _whole),
     "short": ("short", _gib), "n_gpus": ("n_gpus", "{:.0f}".format), "gpu": ("gpu", str),
     "arriving": ("requests_per_second", "{:,.4g}".format), "rate": ("max_requests_per_second", "{:,.4g}".format),
-    "waiting": ("waiting", _whole), "budget": ("memory_budget_bytes", _gib),
+    "waiting": ("waiting", _whole), "budget": ("limit", _gib), "pool": ("set_pool", _gib), "left": ("left", _gib),
     "weights": ("loaded_weights_bytes_per_gpu", _gib),
 }  # fmt: skip
 _ROUNDED: dict[Any, tuple[int, int]] = {_whole: (1, 0), _gib: (GIB, 1)}  # in which unit, to how many decimals
@@ -120,13 +124,14 @@ _REFUSED += "Raise max_num_seqs or add a replica."
 _LACKS = _NOT + "{short} short on {n_gpus}x {gpu}; "
 _HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine may use {budget}."
 _CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."
+_OVERSET = _LACKS + "the stated KV pool of {pool} is more than the {left} that weights and overhead leave of each GPU."
 _STUCK = _LACKS + "the engine does not start, because one request of max_model_len ({longest} tokens) is more than the "
 _STUCK += "pool. Lower max_model_len."
 _NARROW = _LACKS + "memory for {room} of {context} tokens at once, {asked} requested."
 _ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
 _WAITS = "{waiting} of {requests} wait for their turn"
 # What the verdicts' sentences read of `estimate.point`.
-_SAID = ("sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len", "memory_budget_bytes",
+_SAID = ("sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len",
          "loaded_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "shortage_bytes_per_gpu")  # fmt: skip
 
 
@@ -144,7 +149,8 @@ def _sentences(said: Mapping[str, Any]) -> Any:
         (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
         (fits, _ROOMY),
         (said["short"] == 0, _REFUSED),
-        (full & (said["loaded_weights_bytes_per_gpu"] > said["memory_budget_bytes"]), _HEAVY),
+        (full & (said["set_pool"] > 0) & (said["left"] >= 0), _OVERSET),
+        (full & (said["loaded_weights_bytes_per_gpu"] > said["limit"]), _HEAVY),
         (full, _CROWDED),
         (said["shortage_bytes_per_gpu"] == 0, _STUCK),
         (runs, _NARROW),

@@ -108,13 +108,15 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
     is_limit, set_to = known["set_pool_is_limit"] == 1, answer["kv_cache_memory_bytes"]
     is_set = set_to > 0 and not is_limit
     at_limit = 0 < set_to == answer["kv_pool_bytes_per_gpu"]
-    share = f" ({100 * answer['gpu_memory_utilization']:.4g}%)" if answer["gpu_memory_utilization"] else ""
+    share = f" {100 * answer['gpu_memory_utilization']:.4g}%" if answer["gpu_memory_utilization"] else ""
+    of_free = names.engine.fraction_of_free
     outside = "" if known["graphs_reserved"] else ", outside the budget"
     wider = ", run in 16 bits" if names.gpu.weights_run.get(names.weight_dtype) == "weight_only" else ""
     remarks = {
         "weights_bytes_per_gpu": f" ({names.weight_dtype}{wider})",
-        "memory_budget_bytes": "" if is_set else share,
-        "kv_pool_bytes_per_gpu": ", set outright" if is_set else ", as limited" if at_limit else "",
+        "memory_budget_bytes": "" if is_set or not share else f" ({share[1:]})",
+        "kv_pool_bytes_per_gpu": ", set outright" if is_set else ", as limited" if at_limit
+        else f",{share} of what is free" if of_free else "",
         "cuda_graph_bytes_per_gpu": outside,
     }
 
@@ -126,7 +128,7 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
 
     yield "EACH GPU", "GiB", "bytes", "80 % band, GiB" if answer["band_scope"] else ""
     for label, name in PER_GPU:
-        if name not in ONLY_IF_ANY or numbers[name]:
+        if (name not in ONLY_IF_ANY or numbers[name]) and not (of_free and name == "memory_budget_bytes"):
             low, high = answer.get(f"{name}_low"), answer.get(f"{name}_high")
             band = "" if low is None or high is None else f"{low / GIB:,.2f} to {high / GIB:,.2f}"
             yield row(label + remarks.get(name, ""), numbers[name], band)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import folded, note, print_json, say, warn, write_files
+from sheetgen.cli.output import folded, note, print_json, say, warn, warn_of_letters, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
@@ -72,6 +72,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     )
     targets = {place_of_format(place, name): data for name, data in files.items()}
     write_files(targets)
+    warn_of_letters(solved.question, files, brand, quiet)
     if missing:
         say(missing, err=True)
     if as_json:
@@ -134,6 +135,7 @@ def pull(
         if target.resolve() == Path(edited).resolve():
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
     write_files(targets)
+    warn_of_letters(pulled.solved.question, drawn, drawn_with, quiet)
     if missing:
         say(missing, err=True)
     if as_json:

@@ -11,7 +11,7 @@ import click
 
 from sheetgen.cli.build import brand_of, draw, place_of
 from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.cli.output import note, print_json, say, warn_of_letters, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
@@ -146,6 +146,7 @@ def _message(
             raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
     files |= draw(solved, missing, catalog, required=True, brand=brand)[0] if missing else {}
+    warn_of_letters(solved.question, missing, brand)
     if since is not None:
         from sheetgen.cli.diff_text import changes_since
 

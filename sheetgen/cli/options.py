@@ -186,8 +186,13 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
     Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    if path is None:
-        return given
+    found = given if path is None else {**_of_scenario(path, options), **given}
+    if found.get("ask") and str(found.get("together")).lower() == "yes":
+        raise ScenarioError("ask names one model to approve, and together the total of all. Leave one of them out.")
+    return found
+
+
+def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     from sheetgen.catalog import read_document
     from sheetgen.scenario.inputs import BY_OPTION
     from sheetgen.scenario.overrides import Written
@@ -221,7 +226,7 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
                 found[name] = str(Path(path).parent / found[name])
     if problems:
         raise ScenarioError(*problems)
-    return {**found, **given}
+    return found
 
 
 def _is_plain(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import click
 from sheetgen.errors import ScenarioError, escaped, shown
 
 if TYPE_CHECKING:
+    from sheetgen.brand import Brand
     from sheetgen.scenario.question import Question
 
 LEAST_COLUMNS = 40
@@ -67,6 +68,21 @@ def note(message: str, quiet: bool = False) -> None:
     """A remark for a person who watches: on stderr, and only on a terminal."""
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         say(message, err=True)
+
+
+def warn_of_letters(question: Question, files: Collection[str], brand: Brand | None, quiet: bool = False) -> None:
+    """On stderr, which letters of the page's head its drawn formats (of `files`) lack, where they have a `?`."""
+    from sheetgen.writers.formats import templates_folder
+    from sheetgen.writers.layout import FONTS, undrawable
+
+    if quiet or not {"pdf", "png"} & set(files):
+        return
+    heads = {name: str(question.options.get(name) or "") for name in ("title", "owner", "approver")}
+    heads |= {"brand": brand.name} if brand else {}
+    for name, text in heads.items():
+        if lacks := undrawable(text, templates_folder() / "fonts" / FONTS[400]):
+            what = f"{name} is {shown(text)!r}: the PDF's font lacks {shown(' '.join(lacks))} and has ? there"
+            say(f"{what}. The workbook, HTML and Markdown have them.", err=True)
 
 
 def warn(question: Question, quiet: bool = False) -> None:

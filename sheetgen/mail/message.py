@@ -94,7 +94,7 @@ class Letter:
         more = f" and {many} more" if many > 0 else ""
         asked = page.asks if len(page.asks) == 1 else page.asks[:named]
         return {
-            "answer": _answer(asked) + (more if len(page.asks) > 1 else ""),
+            "answer": _answer(asked, f" {page.contingency}".rstrip()) + (more if len(page.asks) > 1 else ""),
             "load": f"{page.case.workload} at {page.headline_requests}" if page.headline_requests else page.question,
             "models": ", ".join(c.model for c in cards[:named]) + more,
             "rent": "; ".join(str(c.rent) for c in cards[:named]) + more,
@@ -103,7 +103,7 @@ class Letter:
         }  # fmt: skip
 
 
-def _answer(asked: Sequence[Ask]) -> str:
+def _answer(asked: Sequence[Ask], contingency: str) -> str:
     """Llama 3.1 8B $5,095, 70B $40,179 a month; 405B: nothing fits. What all names begin with is said once."""
     names = [one.subject.split(" ") for one in asked]
     shared = 0
@@ -112,7 +112,7 @@ def _answer(asked: Sequence[Ask]) -> str:
     short = [" ".join(name[shared if i else 0 :]) for i, name in enumerate(names)]
     priced = [f"{name} {one.monthly}" for name, one in zip(short, asked, strict=True) if one.per_year]
     dead = [f"{name}: {one.monthly}" for name, one in zip(short, asked, strict=True) if not one.per_year]
-    return "; ".join([f"{', '.join(priced)} a month"] * bool(priced) + dead)
+    return "; ".join([f"{', '.join(priced)} a month{contingency}"] * bool(priced) + dead)
 
 
 def clean(text: str) -> str:

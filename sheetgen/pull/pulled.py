@@ -25,7 +25,7 @@ from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.model import NONE, Book, Range, Ref
+from sheetgen.sheet.model import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPE_ALIASES, ON_DEMAND, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.workbook.bridge import row_keys
@@ -36,6 +36,7 @@ from sheetgen.writers.formats import gc_paused
 
 T = TypeVar("T", Ref, Range)
 HEADLINE = "headline"
+MOST_LISTED = 12  # entries of a list that a message names
 NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
 
 
@@ -127,11 +128,6 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
             cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
             yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
                          name in built.fixed)  # fmt: skip
-    for name, value in _not_listed(built, found):  # the answer stays with the load it had; a check says so
-        cell, old = found.cells[f"in_{name}"], built.inputs[name]
-        if not _same(old, value):
-            more = cell.label or name, cell.unit, cell.number_format, cell.place
-            yield Change("inputs", None, name, old, value, *more)
     workload, tier = built.question.headline
     was, now = (workload, built.question.numbers[tier]), _headline(built, found)
     if was != now:
@@ -148,12 +144,26 @@ def _idle(found: Snapshot) -> tuple[str, ...]:
     return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
 
 
-def _not_listed(built: Built, found: Snapshot) -> Iterator[tuple[str, Any]]:
-    """The headline's workload, where it is none of the sheet's."""
-    name = NOT_COMPARED[0]
-    value = found.inputs.get(name)
-    if value is not None and str(value).lower() not in _workloads(built):
-        yield name, value
+def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
+    """A problem for each dropdown that was set to what is not on its list. One that nobody touched may have lost its
+    entry to an edit elsewhere: a list follows edits, a dropdown does not."""
+    sheets = {sheet.name: sheet for sheet in after.book.sheets}
+    for name, value in found.inputs.items():
+        ref = after.book.names.get(f"in_{name}")
+        if not isinstance(ref, Ref) or _same(before.inputs.get(name), value):
+            continue
+        check = sheets[ref.sheet].cells[ref.row, ref.column].validation
+        listed = after.book.names.get(check.source or "") if check is not None else None
+        if not isinstance(listed, Range) or (check and check.source in (PRECISIONS, AND_AUTO)):  # of many spellings
+            continue
+        entries = [str(_whole(one.value)) for one in listed.refs if one.value not in (None, NONE)]
+        if str(_whole(value)).lower() in map(str.lower, entries):
+            continue
+        cell, n_more = found.cells[f"in_{name}"], len(entries) - MOST_LISTED
+        holds = "blank" if value is None else repr(shown(value))
+        allowed = ", ".join(entries[:MOST_LISTED]) + (f" and {n_more} more in its list" if n_more > 0 else "")
+        near = "" if value is None else did_you_mean(str(value), entries)
+        yield f"{cell.place}: {cell.label or name} is {holds}. Allowed: {allowed}.{near}"
 
 
 def _workloads(built: Built) -> list[str]:
@@ -318,8 +328,17 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     blank: list[str] = []
     for change in differ:
         option = option_of(change.name) if change.part == "inputs" else None
-        if option is not None and change.new is None and not may_be_blank(change.name, option):
+        if option == HEADLINE and found.inputs.get("headline_tier") is None:
+            cell = found.cells["in_headline_tier"]
+            blank.append(f"{cell.place}: {cell.label} is empty. Type a whole number from 1.")
+        elif option is not None and change.new is None and not may_be_blank(change.name, option):
             blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
+        elif change.name == "currency" and change.new != "USD" and found.inputs.get("fx_rate") == 1:
+            where = found.cells["in_fx_rate"].place
+            blank.append(
+                f"{change.place}: {change.label} is {shown(change.new)}, and its rate in {where} is still 1. "
+                f"Type there how many {shown(change.new)} one US dollar is."
+            )
         elif option is not None:
             options[option] = _option(option, built, found, change.new)
             if change.place is not None:
@@ -342,10 +361,10 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
             options.pop(name, None)
         name = "requests_per_day" if found.inputs.get("requests_per_day") else "requests_per_second"
         options[name] = _option(name, built, found, found.inputs[name])
+    if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
+        options.pop("ask", None)
     if {"tiers", HEADLINE} & after.option_places.keys():
         options[HEADLINE] = _option(HEADLINE, built, found, None)
-    for name, value in _not_listed(built, found):
-        after.type_over(("inputs", name), value, None)
     for part in ("instances", "models"):
         _own_rows(after, part, built, found.tables[part])
     return after
@@ -468,6 +487,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
             carried = _carry(carried, after, found, rest)
             after = _build(catalog, carried, start, baseline)
             rest = [one for one in _changes(after, found) if not one.is_fixed and (one.part == "inputs" or one.row)]
+        if problems := list(_not_listed(before, after, found)):
+            raise ScenarioError(*problems)
     # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
     areas = {name: table.areas.values() for name, table in found.tables.items()}
     same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
@@ -475,9 +496,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     if same_catalog or same_form:
         compared = audit(before.book, after.book, read_every_cell(path), same_catalog)
     changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
-    # What a scenario keeps: not a dropdown outside of its list, which another sheet need not repeat.
-    inputs = {name: value for name, value in carried.overrides.get("inputs", {}).items() if name not in NOT_COMPARED}
-    kept = {name: part for name, part in {**carried.overrides, "inputs": inputs}.items() if part}
+    kept = {name: part for name, part in carried.overrides.items() if part}
     notes = (*found.notes, *_notes(before, after, found, rest))
     return Pulled(found, before, changed, fixed, carried.options, kept, after, compared, notes)
 

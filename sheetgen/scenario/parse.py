@@ -172,6 +172,9 @@ class Kind:
         try:
             return self._kept(value)
         except (ValueError, SheetgenError):
+            if self.holds == "text" and isinstance(value, str) and not value.isprintable():
+                cure = "It holds a line break or a control character. Write it on one line."
+                raise ScenarioError(f"{name} is {shown(value)!r}. {cure}") from None
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.") from None
 
     def _kept(self, value: Any) -> Any:

@@ -113,16 +113,16 @@ def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[
     usual = next((tiers.index(one) for one in (None, 32) if one in tiers), (len(tiers) - 1) // 2)
     if not text:
         return ids.index("rag") if "rag" in ids else 0, usual
-    name, _, tier = str(text).partition(":")
+    name, colon, _ = str(text).partition(":")
     workload = parse.one_of(name, "headline", tuple(ids))
-    number = headline_number(text) if tier else tiers[usual]
+    number = headline_number(text) if colon else tiers[usual]
     return ids.index(workload), tiers.index(number) if number in tiers else len(tiers)
 
 
 def headline_number(text: str | None) -> int | None:
     """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
-    tier = str(text or "").partition(":")[2]
-    return parse.whole(tier, "headline tier", most=MOST_TYPED) if tier else None
+    _, colon, tier = str(text or "").partition(":")
+    return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
 
 
 def one_workload(options: Mapping[str, Any], known: Sequence[Workload]) -> tuple[Workload]:

@@ -90,6 +90,7 @@ def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
         "total": _total(solved, cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(solved)), "assumed": tuple(notes.most_assumed(question)),
+        "contingency": wording.contingency_words(question.settings.contingency_fraction),
     }  # fmt: skip
 
 
@@ -107,7 +108,18 @@ def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
         monthly, words("{} a year", money(yearly)) if monthly else NONE, classes,
         added([one.fp8_monthly for one in cards]), class_years=tuple(map(_a_year, classes)),
         span=wording.total_range([solved.choices[row] for row in headline_rows(solved)]),
+        approve=_to_approve(solved, monthly, yearly),
     )  # fmt: skip
+
+
+def _to_approve(solved: Solution, *usd: Any) -> tuple[Text, ...]:
+    """A month and a year with contingency; nothing where there is none, or no amount."""
+    fraction = solved.question.settings.contingency_fraction
+    amounts = [one.value if isinstance(one, Cell) else one for one in usd]
+    if not fraction or None in amounts:
+        return ()
+    month, year = (money(float(cost.total_usd(one, cost.contingency_usd(one, fraction)))) for one in amounts)
+    return month, words("{} a year", year)
 
 
 def _a_year(monthly: Cell) -> Cell:
@@ -323,6 +335,7 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
         per_user=words("{} per user", dollars(units["usd_per_user_per_month"])) if question.counts_people(load)
         else words("{} per request at once", dollars(fit.choice.monthly_usd / load.concurrent_requests)),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=owned,
+        approve=_to_approve(solved, fit.choice.monthly_usd, units["annual_usd"]),
         break_even=break_even, budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
     )  # fmt: skip
 

@@ -52,7 +52,8 @@ def in_currency(page: Page, settings: Settings) -> Page:
         """What an answer has beside: its dollars; no budget where that is the amount itself."""
         if not isinstance(value, Card | Total) or not value.monthly:
             return {}
-        dollars = {"in_dollars": words("in US dollars {} a month, {}", value.monthly, value.per_year)}
+        amounts = value.approve or (value.monthly, value.per_year)
+        dollars = {"in_dollars": words("in US dollars {} a month, {}", *amounts)}
         return dollars if isinstance(value, Total) or settings.contingency_fraction else dollars | {"budget": NONE}
 
     found: Page = converted(page)

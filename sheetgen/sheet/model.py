@@ -410,6 +410,10 @@ class Book:
     properties: dict[str, str]
     created: Any
     paper: str
+    title: str = "LLM serving sizing sheet"
+    owner: str = ""
+    approver: str = ""
+    valid_until: str = ""
 
 
 def plain(value: Any) -> Any:

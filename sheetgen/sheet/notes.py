@@ -218,7 +218,10 @@ def most_assumed(question: Question) -> Iterator[str]:
     rule = wording.sizing_rule(question)
     yield f"{rule[0].upper()}{rule[1:]}."
     share = wording.share(settings.gpu_memory_utilization)
-    yield f"{engine.name} {engine.default_version} may use {share} of GPU memory; weights as published."
+    taken = "gives its KV cache {} of the GPU memory that is free after loading" if engine.fraction_of_free else (
+        "may use {} of GPU memory"
+    )  # fmt: skip
+    yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
     price = wording.discounted(PURCHASES[settings.purchase].words, question)
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
 

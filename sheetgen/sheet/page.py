@@ -88,6 +88,7 @@ class MoneyFacts:
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
     budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
     in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
+    approve: tuple[Text, ...] = ()  # "$44,197", "$530,365 a year": with contingency, where there is one
     capex_is_old: bool = False
     is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
@@ -343,6 +344,7 @@ class Total:
     classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
     fp8_monthly: Text
     in_dollars: Cell = NONE  # beside another currency
+    approve: tuple[Text, ...] = ()  # the month and the year with contingency, where there is one
     class_years: tuple[Text, ...] = ()
     span: Text = NONE  # the month where all are at the fast, and all at the slow end of their bands of speed
 
@@ -353,9 +355,9 @@ class Ask(NamedTuple):
     subject: str
     monthly: Text
     per_year: Text
-    band: Text  # the month at both ends of the band of speed
     sentence: Text
-    in_dollars: Cell  # beside another currency
+    rest: Text = ""  # " ($40k to $80k at the speed band)"; with contingency that it is, and the rent without it
+    in_dollars: Cell = NONE  # beside another currency
 
 
 class LaunchRow(NamedTuple):
@@ -420,7 +422,15 @@ class Page:
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     pages: int = 2  # 1: without the part for engineers
     launches: tuple[LaunchRow, ...] = ()  # of each answer; `launch`, a floor above, fills it in
+    contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
+        until = f"prices valid to {self.valid_until}" if self.valid_until else ""
+        people = (("Owner", self.owner), ("For approval", self.approver))
+        return (*(f"{what}: {who}" for what, who in people if who), *filter(None, (until,)))
 
     @property
     def asks(self) -> tuple[Ask, ...]:
@@ -428,11 +438,9 @@ class Page:
         if self.total is not None:
             names = " + ".join(card.model for card in self.cards)
             one = self.total
-            return (Ask(names, one.monthly, one.per_year, one.span, _cheaper(self, one), one.in_dollars),)
+            return (_ask(self, one, names, _cheaper(self, one)),)
         return tuple(
-            Ask(c.model, c.monthly, c.per_year, c.span, _sentence(self, c), c.in_dollars)
-            if c.fits
-            else Ask(c.model, c.rent, NONE, NONE, c.hardware, NONE)
+            _ask(self, c, c.model, _sentence(self, c)) if c.fits else Ask(c.model, c.rent, NONE, c.hardware)
             for c in self.asked_for
         )
 
@@ -450,8 +458,7 @@ class Page:
         (one,) = self.asks
         if not one.per_year:
             return words("There is nothing to approve yet for {}, {}: {}.", one.subject, self.question, one.monthly)
-        band = words(" ({} at the speed band)", one.band) if one.band else ""
-        return words("Please approve {} a month, {}{}, for {}: {}.", one.monthly, one.per_year, band, one.subject,
+        return words("Please approve {} a month, {}{}, for {}: {}.", one.monthly, one.per_year, one.rest, one.subject,
                      self.question)  # fmt: skip
 
     @property
@@ -526,7 +533,8 @@ class Page:
         )  # fmt: skip
         if not card.measured:
             return why
-        return words("{} Before signing, measure one machine: if it runs as predicted, {}.", why, card.measured)
+        rent = f"{'the rent is ' if self.contingency else ''}{{}}"
+        return words(f"{{}} Before signing, measure one machine: if it runs as predicted, {rent}.", why, card.measured)
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -583,13 +591,28 @@ def glance(page: Page) -> Table:
     def rented(card: Card) -> Cell:
         if not card.fits:
             return words("{} ({})", card.rent, card.hardware)
-        return words("{} ({}), {}", card.rent, card.gpus, card.per_year)
+        year = words("{} ({}), {}", card.rent, card.gpus, card.per_year)
+        if not card.approve or len(page.asks) == 1:  # which is said above the table
+            return year
+        return words("{}; to approve: {} a month, {}, {}", year, *card.approve, page.contingency)
 
     rows = [(*row(c, c.model, rented(c)), c.serves) for c in page.cards]
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
-    heads = (f"{page.sign} a month, {page.purchase}", *(name for _, name in terms), "at FP8", "Serves at once")
+    monthly = f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}"
+    heads = (monthly, *(name for _, name in terms), "at FP8", "Serves at once")
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
+
+
+def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
+    """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
+    band = [words("{} at the speed band", one.span)] if one.span else []
+    if not one.approve:
+        rest = words(" ({})", band[0]) if band else NONE
+        return Ask(subject, one.monthly, one.per_year, sentence, rest or "", one.in_dollars)
+    rent = joined(", ", [words("rent {} a month", one.monthly), one.per_year, *band])
+    month, year = one.approve
+    return Ask(subject, month, year, sentence, words(", {} ({})", page.contingency, rent), one.in_dollars)
 
 
 def _sentence(page: Page, card: Card) -> Cell:
@@ -598,8 +621,6 @@ def _sentence(page: Page, card: Card) -> Cell:
                    card.held, card.token_time, card.first_token)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)
-    if card.budget:
-        parts.append(words("As budgeted: {}.", card.budget))
     return joined(" ", parts)
 
 
@@ -615,12 +636,13 @@ def _cheaper(page: Page, one: Card | Total) -> Cell:
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
         found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(own, fp8_rent)))
-    return words("Otherwise {}.", joined(", ", found)) if found else NONE
+    otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
+    return words(f"{otherwise} {{}}.", joined(", ", found)) if found else NONE
 
 
 def _on_other(own: Text, rented: Text) -> Text:
     """` on 3 × p4de.24xlarge` where that is not what the answer rents."""
-    return words(" on {}", rented) if rented and rented != own else NONE
+    return words(" on {}", rented) if rented and rented != own else ""
 
 
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour

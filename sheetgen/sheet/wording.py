@@ -461,8 +461,13 @@ def _targets(workloads: Sequence[Workload]) -> str:
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
     """What a sum in the budget's currency rests on, and what stands before that; nothing where these are dollars."""
     rate = [] if code == "USD" else [f"(1 USD = {plain(fx_rate)} {code})"]
-    extra = [f"with {share(contingency_fraction)} contingency"] if contingency_fraction else []
+    extra = [contingency_words(contingency_fraction)] if contingency_fraction else []
     return ", " if extra else " ", " ".join(extra + rate)
+
+
+def contingency_words(contingency_fraction: float) -> str:
+    """What an amount to approve has in it: `with 10% contingency`; nothing where there is none."""
+    return f"with {share(contingency_fraction)} contingency" if contingency_fraction else ""
 
 
 def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fraction: float) -> str:

@@ -48,6 +48,12 @@ def drawable_with(font: Path) -> Callable[[str], str]:
     return lambda text: "".join(char if char in known else plain(char) for char in text)
 
 
+def undrawable(text: str, font: Path) -> str:
+    """The characters of `text` that become `?`, each once."""
+    drawable = drawable_with(font)
+    return "".join(char for char in dict.fromkeys(text) if char != "?" and drawable(char) == "?")
+
+
 class Spacing(NamedTuple):
     """How much white a page has, in points; the print is never smaller: text 8.5, tables and all else 8."""
 

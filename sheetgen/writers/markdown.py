@@ -17,12 +17,10 @@ _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 def write_brief(page: Page, options: Options) -> bytes:
     """The ask, one table and the assumptions, for a planning document."""
     brand, bodies = options.brand, [one.sentence for one in page.asks if one.per_year and one.sentence]
-    people = [f"{what}: {who}" for what, who in (("Owner", page.owner), ("For approval", page.approver)) if who]
-    valid = f"prices valid to {page.valid_until}" if page.valid_until else ""
     parts = (
         plain(brand.name) if brand else "",
         f"# {plain(page.title)}",
-        plain(" · ".join(filter(None, (*people, page.as_of, valid)))),
+        plain(" · ".join((page.as_of, *page.heads))),
         f"**{plain(page.request)}**",
         plain(bodies[0]) if len(page.asks) == 1 and bodies else "",
         table_text(glance(page)),

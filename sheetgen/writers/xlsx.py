@@ -58,14 +58,16 @@ class _Writer:
         workbook, book = self.workbook, self.book
         workbook.set_properties(
             {
-                "title": "LLM serving sizing sheet",
+                "title": book.title,
                 "subject": "Memory, hardware, speed and price of serving large language models",
-                "author": "sheetgen",
+                "author": book.owner or "sheetgen",
+                "manager": book.approver,
                 "company": "sheetgen",
                 "category": "Capacity planning",
                 "keywords": "LLM serving, sizing, KV cache, GPU, capacity, cost",
                 "created": book.created,
-                "comments": "Live formulas; cached values from sheetgen. Type into yellow cells; start at Inputs.",
+                "comments": "Live formulas; cached values from sheetgen. Type into yellow cells; start at Inputs."
+                + (f" Prices valid to {book.valid_until}." if book.valid_until else ""),
             }
             | ({"company": self.brand.name} if self.brand else {})
         )

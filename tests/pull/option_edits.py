@@ -43,7 +43,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "near_tie_fraction": (0, 0.3, 1),
     "least_network_gbps": (1, 100, 3201),
     "span_machines": (0,),
-    "headline_workload": ("Long doc", "Chat", "no such load"),
+    "headline_workload": ("Long document", "Chat"),
     "headline_tier": (1, 64, 7),
     "speed_requests": (5, 500),
     "stale_after_days": (30, 900),

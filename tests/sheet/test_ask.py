@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario
+from sheetgen.cli.output import warn_of_letters
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
+from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.notes import confidence, price_classes
-from sheetgen.sheet.page import Page
+from sheetgen.sheet.page import Page, glance
+from sheetgen.writers.xlsx import write_xlsx
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
 
@@ -55,6 +60,22 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
 
 
+@pytest.mark.parametrize("of", [{"ask": "70b"}, {"together": "yes"}, {}])
+def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of: dict[str, str]) -> None:
+    """The ask is what Money says is to be budgeted, in those words; the table under it is of rents, and says so."""
+    rent, found = page(**of), page(**of, contingency_fraction="0.1", currency="EUR", fx_rate="0.5")
+    for before, one in zip(rent.asks, found.asks, strict=True):
+        assert one.monthly.value == pytest.approx(1.1 * 0.5 * before.monthly.value)
+        months = one.rest.parts[1].parts[0]
+        assert str(one.rest).startswith(f", with 10% contingency ({months}, €") and str(months).startswith("rent €")
+        assert str(one.in_dollars).startswith(f"in US dollars ${1.1 * before.monthly.value:,.0f} a month")
+    said = [str(found.request), *(str(row[1]) for row in glance(found).rows)]
+    assert any(f"{one.monthly} a month" in line for line in said for one in found.asks)
+    assert all("with 10% contingency" in one for one in (said[1:] if len(found.asks) > 1 else said[:1]))
+    assert glance(found).columns[2].head.startswith("Rent, €") and glance(rent).columns[2].head.startswith("$")
+    assert "budgeted" not in str(found) and not any("contingency" in str(one.rest) for one in rent.asks)
+
+
 def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
     """Of 70B at 32 the slow end takes another machine; a run that confirms the prediction leaves one."""
     found = page(together="yes")
@@ -74,13 +95,13 @@ def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
         wording.short_money(sum(low or 0 for low, _ in ends)),
         wording.short_money(sum(high or 0 for _, high in ends)),
     )
-    assert found.asks[0].band == f"{span[0]} to {span[1]}"
+    assert found.asks[0].rest == f" ({span[0]} to {span[1]} at the speed band)"
     assert not page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off").band_reason
 
 
 def test_without_a_band_there_is_no_dash_in_its_place() -> None:
     found = page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off", discount_fraction="0.1")
-    assert not found.asks[0].band and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
+    assert not found.asks[0].rest and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +111,7 @@ def test_without_a_band_there_is_no_dash_in_its_place() -> None:
         ("pages", "3", "pages is '3'"),
         ("valid_until", "soon", "valid_until is 'soon'"),
         ("valid_until", "2020-01-01", "valid_until is 2020-01-01, before the day of the sheet, 2026-"),
-        ("owner", "a\nb", "owner is 'a\\nb'. It must be a text of at most 200 characters."),
+        ("title", "a\nb", "title is 'a\\nb'. It holds a line break or a control character. Write it on one line."),
         ("title", "x" * 201, "It must be a text of at most 200 characters."),
     ],
 )
@@ -128,3 +149,34 @@ def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
         for one in engine.versions
     }
     assert counted == known
+
+
+HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", "title": "Serving RAG"}
+
+
+def test_the_workbook_says_who_asks_whom_on_its_first_sheet_and_in_its_properties(tmp_path: Path) -> None:
+    solved = solve(ask(Catalog(), ASKED | {"models": "8b", **HEAD}))
+    book = build_book(solved, build_page(solved, ((),) * len(solved.question.loads)))
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(write_xlsx(book))
+    read = openpyxl.load_workbook(path)
+    assert read["Sizing sheet"]["A2"].value == "Owner: Ann Lee · For approval: Bo Chen · prices valid to 2027-03-31"
+    assert (read.properties.title, read.properties.creator) == ("Serving RAG", "Ann Lee")
+    assert "Prices valid to 2027-03-31" in read.properties.description
+    with zipfile.ZipFile(path) as package:
+        assert b"<Manager>Bo Chen</Manager>" in package.read("docProps/app.xml")
+
+
+def test_a_total_and_one_model_are_not_both_to_be_approved() -> None:
+    with pytest.raises(ScenarioError, match="ask names one model to approve, and together the total"):
+        with_scenario(None, {"ask": "70b", "together": "yes"})
+
+
+def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ask(Catalog(), ASKED | {"models": "8b", "owner": "Ann \N{ROCKET}\N{ROCKET} Lee", "title": "Łódź"})
+    warn_of_letters(question, ("xlsx", "pdf"), None)
+    said = capsys.readouterr().err
+    assert said.count("owner is") == 1 and said.count("\N{ROCKET}") == 3 and "title" not in said
+    warn_of_letters(question, ("xlsx", "html"), None)
+    warn_of_letters(question, ("pdf",), None, quiet=True)
+    assert not capsys.readouterr().err

@@ -172,6 +172,23 @@ def test_a_launch_of_tensorrt_llm_states_its_limit(gib: int) -> None:
     printed = CliRunner().invoke(main, set_to).output
     assert f"\n  max_gpu_total_bytes: {gib * GIB}\n" in printed and "max_tokens_in_paged_kv_cache" in printed
     assert ("left for the KV pool, as limited" in printed) == (gib == 20)
-    assert "set outright" not in printed and "the engine may use (90%)" in printed
+    assert "set outright" not in printed and "the engine may use" not in printed
+    assert ("left for the KV pool, 90% of what is free" in printed) == (gib == 100)
     plain = CliRunner().invoke(main, [*asked, "--flags", "tensorrt-llm"]).output
     assert "max_gpu_total_bytes" not in plain and "max_tokens_in_paged_kv_cache" not in plain
+
+
+@pytest.mark.parametrize(("model", "gib", "words"), [
+    ("8b", 100, "the stated KV pool of 100.0 GiB is more than the 61.1 GiB"),
+    ("8b", 79, "the stated KV pool of 79.0 GiB is more than the 61.1 GiB"),
+    ("70b", 10, "the weights alone need 131.4 GiB of each GPU, and the engine may use 79.2 GiB"),
+])  # fmt: skip
+def test_a_pool_larger_than_what_is_left_is_what_the_verdict_blames(model: str, gib: int, words: str) -> None:
+    """Beside weights that fit it is the pool that does not; where they do not, it is the weights."""
+    verdict = sheetgen.size(model=model, gpu="h100", kv_cache_memory_bytes=gib * GIB)["verdict"]
+    assert verdict.startswith("does not fit") and words in verdict
+
+
+def test_the_share_of_tensorrt_llm_is_of_what_is_free() -> None:
+    """It is no limit for weights: a replica of 70B on one H100 lacks what the GPU has, not 90 % of it."""
+    assert "and the engine may use 79.2 GiB" in sheetgen.size(model="70b", gpu="h100", engine="tensorrt-llm")["verdict"]

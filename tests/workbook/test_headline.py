@@ -93,11 +93,17 @@ def test_what_was_worked_out_when_it_was_built_is_that_of_the_load_or_a_dash(boo
         assert values_after(book, {"in_headline_tier": number})[AS_BUILT] == words
 
 
-def test_what_a_tier_had_as_built_never_stands_beside_the_number_that_replaced_it(book: Path) -> None:
-    """Tier 2 was 32, now it is 200: the words of 32 are not those of 200, and still those of 32."""
-    words = as_built(book)[1]
-    assert values_after(book, {"in_tier_2": 200, "in_headline_tier": 200})[AS_BUILT] == "-"
-    assert values_after(book, {"in_tier_2": 200})[AS_BUILT] == words
+def test_what_was_worked_out_never_stands_beside_a_changed_input(book: Path) -> None:
+    """What drives the size, the speed band and what FP8 takes, on the first sheet and on Money: gone after an edit, and
+    back with the input."""
+    built = books.Sheets(book).values
+    tops = [int(cell[1:]) for (_, cell), value in built.items() if value == "Each class answered anew"]
+    stale = [("Sizing sheet", cell) for cell in ("D12", "D13", "D14", "F14")]
+    stale += [("Money", f"{column}{top + n}") for top in tops for n in range(1, 6) for column in "BE"]
+    assert any(built[one] not in ("-", None) for one in stale[-10:])
+    for edit in ({"in_tier_2": 200}, {"in_hours_per_month": 700}, {"in_context_chat": 8192}):
+        assert {values_after(book, edit)[one] for one in stale} == {"-"}, edit
+    assert values_after(book, {"in_headline_tier": 32})[AS_BUILT] == as_built(book)[1]
 
 
 def test_a_tier_changed_on_inputs_leaves_the_answer_with_its_number(book: Path) -> None:

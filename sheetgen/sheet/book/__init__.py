@@ -77,8 +77,8 @@ def build_book(
         first, behind = [what_if.sheet], what_if.behind
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
+    put_state(sizing, wiring)
     if levers:
-        put_state(sizing, wiring)
         for sheet, row, column in wiring.states_as_built:
             sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
@@ -92,7 +92,8 @@ def build_book(
         sheets, wiring.names,
         {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,
          "sheetgen.catalog_sha256": solved.question.catalog_sha256},
-        datetime.datetime.combine(question.as_of, datetime.time()), page.paper,
+        datetime.datetime.combine(question.as_of, datetime.time()), page.paper, page.title, page.owner, page.approver,
+        page.valid_until,
     )  # fmt: skip
 
 

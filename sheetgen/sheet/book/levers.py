@@ -9,13 +9,14 @@ from typing import Any
 from sheetgen.formula import Expr, both, formula, is_number, where
 from sheetgen.levers import EveryLever, Lever
 from sheetgen.recommend import Solution
+from sheetgen.sheet.book.inputs import AS_BUILT
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.model import NONE, Sheet
 from sheetgen.sheet.wording import rent
 from sheetgen.units import PERCENT, TEXT, USD, WHOLE, Display
 
 CENTS = 2  # digits of a dollar
-AS_BUILT, CHANGED = "as built", "inputs changed"
+CHANGED = "inputs changed"
 IDLE = "The month costs the same with each by itself; two together may save"
 SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96}  # columns that wrap, and their widths
 
@@ -64,7 +65,9 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
             sheet.heights[row] = max(sheet.heights.get(row, 15.0), 13.0 * lines + 2)
 
     # To the right, a line per load: what it took when the levers were worked out, and whether that still holds.
-    before = {at: levers[0].before for at, levers in enumerate(every_lever) if levers}
+    # The load of the first sheet is not among them: to choose another one there leaves these as built.
+    every = list(every_lever)[: wiring.tables["loads"].n_fixed]
+    before = {at: levers[0].before for at, levers in enumerate(every) if levers}
     built = Table(wiring, sheet, len(before), left=table.next_column + 1)
     for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
         built.looked_up(name, label, (loads[name][at] for at in before), TEXT, width=width)

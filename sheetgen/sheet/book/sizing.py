@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution, headline_rows, needs_reservation
 from sheetgen.scenario.demand import RATE
 from sheetgen.scenario.parse import Kind, name_part
 from sheetgen.scenario.question import MOST_TYPED
+from sheetgen.sheet.book.inputs import AS_BUILT
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import headline_words, in_unit, load_in_table, place_in_table, rent_words, tier_key
 from sheetgen.sheet.model import (
@@ -56,7 +57,7 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[
     sheet = one.sheet
     sheet.text(0, 0, page.title, "title")
     how = "Change a yellow cell here, on Inputs or on Prices and hardware: everything recomputes."
-    sheet.text(1, 0, f"{sheet.kind}. {how}", "subtitle")
+    sheet.text(1, 0, " · ".join(page.heads) or f"{sheet.kind}. {how}", "subtitle")
     sheet.text(2, 0, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
     for column, name in enumerate(others, LOAD_COLUMNS + GROUP.index(RENTED)):
         sheet.text(2, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
@@ -91,7 +92,8 @@ def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
                             "calc_headline_workload"),
         "requests": Ref(NAME, BUILT_ROW + 2, 1, number, "calc_headline_requests"),
     }  # fmt: skip
-    wiring.names |= {str(ref.name): ref for ref in cells.values()}
+    state = Ref(NAME, HEADLINE_ROW + AS_BUILT_ROW, 1, AS_BUILT, "calc_built_state")
+    wiring.names |= {str(ref.name): ref for ref in (*cells.values(), state)}
     return cells
 
 
@@ -102,8 +104,13 @@ def built_entry(refs: Range, at: Ref) -> Lookup:
 
 
 def put_state(sheet: Sheet, wiring: Wiring) -> None:
-    """Beside what was worked out when the sheet was built: as built, or inputs changed, as on Levers."""
-    sheet.link(HEADLINE_ROW + AS_BUILT_ROW, 1, wiring.ref("chk_levers"), TEXT, "light")
+    """Beside what was worked out when the sheet was built: as built, or inputs changed, as on Levers; as `pull` builds
+    it, without levers, it is what was built."""
+    row, column = HEADLINE_ROW + AS_BUILT_ROW, 1
+    if "chk_levers" in wiring.names:
+        sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
+    else:
+        sheet.text(row, column, AS_BUILT, "light")
 
 
 class SizingSheet:
@@ -211,10 +218,6 @@ class SizingSheet:
         tiers = wiring.lists["tiers"]
         at = Lookup.of(place_of(tiers, requests.value) or NONE, 'IFERROR(MATCH({0},{1},0),"-")', requests, tiers)
         self.tier_place = sheet.link(row + 3, 0, at, PLAIN, "off_page")
-        wiring.names["calc_built_tiers"] = Range(tuple(
-            sheet.put(row + 4 + t, self.groups[0], Cell(RATE if number is None else number, "off_page", PLAIN))
-            for t, number in enumerate(self.question.tiers)
-        ))  # fmt: skip
         for m, left in enumerate(self.groups, 1):
             self.positions.append(sheet.put(row + 1, left, Cell(self.loads.n_fixed + m, "off_page", PLAIN)))
         wiring.lists["headline_rows"] = Range(tuple(self.positions))
@@ -223,16 +226,18 @@ class SizingSheet:
         ))  # fmt: skip
 
     def _built_row(self, m: int) -> Lookup:
-        """The row of Workings whose values as built are of the load on this sheet: that of the tier that was of the
-        same number then, or its own where it is still the one as built."""
+        """The row of Workings whose values as built are of the load on this sheet: that of the tier of its number, or
+        its own where it is still the one as built; none once an input was changed, whose answers they are not."""
         columns, at, own = self.loads.columns, self.loads.n_fixed + m, self.positions[m]
         number = columns["tier" if self.question.rate else "concurrent_requests"][at]
         # By their names: `pull` knows by them what follows no edit.
-        tiers, built = self.wiring.area("calc_built_tiers"), map(self.wiring.ref, BUILT)
+        state, *built = map(self.wiring.ref, ("calc_built_state", *BUILT))
+        tiers = self.wiring.lists["tiers"]
         place, pace, workload = place_of(tiers, number.value), columns["pace_row"][at], columns["workload_row"][at]
         value = own.value if place is None else (pace.value - 1) * len(self.question.tiers) + place
         text = 'IFERROR(({0}-1)*MAX({1})+MATCH({2},{3},0),IF(({4}={5})*({2}={6})>0,{7},"-"))'
-        return Lookup.of(value, text, pace, self.loads.range("tier_row"), number, tiers, workload, *built, own)
+        text = f'IF({{8}}="{AS_BUILT}",{text},"-")'
+        return Lookup.of(value, text, pace, self.loads.range("tier_row"), number, tiers, workload, *built, own, state)
 
     def weights(self, top: int) -> None:
         """Weights at BF16 and FP8, KV per token, and the precisions in use."""
