@@ -16,7 +16,7 @@ from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.mail import mail
-from sheetgen.cli.output import say
+from sheetgen.cli.output import say, take_any_text
 from sheetgen.cli.plan import plan
 from sheetgen.errors import SheetgenError, escaped
 
@@ -32,6 +32,7 @@ class Commands(click.Group):
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         if sys.stdout is None:
             _give_up("the result cannot be written: stdout is closed.")
+        take_any_text()
         try:
             return super().main(*args, **extra)
         except OSError as error:

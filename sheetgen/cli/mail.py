@@ -41,7 +41,10 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 )
 @click.option("--credentials", metavar="FILE", help="The login in a file: machine HOST login USER password PASSWORD.")
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, help="Tries while it fails for a time. Default 4.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds to wait. Default 30.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.1, 3600), default=30.0,
+    help="Seconds for each reply; ten times that for all. Default 30.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the message; write nothing, connect to nothing.")
 @text_options("sheet", *ANSWER)
 @click.option("--out", metavar="DIR", help="Folder for the draft. Default output.")

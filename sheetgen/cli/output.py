@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import os
 import sys
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -20,6 +22,41 @@ LEAST_COLUMNS = 40
 _LEAST_CELL = 24  # columns of a table's last cell that is folded; a narrower one is hard to read
 
 
+_LOOKS_LIKE = {
+    "×": "x", "–": "-", "—": "-", "−": "-", "·": ".", "─": "-", "│": "|", "├": "|", "└": "`", "→": "->", "←": "<-",
+    "↓": "down", "↑": "up", "✓": "yes", "✗": "no", "≥": ">=", "≤": "<=", "≈": "~", "±": "+-", "’": "'", "‘": "'",
+    "“": '"', "”": '"', "€": "EUR", "£": "GBP", "¥": "JPY", "ß": "ss",
+}  # fmt: skip
+_NEAREST = "sheetgen.nearest"
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    """What a stream cannot hold in plain letters: as it looks, else without its accents, else a question mark."""
+    import unicodedata
+
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = [
+        _LOOKS_LIKE.get(one) or unicodedata.normalize("NFKD", one).encode("ascii", "ignore").decode() or "?"
+        for one in error.object[error.start : error.end]
+    ]
+    return "".join(letters), error.end
+
+
+def take_any_text() -> None:
+    """From now on stdout and stderr take every character, whatever their encoding."""
+    codecs.register_error(_NEAREST, _nearest)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # closed, or no stream of text
+            stream.reconfigure(errors=_NEAREST)  # type: ignore[union-attr]
+
+
+def print_text(text: str, err: bool = False) -> None:
+    """`text` as it is. The stream is named, for click would write UTF-8 to one that is ASCII."""
+    if (stream := sys.stderr if err else sys.stdout) is not None:
+        click.echo(text, file=stream, nl=False)
+
+
 def columns() -> int:
     """The terminal's width; in a pipe what COLUMNS says, else 80."""
     import shutil
@@ -33,7 +70,7 @@ def say(text: str, err: bool = False, verbatim: bool = False) -> None:
     They keep to its width, unless they are to be pasted (`verbatim`) or are errors, of which each is one line.
     """
     lines = map(escaped, text.split("\n"))
-    click.echo("\n".join(lines if err or verbatim else map(folded, lines)), err=err)
+    print_text("\n".join(lines if err or verbatim else map(folded, lines)) + "\n", err)
 
 
 def folded(line: str) -> str:
@@ -51,10 +88,15 @@ def folded(line: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """The result, and nothing else on stdout."""
+    """The result, and nothing else on stdout; in ASCII where stdout cannot hold a letter of it."""
     from sheetgen.writers.formats import json_text
 
-    click.echo(json_text(value), nl=False)
+    text = json_text(value)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json_text(value, in_ascii=True)
+    print_text(text)
 
 
 def number_text(value: float) -> str:

@@ -118,6 +118,9 @@ _LINES = "Write lines such as: machine smtp.acme.com login USER password PASSWOR
 
 _CLOSED = "closed the connection before the message was over"
 FIRST_PAUSE = 4.0  # seconds; each next one is twice as long
+SESSION = 10  # times --timeout: one connection from greeting to the last reply
+_MOST_LINES, _MOST_BYTES = 100, 1 << 16  # of one reply; real ones have twenty lines
+_PIECE = 1 << 14  # bytes sent at once: each piece has --timeout seconds
 
 
 @dataclass(frozen=True)
@@ -249,6 +252,77 @@ def deliver(
     return Delivery(tuple(accepted), refused, (), tried)
 
 
+class _Bounded(smtplib.SMTP):
+    """A connection that no server can hold: every reply is whole within --timeout and of a reply's size, and the whole
+    session has an end. Sockets alone limit the time between two bytes."""
+
+    def __init__(self, host: str, port: int, timeout: float, **more: Any) -> None:
+        self._wait, self._ends = timeout, time.monotonic() + SESSION * timeout
+        super().__init__(host, port, timeout=timeout, **more)
+
+    def _allow(self, until: float) -> None:
+        """Let the socket wait until then, or until the session ends."""
+        now = time.monotonic()
+        if now >= self._ends:
+            raise Failure(f"took more than {SESSION * self._wait:g} s in all; see --timeout", False)
+        if now >= until:
+            raise TimeoutError
+        if self.sock is not None:
+            self.sock.settimeout(min(until, self._ends) - now)
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None:
+            self.file = _Lines(self)
+        self.file.begin_reply(time.monotonic() + self._wait)
+        try:
+            return super().getreply()
+        except Failure:
+            self.close()
+            raise
+
+    def send(self, s: Any) -> None:
+        data = s.encode(self.command_encoding) if isinstance(s, str) else bytes(s)
+        for at in range(0, len(data), _PIECE):
+            self._allow(time.monotonic() + self._wait)
+            super().send(data[at : at + _PIECE])
+
+
+class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
+    """The same, encrypted from the start."""
+
+
+class _Lines:
+    """What a server says, line by line, in place of the file that smtplib reads without limits."""
+
+    def __init__(self, connection: _Bounded) -> None:
+        self._connection, self._held = connection, bytearray()
+
+    def begin_reply(self, until: float) -> None:
+        self._until, self._n_lines, self._n_bytes = until, 0, 0
+
+    def readline(self, most: int) -> bytes:
+        while (end := self._held.find(b"\n") + 1) == 0 and len(self._held) < most:
+            self._connection._allow(self._until)
+            try:
+                more = self._connection.sock.recv(4096)  # type: ignore[union-attr]
+            except TimeoutError:
+                self._connection._allow(self._until)  # says which of the two ends it was
+                raise
+            if not more:
+                end = len(self._held)
+                break
+            self._held += more
+        line = bytes(self._held[: end or most])
+        del self._held[: len(line)]
+        self._n_lines, self._n_bytes = self._n_lines + 1, self._n_bytes + len(line)
+        if self._n_lines > _MOST_LINES or self._n_bytes > _MOST_BYTES:
+            raise Failure("answers without an end; is it a mail server", False)
+        return line
+
+    def close(self) -> None:
+        self._held.clear()
+
+
 @dataclass
 class _Session:
     """One connection, one message."""
@@ -261,11 +335,11 @@ class _Session:
         """Raises what smtplib and sockets raise for the whole, and Failure."""
         host, port, login = self.server.host, self.server.port, self.server.credentials
         context = ssl.create_default_context()  # checks certificate and name; SSL_CERT_FILE adds an authority
-        smtp: smtplib.SMTP
+        smtp: _Bounded
         if self.server.security == "tls":
-            smtp = smtplib.SMTP_SSL(host, port, timeout=timeout, context=context)
+            smtp = _BoundedTls(host, port, timeout, context=context)
         else:
-            smtp = smtplib.SMTP(host, port, timeout=timeout)
+            smtp = _Bounded(host, port, timeout)
         try:
             smtp.ehlo_or_helo_if_needed()
             if self.server.security == "starttls":
@@ -277,12 +351,12 @@ class _Session:
             if login is not None:
                 smtp.login(login.user, login.password)
             self._transaction(smtp, sender, recipients, message)
-            with contextlib.suppress(smtplib.SMTPException, OSError):
+            with contextlib.suppress(smtplib.SMTPException, OSError, Failure):
                 smtp.quit()
         finally:
             smtp.close()
 
-    def _transaction(self, smtp: smtplib.SMTP, sender: str, recipients: Sequence[str], message: bytes) -> None:
+    def _transaction(self, smtp: _Bounded, sender: str, recipients: Sequence[str], message: bytes) -> None:
         code, reply = smtp.mail(sender, [f"size={len(message)}"] if smtp.has_extn("size") else [])
         if code != 250:
             what = "refused the message" if code == 552 else f"refused {sender} as the sender"  # 552: its size

@@ -48,6 +48,8 @@ class Line:
 def open_log(name: str) -> Iterator[BinaryIO]:
     """The bytes of a log, unpacked; `-` is stdin. Raises ScenarioError where it cannot be read."""
     called = "stdin" if name == "-" else shown(name, 200)
+    if name == "-" and sys.stdin is None:
+        raise ScenarioError("stdin: is closed. Name a file, or pipe it: docker logs vllm 2>&1 | sheetgen diagnose -")
     try:
         with contextlib.ExitStack() as stack:
             raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(Path(name).open("rb"))

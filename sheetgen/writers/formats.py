@@ -120,7 +120,7 @@ def gc_paused() -> Iterator[None]:
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
-def json_text(value: Any) -> str:
-    """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+def json_text(value: Any, in_ascii: bool = False) -> str:
+    """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters unless requested."""
+    text = json.dumps(value, indent=2, ensure_ascii=in_ascii, allow_nan=False)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from post_office import PASSWORD, Post, Script, at, free_port, talk
 
-from sheetgen.mail import MailError
+from sheetgen.mail import MailError, smtp
 from sheetgen.mail.smtp import Delivery, Server, deliver
 
 # aiosmtpd counts STARTTLS alone as TLS, and warns where the socket is encrypted from the start.
@@ -153,6 +153,51 @@ def test_a_slow_server(scripted: Scripted) -> None:
     told = refusal(at(port), timeout=0.3, attempts=2)
     assert "did not answer in time; see --timeout after 2 attempts" in told
     assert len(seen) == 2 and time.monotonic() - begin < 3
+
+
+def drip(connection: socket.socket, lines: Any) -> None:
+    """A greeting of one byte a moment: each comes in time, the whole never."""
+    for byte in b"220 " + b"x" * 40:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.04)
+
+
+def never_done(connection: socket.socket, lines: Any) -> None:
+    while True:
+        connection.sendall(b"220-here\r\n" * 1000)
+
+
+def never_a_line(connection: socket.socket, lines: Any) -> None:
+    while True:
+        connection.sendall(b"2" * 60_000)
+
+
+def slow_at_each_step(connection: socket.socket, lines: Any) -> None:
+    connection.sendall(b"220 here\r\n")
+    while lines.readline():
+        time.sleep(0.05)
+        connection.sendall(b"250 and so on\r\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "expected", "timeout", "session", "n_tries"),
+    [
+        (drip, "did not answer in time; see --timeout after 2 attempts", 0.2, 10, 2),
+        (never_done, "answers without an end; is it a mail server", 5.0, 10, 1),
+        (never_a_line, "broke off (500 Line too long)", 5.0, 10, 1),
+        (slow_at_each_step, "took more than 1 s in all; see --timeout", 1.0, 1, 1),
+    ],
+)
+def test_a_server_that_would_hold_us_for_ever(
+    script: Script, expected: str, timeout: float, session: int, n_tries: int, scripted: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(smtp, "SESSION", session)
+    port, seen = scripted(script)
+    begin = time.monotonic()
+    many = [f"{i}@acme.com" for i in range(100)]
+    assert expected in refusal(at(port), *many, timeout=timeout, attempts=2)
+    assert len(seen) == n_tries and time.monotonic() - begin < 2
 
 
 def test_one_that_hangs_up_early_is_tried_again(scripted: Scripted) -> None:
