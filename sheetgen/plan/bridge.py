@@ -68,9 +68,22 @@ def read_record(path: Path) -> dict[str, Any]:
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
 
+def is_record(data: bytes) -> bool:
+    """Whether these bytes are the JSON of a plan."""
+    try:
+        known = json.loads(data)
+    except ValueError:
+        return False
+    return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
+
+
 def read_last(path: Path, catalog: Catalog) -> Last:
     """The plan of a JSON. Raises ScenarioError where it is none, or cannot be worked out any more."""
-    known, where = read_record(path), shown(path, 200)
+    return last_of(read_record(path), shown(path, 200), catalog)
+
+
+def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
+    """The plan of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
     data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}
     said = math.fsum(one["p50_usd"] for one in known["money"])
     try:
@@ -80,8 +93,9 @@ def read_last(path: Path, catalog: Catalog) -> Last:
     return Last(replace(plan, listed=known["prices"]), said, where)
 
 
-def bridge(last: Last, plan: Plan) -> Bridge:
-    """What makes the difference between the last plan and this one."""
+def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
+    """What makes the difference between the last plan and this one; said_usd: what this one's JSON says that it costs,
+    where it was made on another day."""
     old = last.plan
     changed = [name for name in FACTORS if differs(name, old, plan)]
 
@@ -89,12 +103,13 @@ def bridge(last: Last, plan: Plan) -> Bridge:
         return spend_usd(mixed(old, plan, taken))
 
     parts, before, after = shapley(changed, spend)
-    facts = before - last.said_usd  # the same plan at what is known today of engines and hardware
+    said = after if said_usd is None else said_usd
+    facts = before - last.said_usd + said - after  # the same plans at what is known today of engines and hardware
     if round(facts * CENTS):
         parts[ENGINE] = parts.get(ENGINE, 0.0) + facts
     in_order = {name: parts[name] for name in FACTORS if name in parts}
-    total = round(after * CENTS) - round(last.said_usd * CENTS)
-    return Bridge(last.said_usd, after, in_cents(in_order, total))
+    total = round(said * CENTS) - round(last.said_usd * CENTS)
+    return Bridge(last.said_usd, said, in_cents(in_order, total))
 
 
 def spend_usd(plan: Plan) -> float:

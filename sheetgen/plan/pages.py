@@ -3,6 +3,7 @@ would change our mind; services, supply, commitments, checks. Every document dra
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
 from sheetgen.sheet.page import NONE, Cell, Column, Source, Table, Text, joined, table, words
+from sheetgen.sheet.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, WHOLE, Display
 
 Heads = tuple[str | Column, ...]
@@ -29,6 +31,24 @@ FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a message that carries the plan says of it."""
+
+    quarters: str  # "2027-Q1 to 2028-Q2"
+    p50: Cell
+    p90: Cell
+    short_p50: Cell  # $6.93M
+    short_p90: Cell
+    budget: str  # "within budget", "over budget in 2028-Q2"
+    approve_by: str  # a day; "" where nothing is due any more
+    decisions: tuple[Text, ...]
+    request: Text
+    answers: Table
+    uncertain: tuple[Text, ...]
+    prices: str  # of which days
 
 
 @dataclass(frozen=True)
@@ -51,6 +71,7 @@ class PlanPage:
     further: tuple[Table, ...]
     assumptions: tuple[Text, ...]
     sources: tuple[Source, ...]
+    brief: Brief
     catalog: str
     version: str
     paper: str
@@ -77,7 +98,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
         _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
         tuple(_second(found, in_order, n_first)), tuple(_further(found)), tuple(_assumptions(found)),
-        _sources(found.answer), plan.catalog.catalog_sha256()[:8], own_version(), paper,
+        _sources(found.answer), _brief(found, in_order), plan.catalog.catalog_sha256()[:8], own_version(), paper,
     )  # fmt: skip
 
 
@@ -103,6 +124,56 @@ def _ask(found: Findings) -> Text:
         "(p90), contingency apart; with demand and prices as they may come, nine of ten cases are below {}.",
         _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
     )  # fmt: skip
+
+
+def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
+    """The plan in a message; decisions: those that are late first."""
+    answer, plan = found.answer, found.answer.plan
+    spend = answer.money["spend_usd"]
+    p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
+    verdicts = [budget_verdict(*_left(answer, q)) for q in range(len(plan.quarters))]
+    over = [str(quarter) for quarter, one in zip(plan.quarters, verdicts, strict=True)
+            if one not in (WITHIN, NO_BUDGET)]  # fmt: skip
+    stated = any(one != NO_BUDGET for one in verdicts)
+    due = next((one.order_by for one in decisions if not one.late), None)
+    approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
+    rows: Rows = [
+        (str(quarter), "" if verdict == NO_BUDGET else f"budget {verdict}", _usd(plan.budget.get(quarter)),
+         *(_usd(spend[q, CASE[name]]) for name in ("p50", "p90")), _usd(_left(answer, q)[1]))
+        for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
+    ]  # fmt: skip
+    heads: Heads = ("Quarter", "Budget holds", *map(_number, ("Budget", "As expected (p50)", "Where all demand is high "
+                                                              "(p90)", "Budget left at p90")))  # fmt: skip
+    days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
+    return Brief(
+        f"{plan.quarters[0]} to {plan.quarters[-1]}", _usd(p50), _usd(p90), short_money(p50), short_money(p90),
+        f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
+        approve_by.isoformat() if approve_by else "",
+        tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
+              for one in decisions[:FIRST_DECISIONS]),
+        words("Please approve {} as expected and up to {} where all demand is high, contingency apart, for {} from {} "
+              "to {}.", _usd(p50), _usd(p90), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1])),
+        table("", heads, rows), tuple(_uncertain(found)),
+        f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
+    )  # fmt: skip
+
+
+def _uncertain(found: Findings) -> Iterator[Text]:
+    """How far the money may be off, and what is known of the error of such plans."""
+    usd, plan = quantiles(found.draws.spend_usd.sum(axis=1)), found.answer.plan
+    yield words("All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of "
+                "ten.", *(_usd(usd[name]) for name in ("p10", "p90")))  # fmt: skip
+    measured = [*measures(found.answer)]
+    for one in measured:
+        yield words(f"{one.service} was measured in {one.quarter}: {{}} replicas served {{}} requests at once, and by "
+                    "this arithmetic it takes {} ({}).", _cell(one.replicas, WHOLE), _cell(one.in_flight_peak, WHOLE),
+                    _cell(one.predicted, WHOLE), _cell(one.error_fraction, EXACT_PERCENT))  # fmt: skip
+    if len(measured) < len(plan.services):
+        n = len(plan.services) - len(measured)
+        yield f"Not measured: {n} of {len(plan.services)} services. Times there are predicted."
+    for check in found.checks:
+        if not check.holds:
+            yield f"Not so: {check.what}. {'; '.join(check.found)}."
 
 
 def _next(decisions: Sequence[Decision]) -> Text:

@@ -18,6 +18,7 @@ from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.scenario.demand import mean_over_peak
+from sheetgen.sheet.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
 
@@ -35,7 +36,8 @@ def record_of(found: Findings) -> Record:
     """What was found, as plain values."""
     answer, plan = found.answer, found.answer.plan
     return {
-        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": found.draws.seed,
+        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "version": own_version(),
+        "catalog_sha256": plan.catalog.catalog_sha256(), "seed": found.draws.seed,
         "inputs": plan.data, "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
         "quarters": [
             {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
