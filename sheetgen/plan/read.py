@@ -16,6 +16,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
+    DOLLARS,
     MAX_SERVICES,
     OF_LIKE,
     Allowed,
@@ -51,7 +52,7 @@ class Plan:
     services: tuple[Service, ...]  # each with what it takes from the one that it is `like`
     supply: Supply
     prices: Prices
-    budget: Mapping[Quarter, float]
+    budget: Mapping[Quarter, float]  # US dollars, as all that follows
     as_of: datetime.date
     gpus: Mapping[str, Gpu]  # of the owned pools, by their id
     types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
@@ -148,8 +149,13 @@ class _Reading:
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
         if self.problems or head is None or budget is None:
             return None
+        # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
+        supply = supply.model_copy(update={"owned": tuple(
+            one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate}) for one in supply.owned
+        )})  # fmt: skip
+        budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
         return Plan(
-            head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budget.quarters, as_of, gpus,
+            head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budgets, as_of, gpus,
             types, self.data, self.catalog, questions,
         )  # fmt: skip
 
@@ -270,6 +276,12 @@ def _across(
     yield from _likeness(raw)
     for i, one in services.items():
         yield from _of_service(one, ("services", i), head, raw[i])
+    if head is not None and head.currency != DOLLARS and "fx_rate" not in head.model_fields_set:
+        what = "but no fx_rate is given. Add one, such as 0.92: how many of it one USD is."
+        yield ("plan", "currency"), f"currency is {head.currency!r}, {what}"
+    if head is not None and head.currency == DOLLARS and head.fx_rate != 1:
+        what = "but currency is USD, whose rate is 1. Name the currency."
+        yield ("plan", "fx_rate"), f"fx_rate is {head.fx_rate:g}, {what}"
     if head is not None and budget is not None:
         for quarter in budget.quarters:
             if quarter not in head.every_quarter:
