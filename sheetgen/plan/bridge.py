@@ -18,6 +18,7 @@ from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.answer import CASE
+from sheetgen.plan.hardware import Loads
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.schema import Service
 from sheetgen.plan.solve import solved_plan
@@ -25,6 +26,9 @@ from sheetgen.plan.solve import solved_plan
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"
 FACTORS = (USERS, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
+# Those that are another for every load first: what follows changes some services, whose others stay as they were.
+IN_TURN = (USERS, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, CLASS_MIX)
+OF_SOME = frozenset(IN_TURN[4:])
 # What of a service, and of the policy, each factor is; the rest of a service is of its users.
 OF_SERVICE = {CONTEXT: ("request",), MODEL: ("model",), ENGINE: ("engine", "targets"), CLASS_MIX: ("allowed",),
               HEADROOM: ("floor_replicas", "redundancy")}  # fmt: skip
@@ -97,10 +101,15 @@ def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
     """What makes the difference between the last plan and this one; said_usd: what this one's JSON says that it costs,
     where it was made on another day."""
     old = last.plan
-    changed = [name for name in FACTORS if differs(name, old, plan)]
+    changed = [name for name in IN_TURN if differs(name, old, plan)]
+    kept: Loads = {}
+    common: frozenset[str] | None = None
 
     def spend(taken: frozenset[str]) -> float:
-        return spend_usd(mixed(old, plan, taken))
+        nonlocal common
+        if common != (common := taken - OF_SOME):
+            kept.clear()  # no load is the same any more
+        return spend_usd(mixed(old, plan, taken), kept)
 
     parts, before, after = shapley(changed, spend)
     said = after if said_usd is None else said_usd
@@ -112,17 +121,18 @@ def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
     return Bridge(last.said_usd, said, in_cents(in_order, total))
 
 
-def spend_usd(plan: Plan) -> float:
-    """What all quarters cost at p50."""
-    return math.fsum(solved_plan(plan, timed=False).money["spend_usd"][:, CASE["p50"]])
+def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
+    """What all quarters cost at p50; kept: loads that were worked out before."""
+    return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
 
 
 def shapley(
     names: Sequence[str], value: Callable[[frozenset[str]], float]
 ) -> tuple[dict[str, float], float, float]:
     """Each name's part of what all of them add to nothing, and the values of nothing and of all."""
-    subsets = (combo for n in range(len(names) + 1) for combo in itertools.combinations(names, n))
-    values = {frozenset(one): value(frozenset(one)) for one in subsets}
+    each = itertools.product((False, True), repeat=len(names))  # the last name changes from one to the next
+    subsets = (frozenset(itertools.compress(names, one)) for one in each)
+    values = {one: value(one) for one in subsets}
     n, parts = len(names), dict[str, float]()
     for name in names:
         others = [one for one in names if one != name]
