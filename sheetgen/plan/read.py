@@ -60,6 +60,7 @@ class Plan:
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, in place of today's
+    priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
 
     @property
     def quarters(self) -> tuple[Quarter, ...]:
@@ -93,8 +94,11 @@ class Plan:
         found = self.questions[key]
         if self.listed is None:
             return found
-        candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
-        return replace(found, candidates=tuple(candidates))
+        at = key, id(self.listed)
+        if at not in self.priced:
+            candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
+            self.priced[at] = replace(found, candidates=tuple(candidates))
+        return self.priced[at]
 
     def key(self, service: Service, served: Served) -> Key:
         return tuple(sorted(_options(self.policy, self.prices, self.supply, self.as_of, service, served).items()))
