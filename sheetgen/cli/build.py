@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sheetgen.launch.recommended import Launch
     from sheetgen.recommend import Solution
     from sheetgen.sheet.model import Book
+    from sheetgen.workbook.bridge import Bridge
 
 PULL_SCHEMA = 1
 
@@ -159,7 +160,8 @@ def diff(
     before: str, after: str, block: str | None, show_all: bool, exit_code: bool, as_json: bool,
     catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
-    """What changed from sheet A to sheet B: load, inputs, prices, facts of models and GPUs, results.
+    """What changed from sheet A to sheet B, or from a plan to another: load, inputs, prices, facts of models and GPUs,
+    results.
 
     Each is a workbook of `sheetgen build`, edited or not, or the JSON of `build --format json` or `recommend --json`;
     of two kinds, what both say is compared. A workbook is read by its defined names, so rows may have moved. Numbers
@@ -171,6 +173,9 @@ def diff(
     load, before_usd, after_usd, steps of cause and usd, causes, how, why); quality (what a narrower precision costs in
     it); not_compared; notes.
 
+    Of two plans (the JSON of `sheetgen plan`) the lists are money, decisions, services, inputs, prices, checks, and
+    bridge has factor and usd.
+
     How a bridge came about (how): "solved again" (each cause by itself: prices, then load, then facts and settings),
     "one cause", "unchanged", or "not separated", with the causes named and no figures made up.
 
@@ -179,23 +184,31 @@ def diff(
       sheetgen diff last-quarter.xlsx this-quarter.xlsx
       sheetgen diff output/sizing-sheet.json edited.xlsx --json
       sheetgen diff q3.xlsx q4.xlsx --block md
+      sheetgen diff plans/q4.json plans/q1.json
     """
     if as_json and block:
         raise click.UsageError("--json and --block do not go together.")
     from sheetgen.catalog import Catalog
     from sheetgen.cli import diff_text
     from sheetgen.workbook.bridge import bridges
-    from sheetgen.workbook.compare import compare
+    from sheetgen.workbook.compare import Comparison, compare
+    from sheetgen.workbook.compare_plans import PlanComparison, compare_plans, is_plan
     from sheetgen.workbook.facts import read_sheets
 
-    a, b = read_sheets(before, after)
-    found = compare(a, b)
     catalog = Catalog(*catalogs)
-    bridge, quality = () if found.is_equal else bridges(found, catalog), diff_text.quality_words(found, catalog)
+    found: Comparison | PlanComparison
+    bridge: Sequence[Bridge] = ()
+    quality: Sequence[str] = ()
+    if is_plan(before) or is_plan(after):
+        found = compare_plans(before, after, catalog)
+    else:
+        found = compare(*read_sheets(before, after))
+        bridge, quality = () if found.is_equal else bridges(found, catalog), diff_text.quality_words(found, catalog)
     if as_json:
         print_json(diff_text.document(found, bridge, quality))
     elif block:
-        say(diff_text.block_text(found, bridge, quality), verbatim=True)
+        say(diff_text.block_text(found, bridge, quality) if isinstance(found, Comparison)
+            else diff_text.plan_block_text(found), verbatim=True)  # fmt: skip
     else:
         say(diff_text.text(found, bridge, show_all, quiet, quality))
     if exit_code and not found.is_equal:

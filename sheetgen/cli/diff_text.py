@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
 from sheetgen.workbook.bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
+from sheetgen.workbook.compare_plans import SECTIONS as OF_PLANS
+from sheetgen.workbook.compare_plans import PlanComparison, PlanFacts, compare_records, parts_words
 from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook_bytes
 from sheetgen.writers.markdown import plain, table
@@ -23,10 +25,16 @@ SHOWN = 12  # changes of a section, without --all
 SHOWN_IN_BLOCK = 6  # changes of a kind
 SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
+CAUSES_FIRST = ("inputs", "prices", "decisions", "money", "services", "checks")  # sections of a plan in a message
+OF_ALL_QUARTERS = "Spend of all quarters at p50"
 
 
-def document(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> dict[str, Any]:
-    def side(one: SheetFacts) -> dict[str, Any]:
+def document(
+    found: Comparison | PlanComparison, bridge: Sequence[Bridge] = (), quality: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What changed, as JSON."""
+
+    def side(one: SheetFacts | PlanFacts) -> dict[str, Any]:
         return {
             "file": one.path, "kind": one.kind, "as_of": one.as_of.isoformat() if one.as_of else None,
             "version": one.version or None, "catalog_sha256": one.catalog_sha256,
@@ -35,9 +43,15 @@ def document(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str]
     return {
         "schema_version": DIFF_SCHEMA, "a": side(found.a), "b": side(found.b), "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": [asdict(one) for one in bridge], "quality": list(quality), "not_compared": list(found.not_compared),
+        "bridge": _factors(found) if isinstance(found, PlanComparison) else [asdict(one) for one in bridge],
+        "quality": list(quality), "not_compared": list(found.not_compared),
         "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
     }  # fmt: skip
+
+
+def _factors(found: PlanComparison) -> list[dict[str, Any]]:
+    """The bridge of two plans, as the JSON of a plan has it."""
+    return [{"factor": name, "usd": each} for name, each in (found.bridge.parts.items() if found.bridge else ())]
 
 
 def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
@@ -55,9 +69,11 @@ def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
 
 
 def text(
-    found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False, quality: Sequence[str] = ()
-) -> str:
+    found: Comparison | PlanComparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False,
+    quality: Sequence[str] = (),
+) -> str:  # fmt: skip
     """Both files, then each section that has changes; one line each."""
+    titles = OF_PLANS if isinstance(found, PlanComparison) else SECTIONS
     lines = []
     for name, side in (("A", found.a), ("B", found.b)):
         made = f", sheetgen {side.version}" if side.version else ""
@@ -66,15 +82,23 @@ def text(
     lines += ["", *(["nothing changed"] if found.is_equal else [])]
     for name, changes in found.sections.items():
         if changes:
-            lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
-            if name == "recommendation":
+            lines += [titles[name].upper(), *_limited(changes, show_all)]
+            if name == "recommendation" and isinstance(found, Comparison):
                 lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(one, found.b)}" for one in bridge)]
             lines.append("")
+    if isinstance(found, PlanComparison) and found.bridge is not None:
+        lines += [f"{OF_ALL_QUARTERS.upper()}", f"  {_spend(found)}", ""]
     lines += ["QUALITY", *(f"  {one}" for one in quality), ""] if quality else []
     if not quiet:
         lines += [f"not compared: {reason}." for reason in found.not_compared]
         lines += [f"note: {side.path}: {note}" for side in (found.a, found.b) for note in side.notes]
     return "\n".join(map(escaped, lines)).rstrip()
+
+
+def _spend(found: PlanComparison) -> str:
+    """`$7,000,000; users +$200,000, price -$100,000; now $7,100,000`."""
+    assert found.bridge is not None
+    return f"{usd(found.bridge.last_usd)}; {parts_words(found.bridge)}; now {usd(found.bridge.usd)}"
 
 
 def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
@@ -149,6 +173,29 @@ def block_text(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[st
     return "\n\n".join(filter(None, blocks))
 
 
+def plan_block_text(found: PlanComparison) -> str:
+    """The block of two plans: spend by what changed it, then what changed, in a few lines each."""
+    a, b = found.a, found.b
+    blocks = [
+        f"### What changed since the plan of {a.as_of}",
+        f"{plain(PurePath(a.path).name)} (as of {a.as_of}) against {plain(PurePath(b.path).name)} (as of {b.as_of}).",
+    ]
+    if found.is_equal:
+        return "\n\n".join([*blocks, "Nothing changed."])
+    if found.bridge is not None:
+        rows = [("Last plan", usd(found.bridge.last_usd)),
+                *((name.capitalize(), _signed(each)) for name, each in found.bridge.parts.items()),
+                ("This plan", usd(found.bridge.usd))]  # fmt: skip
+        blocks.append(table((OF_ALL_QUARTERS, "$"), rows, right=(1,)))
+    lines = []
+    for name, changes in found.sections.items():
+        lines += [f"- **{OF_PLANS[name]}** {plain(_arrows(str(one)))}" for one in changes[:SHOWN_IN_BLOCK]]
+        if len(changes) > SHOWN_IN_BLOCK:
+            lines.append(f"- **{OF_PLANS[name]}** and {len(changes) - SHOWN_IN_BLOCK:,} more")
+    blocks += ["\n".join(lines), "\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared)]
+    return "\n\n".join(filter(None, blocks))
+
+
 def _changed(count: int, of: int) -> str:
     """How many answers changed: all 36 answers changed, 3 of 36 answers changed."""
     if count in (0, of):
@@ -215,3 +262,19 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
     lines += quality_words(found, catalog)
     since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
     return Changes(since, tuple(money), tuple(map(_arrows, lines)), more)
+
+
+def plan_changes_since(
+    before: str, old: Mapping[str, Any], file: str, new: Mapping[str, Any], catalog: Catalog
+) -> Changes:
+    """From the plan of a JSON to the one that is sent."""
+    found = compare_records(before, old, file, new, catalog)
+    money = () if found.bridge is None else (
+        Money(OF_ALL_QUARTERS, usd(found.bridge.last_usd), usd(found.bridge.usd), parts_words(found.bridge)),
+    )  # fmt: skip
+    lines, more = [f"not compared: {reason}" for reason in found.not_compared], 0
+    for name in CAUSES_FIRST:
+        changes = found.sections[name]
+        lines += map(str, changes[:SHOWN_IN_MAIL])
+        more += max(len(changes) - SHOWN_IN_MAIL, 0)
+    return Changes(f"{PurePath(before).name}, as of {found.a.as_of}", money, tuple(map(_arrows, lines)), more, "")

@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     from sheetgen.mail.smtp import Server
 
 MAIL_SCHEMA = 1
+PLANS = (".yaml", ".yml", ".json")
+OF_PLAN = ("pdf", "docx")  # what goes with a plan
 NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 
 
 @command()
-@click.argument("workbook", metavar="[SHEET.xlsx]", required=False)
+@click.argument("workbook", metavar="[SHEET.xlsx|PLAN.yaml]", required=False)
 @click.option("--to", multiple=True, required=True, metavar="ADDRESSES", help="Who gets it; repeatable, or by commas.")
 @click.option("--cc", multiple=True, metavar="ADDRESSES", help="Who gets a copy.")
 @click.option("--from", "sender", metavar="ADDRESS", help="Who writes. A draft may leave it to the mail program.")
 @click.option(
     "--subject", metavar="TEXT", help="May name {answer} {load} {models} {rent} {monthly} {question} {as_of} {name}."
 )
-@click.option("--since", metavar="OLD.xlsx", help="Say what changed since that sheet (a workbook, or its JSON).")
+@click.option("--since", metavar="OLD", help="Say what changed since that sheet (workbook, or JSON) or plan (JSON).")
 @click.option("--pdf", metavar="FILE.pdf", help="Attach this PDF. Default: one drawn of the same numbers.")
 @click.option("--smtp", metavar="HOST[:PORT]", help="Send it by this server. Default: write a draft, NAME.eml.")
 @click.option(
@@ -62,6 +64,9 @@ def mail(
     Without SHEET.xlsx the sheet is built, by the options of `build`. With it, that workbook is attached as it is, and
     the PDF and the words are those of what it says now; one that was not recalculated is refused.
 
+    A plan (plan.yaml, or its JSON) is worked out and goes with its PDF and its Word document; its subject may name
+    {title} {answer} {quarters} {p50} {p90} {budget} {as_of} {name}.
+
     The login for --smtp comes from SHEETGEN_SMTP_USER and SHEETGEN_SMTP_PASSWORD, or from --credentials; without
     either it is sent without one. Exit 1 where anyone did not get it, and each is named.
 
@@ -71,6 +76,7 @@ def mail(
       sheetgen mail output/q3.xlsx --to vp@acme.com --cc "Ann Lee <ann@acme.com>" --since output/q2.xlsx
       sheetgen mail --to vp@acme.com,cfo@acme.com --from me@acme.com --scenario q3.yaml --smtp smtp.acme.com:587
       sheetgen mail q3.xlsx --to vp@acme.com --subject "GPUs: {answer}" --dry-run
+      sheetgen mail plan.yaml --to vp@acme.com --since plans/q4.json --dry-run
     """
     from sheetgen.mail.message import envelope
     from sheetgen.mail.smtp import server as server_of
@@ -82,7 +88,10 @@ def mail(
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
-    message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options)
+    is_plan = workbook is not None and Path(workbook).suffix.lower() in PLANS
+    message, target = (_plan_message if is_plan else _message)(
+        addresses, workbook, pdf, since, subject, catalogs, options
+    )
     for line in notes:
         say(line, err=True)
     if dry_run:
@@ -116,10 +125,7 @@ def _message(
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
         solved = solve(ask(catalog, given))
     else:
-        for option, value in options.items():
-            if value is not None and option not in NOT_OF_THE_SHEET:
-                flag = option.replace("_", "-")
-                raise click.UsageError(f"--{flag} does not go with a workbook: that is attached as it is.")
+        _no_options(workbook, options)
         files["xlsx"] = read_file(Path(workbook))
         pulled = pull(workbook, catalog, options["models"])
         if other := pulled.other_results:
@@ -144,9 +150,7 @@ def _message(
     letter = Letter(build_page(solved), place.name)
     line = letter.subject(subject)  # what is wrong with it is reported before the slow part
     if pdf is not None:
-        files["pdf"] = read_file(Path(pdf))
-        if not files["pdf"].startswith(b"%PDF-"):
-            raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
+        files["pdf"] = _pdf(pdf)
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
     files |= draw(solved, missing, catalog, required=True, brand=brand)[0] if missing else {}
     warn_of_letters(solved.question, missing, brand)
@@ -156,6 +160,54 @@ def _message(
         letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{place.name}.xlsx", catalog))
     attached = {f"{place.name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
+
+
+def _plan_message(
+    addresses: Envelope, file: str | None, pdf: str | None, since: str | None, subject: str | None,
+    catalogs: tuple[str, ...], options: dict[str, Any],
+) -> tuple[Mail, Path]:  # fmt: skip
+    """The message of a plan, and the place of its draft."""
+    from sheetgen.catalog import Catalog
+    from sheetgen.cli.plan import drawn, solved_file
+    from sheetgen.mail.message import Letter, Mail, bodies
+    from sheetgen.plan.bridge import read_record
+
+    assert file is not None
+    _no_options(file, options)
+    place, brand = place_of(options["out"], options["name"] or Path(file).stem), brand_of(options["brand"])
+    catalog, attached = Catalog(*catalogs), OF_PLAN
+    solved = solved_file(file, catalog, since)
+    letter = Letter(solved.page, place.name, attached=attached)
+    line = letter.subject(subject)
+    files = {one: _pdf(pdf) if one == "pdf" and pdf is not None else drawn(one, solved, brand) for one in attached}
+    if since is None:
+        since = solved.since
+    if since is not None:
+        from sheetgen.cli.diff_text import plan_changes_since
+
+        changes = plan_changes_since(since, read_record(Path(since)), place.name, solved.record, catalog)
+        letter = replace(letter, changes=changes)
+    names = {f"{place.name}.{ending}": files[ending] for ending in attached}
+    return Mail(addresses, line, *bodies(letter, templates_folder(), brand), names), Path(f"{place}.eml")
+
+
+def _no_options(file: str, options: dict[str, Any]) -> None:
+    """Refuses options of `build` beside a file that is sent as it is."""
+    is_plan = Path(file).suffix.lower() in PLANS
+    what = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
+    for option, value in options.items():
+        if value is not None and option not in (("brand", "out", "name") if is_plan else NOT_OF_THE_SHEET):
+            raise click.UsageError(f"--{option.replace('_', '-')} does not go with {what}.")
+
+
+def _pdf(path: str) -> bytes:
+    """A PDF that is there. Raises ScenarioError where it is none."""
+    from sheetgen.workbook.package import read_file
+
+    found = read_file(Path(path))
+    if not found.startswith(b"%PDF-"):
+        raise ScenarioError(f"{shown(path, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
+    return found
 
 
 def _send(message: Mail, server: Server, attempts: int, timeout: float, as_json: bool, quiet: bool) -> None:

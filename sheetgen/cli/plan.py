@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,11 @@ from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
+    from sheetgen.brand import Brand
+    from sheetgen.catalog import Catalog
     from sheetgen.plan.answer import Answer
     from sheetgen.plan.pages import PlanPage
-    from sheetgen.writers.formats import Options
+    from sheetgen.writers.formats import Archive
 
 FORMATS, DEFAULT_FORMATS = ("pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
@@ -139,34 +141,53 @@ def build(
     """
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import archive_of, brand_of, place_of
-    from sheetgen.plan.bridge import read_last
-    from sheetgen.plan.findings import findings
-    from sheetgen.plan.pages import plan_page
-    from sheetgen.plan.read import read_plan
-    from sheetgen.plan.record import NAME, record_of
-    from sheetgen.plan.solve import solved_plan
-    from sheetgen.writers.formats import Options
+    from sheetgen.plan.record import NAME
 
     named = _formats(formats)
     place = place_of(out, NAME if name is None else name)
-    archive, drawn_with = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
-    catalog = Catalog(*catalogs)
-    read = read_plan(Path(file), catalog)
+    archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
+    solved = solved_file(file, Catalog(*catalogs), since, paper)
+    written = {Path(f"{place}.{one}"): drawn(one, solved, brand_read, archive) for one in named}
+    write_files(written)
+    plan, found = solved.answer.plan, solved.record
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        say("\n".join([*(f"wrote {target}" for target in written), "", *_words(found)]))
+    note(f"{len(plan.services)} services, {len(plan.quarters)} quarters", quiet)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A plan that was worked out: its page, its record, and the last plan's file that it was compared with."""
+
+    answer: Answer
+    page: PlanPage
+    record: dict[str, Any]
+    since: str | None
+
+
+def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
+    """The plan in a file, YAML or the JSON that was written of one, worked out."""
+    from sheetgen.plan.bridge import read_last, read_record
+    from sheetgen.plan.findings import findings
+    from sheetgen.plan.pages import plan_page
+    from sheetgen.plan.read import read_plan
+    from sheetgen.plan.record import record_of
+    from sheetgen.plan.solve import solved_plan
+
+    is_json = Path(file).suffix.lower() == ".json"
+    read = read_last(Path(file), catalog).plan if is_json else read_plan(Path(file), catalog)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
     last = None if since is None else read_last(Path(since), catalog)
     answer = solved_plan(read)
     whole = findings(answer, last)
     found = record_of(whole)
-    options = Options(brand=drawn_with, archive=replace(archive, catalog_sha256=catalog.catalog_sha256()))
-    page = plan_page(whole, paper)
-    written = {Path(f"{place}.{one}"): _drawn(one, page, found, options) for one in named}
-    write_files(written)
-    if as_json:
-        print_json(found)
-    elif not quiet:
-        say("\n".join([*(f"wrote {target}" for target in written), "", *_words(answer, found)]))
-    note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
+    if is_json and found["money"] != read_record(Path(file))["money"]:
+        raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
+                            "plan.yaml, and write the JSON anew.")  # fmt: skip
+    return Solved(answer, plan_page(whole, paper), found, since)
 
 
 @plan.command()
@@ -211,11 +232,14 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
-def _drawn(name: str, page: PlanPage, found: dict[str, Any], options: Options) -> bytes:
+def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None) -> bytes:
     """The plan in a format."""
     from sheetgen.writers import plan as texts
-    from sheetgen.writers.formats import json_text
+    from sheetgen.writers.formats import Archive, Options, json_text
 
+    page, found = solved.page, solved.record
+    sha256 = solved.answer.plan.catalog.catalog_sha256()
+    options = Options(brand=brand, archive=replace(archive or Archive(), catalog_sha256=sha256))
     match name:
         case "pdf" | "html":
             from sheetgen.writers import plan_page as pages
@@ -241,7 +265,7 @@ def _formats(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def _words(answer: Answer, found: dict[str, Any]) -> list[str]:
+def _words(found: dict[str, Any]) -> list[str]:
     """Money by quarter against the budget, and the next decisions."""
     rows = [("quarter", "p50 $", "p90 $", "budget $", "verdict")]
     for one in found["money"]:

@@ -26,10 +26,11 @@ from pathlib import Path
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import did_you_mean, escaped, shown
 from sheetgen.mail import MailError
-from sheetgen.sheet.page import Ask, Page, glance
+from sheetgen.plan.pages import PlanPage
+from sheetgen.sheet.page import Ask, Page, Table, Text, glance
 from sheetgen.writers.html import strict_environment
 
-SUBJECT = "{load}: {answer}"
+SUBJECT, SUBJECT_OF_PLAN = "{load}: {answer}", "{title}: {answer}"
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; models are left out for it, but for the first
 MOST_CHARACTERS = 200  # of a subject
@@ -53,19 +54,22 @@ class Changes:
     money: tuple[Money, ...] = ()
     lines: tuple[str, ...] = ()
     more: int = 0
+    per: str = "a month"  # what the money is of; "" where its lines say it
 
 
 @dataclass(frozen=True)
 class Letter:
     """The words of a message, before they are laid out."""
 
-    page: Page
+    page: Page | PlanPage
     name: str  # of the files, without an ending
     changes: Changes | None = None
+    attached: tuple[str, ...] = ("pdf", "xlsx")  # their endings
 
     def subject(self, template: str | None = None) -> str:
         """The subject line; every {field} of the template filled in. Raises MailError for one that is not known."""
-        template = SUBJECT if template is None else template
+        usual = SUBJECT_OF_PLAN if isinstance(self.page, PlanPage) else SUBJECT
+        template = usual if template is None else template
         if not template.isprintable():
             must = "It must not hold line breaks or control characters: one line."
             raise MailError(f"subject is {shown(template)!r}. {must}")
@@ -88,7 +92,9 @@ class Letter:
         return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 1] + "…"
 
     def fields(self, named: int) -> Mapping[str, str]:
-        """What a subject may name, of so many models."""
+        """What a subject may name, of so many models; of a plan with a title that is cut from step to step."""
+        if isinstance(self.page, PlanPage):
+            return _plan_fields(self.page, self.name, TITLES[MOST_NAMED - named])
         page, cards = self.page, self.page.cards
         many = len(cards) - named
         more = f" and {many} more" if many > 0 else ""
@@ -98,9 +104,23 @@ class Letter:
             "load": f"{page.case.workload} at {page.headline_requests}" if page.headline_requests else page.question,
             "models": ", ".join(c.model for c in cards[:named]) + more,
             "rent": "; ".join(str(c.rent) for c in cards[:named]) + more,
-            "monthly": "; ".join(str(c.monthly) for c in cards[:named]) + more, "question": self.page.question,
-            "as_of": self.page.as_of, "name": self.name,
+            "monthly": "; ".join(str(c.monthly) for c in cards[:named]) + more, "question": page.question,
+            "as_of": page.as_of, "name": self.name,
         }  # fmt: skip
+
+
+TITLES = (MOST_CHARACTERS, 30, 12)  # characters of a plan's title in a subject, at most
+
+
+def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
+    """What the subject of a plan's message may name."""
+    title = page.title if len(page.title) <= most else page.title[: most - 1] + "…"
+    brief = page.brief
+    return {
+        "answer": f"{brief.quarters}, {brief.short_p50} expected, {brief.short_p90} at p90", "title": title,
+        "quarters": brief.quarters, "p50": str(brief.p50), "p90": str(brief.p90), "budget": brief.budget,
+        "as_of": page.as_of, "name": name,
+    }  # fmt: skip
 
 
 def _answer(asked: Sequence[Ask], contingency: str) -> str:
@@ -121,24 +141,78 @@ def clean(text: str) -> str:
     return escaped(" ".join(shows.split()))
 
 
+@dataclass(frozen=True)
+class Said:
+    """What both bodies of a message say, whatever it carries. answers: a name, a remark, then at most four figures."""
+
+    title: str
+    subtitle: str
+    approver: str
+    request: Text
+    sentence: Text  # of one ask; "" where there are several
+    answers: Table
+    remark: Text
+    aside: Text
+    uncertain: tuple[Text, ...]
+    next_steps: tuple[str, ...]
+    basis: Text
+    as_of: str
+    prices: str
+    version: str
+    catalog: str
+
+
+READ_FIRST = "Read {}.pdf, attached: the first page is complete in itself."
+
+
+def _of_sheet(page: Page, name: str) -> Said:
+    until = f", by {page.valid_until}" if page.valid_until else ""
+    what = "your approval" if len(page.asks) == 1 else "the model that you choose"
+    answers, one = glance(page), page.asks[0] if len(page.asks) == 1 else None
+    alternatives = one is not None and len(answers.rows) > 1 and not page.total
+    return Said(
+        page.title, page.question, page.approver, page.request, one.sentence if one else "", answers,
+        "The models are alternatives: do not add their costs." if alternatives else "", page.hosted_instead or "",
+        page.uncertain, (
+            f"Reply with {what}{until}, or with what should change.", READ_FIRST.format(name),
+            f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",
+        ), page.precision_line, page.as_of, page.price_banner, page.version, page.catalog,
+    )  # fmt: skip
+
+
+def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
+    brief = page.brief
+    until = f", by {brief.approve_by}" if brief.approve_by else ""
+    steps = [f"Reply with your approval{until}, or with what should change.", *map(str, brief.decisions),
+             READ_FIRST.format(name)]  # fmt: skip
+    if "docx" in attached:
+        steps.append(f"Edit or comment on {name}.docx, attached: it has the same tables.")
+    if "xlsx" in attached:
+        steps.append(f"Try another demand or price in {name}.xlsx, attached: change a yellow cell, and all follows.")
+    return Said(
+        page.title, brief.quarters, page.approver, brief.request, page.verdict, brief.answers, "", "", brief.uncertain,
+        tuple(steps), str(page.assumptions[0]).rstrip("."), page.as_of, brief.prices, page.version, page.catalog,
+    )  # fmt: skip
+
+
 def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple[str, str]:
     """The text and the HTML. All that a catalog or a workbook says is one line of text; in HTML it is escaped."""
     is_html = lambda name: name is not None and ".html" in name  # noqa: E731
     environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
     colors = page_colors(brand.colors if brand else None)
-    page, answers = letter.page, glance(letter.page)
-    until = f", by {page.valid_until}" if page.valid_until else ""
-    what = "your approval" if len(page.asks) == 1 else "the model that you choose"
-    next_step = f"Reply with {what}{until}, or with what should change."
-    wide = max(len(column.head) for column in answers.columns) + 1
-    shown = {"page": page, "name": letter.name, "changes": letter.changes, "brand": brand, "colors": colors,
-             "answers": answers, "next_step": next_step, "wide": wide}  # fmt: skip
+    page = letter.page
+    said = (_of_plan(page, letter.name, letter.attached) if isinstance(page, PlanPage)
+            else _of_sheet(page, letter.name))  # fmt: skip
+    wide = max(len(column.head) for column in said.answers.columns) + 1
+    shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html
 
 
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=78)  # any server takes it, with or without 8BITMIME
-_KINDS = {".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".pdf": "application/pdf"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_KINDS = {".xlsx": f"{_OFFICE}spreadsheetml.sheet", ".docx": f"{_OFFICE}wordprocessingml.document",
+          ".pdf": "application/pdf"}  # fmt: skip
 _ENCODED = "=?"  # begins an encoded word: the library decodes `=?utf-8?q?=0ABcc:...?=` into a header of its own
 LONGEST, LONGEST_NAME = 254, 64  # characters of an address and of what stands before its @, RFC 5321
 _ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')

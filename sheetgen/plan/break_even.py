@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan.answer import OF_TYPE, Answer
-from sheetgen.plan.decisions import BreakEven, Decision
+from sheetgen.plan.decisions import BreakEven, Decision, quarter_of_decision
 from sheetgen.plan.tables import Z, buy, work_out
 
 STEPS = 200  # a hundredth of the demand each, so up to twice of it
@@ -33,9 +33,7 @@ def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decis
     place = {one.instance: t for t, one in enumerate(answer.types)}
     for one in found:
         plan = answer.plan
-        during = (q for q, each in enumerate(plan.quarters)
-                  if plan.first_day(each) <= one.needed_from <= plan.last_day(each))  # fmt: skip
-        quarter = next(during, None)
+        quarter = quarter_of_decision(plan, one)
         if one.what not in OF_DEMAND or quarter is None or one.instance not in place:
             yield one
             continue

@@ -18,6 +18,7 @@ from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.answer import CASE
+from sheetgen.plan.hardware import Loads
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.schema import Service
 from sheetgen.plan.solve import solved_plan
@@ -25,6 +26,9 @@ from sheetgen.plan.solve import solved_plan
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"
 FACTORS = (USERS, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
+# Those that are another for every load first: what follows changes some services, whose others stay as they were.
+IN_TURN = (USERS, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, CLASS_MIX)
+OF_SOME = frozenset(IN_TURN[4:])
 # What of a service, and of the policy, each factor is; the rest of a service is of its users.
 OF_SERVICE = {CONTEXT: ("request",), MODEL: ("model",), ENGINE: ("engine", "targets"), CLASS_MIX: ("allowed",),
               HEADROOM: ("floor_replicas", "redundancy")}  # fmt: skip
@@ -68,9 +72,22 @@ def read_record(path: Path) -> dict[str, Any]:
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
 
+def is_record(data: bytes) -> bool:
+    """Whether these bytes are the JSON of a plan."""
+    try:
+        known = json.loads(data)
+    except ValueError:
+        return False
+    return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
+
+
 def read_last(path: Path, catalog: Catalog) -> Last:
     """The plan of a JSON. Raises ScenarioError where it is none, or cannot be worked out any more."""
-    known, where = read_record(path), shown(path, 200)
+    return last_of(read_record(path), shown(path, 200), catalog)
+
+
+def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
+    """The plan of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
     data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}
     said = math.fsum(one["p50_usd"] for one in known["money"])
     try:
@@ -80,34 +97,42 @@ def read_last(path: Path, catalog: Catalog) -> Last:
     return Last(replace(plan, listed=known["prices"]), said, where)
 
 
-def bridge(last: Last, plan: Plan) -> Bridge:
-    """What makes the difference between the last plan and this one."""
+def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
+    """What makes the difference between the last plan and this one; said_usd: what this one's JSON says that it costs,
+    where it was made on another day."""
     old = last.plan
-    changed = [name for name in FACTORS if differs(name, old, plan)]
+    changed = [name for name in IN_TURN if differs(name, old, plan)]
+    kept: Loads = {}
+    common: frozenset[str] | None = None
 
     def spend(taken: frozenset[str]) -> float:
-        return spend_usd(mixed(old, plan, taken))
+        nonlocal common
+        if common != (common := taken - OF_SOME):
+            kept.clear()  # no load is the same any more
+        return spend_usd(mixed(old, plan, taken), kept)
 
     parts, before, after = shapley(changed, spend)
-    facts = before - last.said_usd  # the same plan at what is known today of engines and hardware
+    said = after if said_usd is None else said_usd
+    facts = before - last.said_usd + said - after  # the same plans at what is known today of engines and hardware
     if round(facts * CENTS):
         parts[ENGINE] = parts.get(ENGINE, 0.0) + facts
     in_order = {name: parts[name] for name in FACTORS if name in parts}
-    total = round(after * CENTS) - round(last.said_usd * CENTS)
-    return Bridge(last.said_usd, after, in_cents(in_order, total))
+    total = round(said * CENTS) - round(last.said_usd * CENTS)
+    return Bridge(last.said_usd, said, in_cents(in_order, total))
 
 
-def spend_usd(plan: Plan) -> float:
-    """What all quarters cost at p50."""
-    return math.fsum(solved_plan(plan, timed=False).money["spend_usd"][:, CASE["p50"]])
+def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
+    """What all quarters cost at p50; kept: loads that were worked out before."""
+    return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
 
 
 def shapley(
     names: Sequence[str], value: Callable[[frozenset[str]], float]
 ) -> tuple[dict[str, float], float, float]:
     """Each name's part of what all of them add to nothing, and the values of nothing and of all."""
-    subsets = (combo for n in range(len(names) + 1) for combo in itertools.combinations(names, n))
-    values = {frozenset(one): value(frozenset(one)) for one in subsets}
+    each = itertools.product((False, True), repeat=len(names))  # the last name changes from one to the next
+    subsets = (frozenset(itertools.compress(names, one)) for one in each)
+    values = {one: value(one) for one in subsets}
     n, parts = len(names), dict[str, float]()
     for name in names:
         others = [one for one in names if one != name]

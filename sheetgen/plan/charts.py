@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sheetgen.plan.answer import CASE
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings
+from sheetgen.units import USD
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class Machines:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """From the last plan's spend to this one's, in US dollars."""
+    """From the last plan's spend to this one's, in US dollars, or in another currency by its code and sign."""
 
     last_usd: float
     parts: tuple[tuple[str, float], ...]
     usd: float
+    currency: str = "US dollars"
+    prefix: str = USD.prefix
 
 
 def machines(found: Findings) -> Machines:

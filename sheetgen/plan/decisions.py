@@ -55,6 +55,7 @@ class Decision:
     about: str = ""
     cover: Cover | None = None
     break_even: BreakEven | None = None
+    saves_usd: float | None = None  # expected, over the term of a commitment
 
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
@@ -65,6 +66,26 @@ def decisions(answer: Answer) -> tuple[Decision, ...]:
 def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
     """Decisions by the day by which they are due."""
     return tuple(sorted(found, key=lambda one: (one.order_by, one.needed_from, one.what, one.instance)))
+
+
+def quarter_of_decision(plan: Plan, one: Decision) -> int | None:
+    """The quarter from which a decision's machines are needed, by position; none after the plan's end."""
+    return next((q for q, each in enumerate(plan.quarters)
+                 if plan.first_day(each) <= one.needed_from <= plan.last_day(each)), None)  # fmt: skip
+
+
+def served(answer: Answer, one: Decision) -> list[int]:
+    """The services that a decision's machines serve then."""
+    quarter = quarter_of_decision(answer.plan, one)
+    return sorted({s for (s, q), each in answer.hardware.placed.items()
+                   if each.instance == one.instance and quarter in (None, q)})  # fmt: skip
+
+
+def owners(answer: Answer, one: Decision) -> list[str]:
+    """Whose a decision is: the owners of those services, or the plan's."""
+    plan = answer.plan
+    found = [plan.services[s].owner or plan.head.owner for s in served(answer, one)]
+    return [*dict.fromkeys(filter(None, found or [plan.head.owner]))]
 
 
 def lead_days(plan: Plan, what: str) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sheetgen.plan.answer import CASE, Answer
@@ -12,8 +13,9 @@ from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.commitments import Commitment, commitments
 from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
-from sheetgen.plan.draws import Draws, drawn
+from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.read import Plan
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.sizing.parallelism import load_requests, needed_replicas
 
@@ -54,6 +56,45 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     )  # fmt: skip
 
 
+def spans(plan: Plan) -> Iterator[tuple[str, int | None, list[int]]]:
+    """The plan's quarters, fiscal years where there are several, and all of it: a name, the year, the quarters by
+    position."""
+    of_year: dict[int, list[int]] = {}
+    for q, quarter in enumerate(plan.quarters):
+        of_year.setdefault(quarter.year, []).append(q)
+        yield str(quarter), None, [q]
+    for year, many in of_year.items() if len(of_year) > 1 else ():
+        first, last = plan.quarters[many[0]], plan.quarters[many[-1]]
+        more = f"–Q{last.number}" if first != last else ""
+        yield f"{year}, Q{first.number}{more}", year, many
+    yield "all quarters", None, [*range(len(plan.quarters))]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some quarters cost together, against their budget."""
+
+    budget_usd: float | None
+    usd: Mapping[str, float]  # by quantile, all services at theirs
+    reserve_p90_usd: float
+    left_p90_usd: float  # NaN without a budget
+    together_p90_usd: float  # over joint draws
+    verdict: str
+
+
+def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
+    """The money of some quarters, by position."""
+    plan, left = answer.plan, answer.money["budget_left_usd"]
+    budgets = [plan.budget.get(plan.quarters[q]) for q in many]
+    at_p50, at_p90 = (math.fsum(float(left[q, CASE[name]]) for q in many) for name in ("p50", "p90"))
+    return Spent(
+        None if None in budgets else math.fsum(filter(None, budgets)),
+        {name: float(answer.money["spend_usd"][[*many], z].sum()) for name, z in CASE.items()},
+        float(answer.money["reserve_usd"][[*many], CASE["p90"]].sum()), at_p90,
+        quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"], budget_verdict(at_p50, at_p90),
+    )  # fmt: skip
+
+
 def inputs_sha256(answer: Answer) -> str:
     """A fingerprint of all that the plan was worked out from."""
     plan = answer.plan
@@ -68,7 +109,7 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
     day = order_by(plan, first, lead_days(plan, one.purchase))
     return Decision(
         "commit", one.instance, one.n_instances, one.purchase, day, first, one.term_usd, False,
-        one.saves_usd / one.quarters, about=f"for {one.quarters} quarters, expected to save ${one.saves_usd:,.0f}",
+        one.saves_usd / one.quarters, about=f"for {one.quarters} quarters", saves_usd=one.saves_usd,
     )  # fmt: skip
 
 

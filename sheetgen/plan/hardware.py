@@ -1,6 +1,7 @@
 """The hardware of each service in each quarter: what `recommend` chooses, which stays unless moving saves enough.
 
-All loads of one question (a model at its precisions, a request, targets, an engine) are worked out together.
+All loads of one question (a model at its precisions, a request, targets, an engine) are worked out together. Who works
+many plans out that are alike (the bridge) keeps what each load gave, and only what is another is worked out again.
 """
 
 from __future__ import annotations
@@ -60,31 +61,71 @@ class Speed:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What was asked for a service in a quarter, at the quantile that is bought: for its reasons."""
+
+    solved: Solution
+    row: int
+    offer: int  # where it runs
+    pick: int  # where `recommend` puts it alone
+
+
+@dataclass(frozen=True)
 class Hardware:
     """By service and quarter where it runs; and why it does not, where nothing serves it."""
 
     placed: Mapping[At, Placed]
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
+    asked: Mapping[At, Asked]  # only where speeds are
 
 
 @dataclass(frozen=True)
-class _Loads:
-    """The loads of one question, worked out on every candidate."""
+class _Offers:
+    """What a question offers: instances at their layouts."""
 
-    solved: Solution
-    rows: Mapping[tuple[int, int, int], int]
-    picks: Sequence[Any]
-    offers: Mapping[tuple[str, Layout], int]
-    # By load and offer.
+    candidates: Sequence[Candidate]
+    named: Sequence[tuple[str, Layout]]
+    of: Mapping[tuple[str, Layout], int]
+    instances: Any  # numbers of them
+
+    @classmethod
+    def of_solution(cls, solved: Solution) -> _Offers:
+        named = [(solved.candidate(i).instance, solved.layout(i)) for i in range(len(solved.offers))]
+        candidates = [solved.candidate(i) for i in range(len(named))]
+        return cls(candidates, named, {one: i for i, one in enumerate(named)},
+                   numpy.array([one.candidate for one in solved.offers]))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load at the quantile that is bought, on every offer."""
+
+    offers: _Offers
+    picked: Any  # the offer that `recommend` takes; None where nothing serves
+    verdict: str
     monthly_usd: Any  # NaN or 0 where it cannot serve
     machines: Any  # that its replicas fill
-    month_usd: Any  # of one machine
+    known: Mapping[str, Any]  # what `Placed` says
 
-    def usd(self, at: tuple[int, int, int], offer: int | None) -> float:
-        """A month of an offer for a load; NaN where it cannot serve it."""
-        usd = math.nan if offer is None else float(self.monthly_usd[self.rows[at], offer])
+    def usd(self, named: tuple[str, Layout] | None) -> float:
+        """A month of an offer; NaN where it cannot serve."""
+        offer = self.offers.of.get(named) if named else None
+        usd = math.nan if offer is None else float(self.monthly_usd[offer])
         return usd if usd > 0 else math.nan
+
+    def placed(self, offer: int, saves: float | None) -> Placed:
+        known = {name: float(column[offer]) for name, column in self.known.items()}
+        return Placed(
+            self.offers.candidates[offer], self.offers.named[offer][1], int(known["pipeline_stages"]),
+            known["paced_requests"], known["replicas_per_instance"], known["full_turn_seconds"],
+            known["instance_month_usd"], known["wait_z"], known["output_tokens"], saves is not None, saves or 0.0,
+        )  # fmt: skip
+
+
+Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
+KNOWN = ("pipeline_stages", "paced_requests", "replicas_per_instance", "full_turn_seconds", "instance_month_usd",
+         "wait_z", "output_tokens")  # fmt: skip
 
 
 def served_in(service: Service, quarter: Any) -> Served:
@@ -93,129 +134,143 @@ def served_in(service: Service, quarter: Any) -> Served:
     return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
 
 
-def placed(plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True) -> Hardware:
+def placed(
+    plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True, kept: Loads | None = None
+) -> Hardware:
     """Where every service runs. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
-    month's price stands for until the next. Not timed, it is not said how fast that is."""
+    month's price stands for until the next. Not timed, it is not said how fast that is; kept: loads of plans that were
+    worked out before, at the same prices, to which this one's are added."""
     keys: dict[At, Key] = {}
-    wanted: dict[Key, list[At]] = defaultdict(list)
     for s, service in enumerate(plan.services):
         for q, quarter in enumerate(plan.quarters):
             if (rates[s, q] + at_once[s, q] > 0).all():
                 keys[s, q] = plan.key(service, served_in(service, quarter))
-                wanted[keys[s, q]].append((s, q))
-    loads = {key: _worked_out(plan, plan.question(key), many, rates, at_once) for key, many in wanted.items()}
+    case = QUANTILES.index(plan.policy.plan_at)
+    known: Loads = {} if kept is None else kept
+    whole = {at: (key, id(plan.listed), rates[at].tobytes(), at_once[at].tobytes(), plan.services[at[0]].floor_replicas,
+                  plan.redundancy(at[0]).replicas, case) for at, key in keys.items()}  # fmt: skip
+    wanted: dict[Key, list[At]] = defaultdict(list)
+    for at, key in keys.items():
+        if timed or whole[at] not in known:
+            wanted[key].append(at)
+    solutions: dict[Key, _Solved] = {}
+    for key, many in wanted.items():
+        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
+        known |= zip((whole[at] for at in many), _loads(solutions[key], many, case), strict=True)
+    loads = {at: known[one] for at, one in whole.items()}
     offers, nothing = dict[At, int](), dict[At, str]()
     moves: dict[At, float] = {}
-    case = QUANTILES.index(plan.policy.plan_at)
     for s in range(len(plan.services)):
         held: tuple[str, Layout] | None = None
         for q in range(len(plan.quarters)):
             if (s, q) not in keys:
                 continue
-            of = loads[keys[s, q]]
-            row = of.rows[s, q, case]
-            picked = of.picks[row]
-            if picked is None:
-                slow = (of.solved.costs["n_instances"][row] == 0).any()
-                nothing[s, q], held = TOO_SLOW if slow else NOTHING_FITS, None
+            of = loads[s, q]
+            if of.picked is None:
+                nothing[s, q], held = of.verdict, None
                 continue
-            offer, stays = picked[0].offer, of.offers.get(held) if held else None
-            if not math.isnan(of.usd((s, q, case), stays)):
-                saves = sum(_savings(loads, keys, s, q, case, held, _named(of.solved, offer), months))
+            offer = of.picked
+            if not math.isnan(of.usd(held)):
+                saves = sum(_savings(loads, s, q, held, of.offers.named[offer], months))
                 if saves > plan.policy.moving_cost_usd:
                     moves[s, q] = saves
                 else:
-                    assert stays is not None
-                    offer = stays
+                    assert held is not None
+                    offer = of.offers.of[held]
             elif held is not None:
                 moves[s, q] = math.nan
-            offers[s, q], held = offer, _named(of.solved, offer)
-    _supply(plan, loads, keys, offers, moves, case, months)
-    _pack(loads, keys, offers, case)
-    where, speed = dict[At, Placed](), dict[tuple[int, int, int], Speed]()
-    for key, of in loads.items():
+            offers[s, q], held = offer, of.offers.named[offer]
+    _supply(plan, loads, offers, moves, months)
+    _pack(loads, keys, offers)
+    speed, asked = dict[tuple[int, int, int], Speed](), dict[At, Asked]()
+    for key, one in solutions.items() if timed else ():
         mine = [at for at in wanted[key] if at in offers]
-        where |= {at: _placed(of, (*at, case), offers[at], moves.get(at)) for at in mine}
-        if timed:
-            speed |= dict(_speeds(of, mine, offers))
-    return Hardware(where, speed, nothing)
-
-
-def _named(solved: Solution, offer: int) -> tuple[str, Layout]:
-    return solved.candidate(offer).instance, solved.layout(offer)
+        speed |= dict(_speeds(one, mine, offers))
+        asked |= {at: Asked(one.solved, one.rows[(*at, case)], offers[at], loads[at].picked) for at in mine}
+    where = {at: loads[at].placed(offer, moves.get(at)) for at, offer in offers.items()}
+    return Hardware(where, speed, nothing, asked)
 
 
 def _supply(
-    plan: Plan, loads: Mapping[Key, _Loads], keys: Mapping[At, Key], offers: dict[At, int], moves: dict[At, float],
-    case: int, months: Sequence[float],
-) -> None:  # fmt: skip
+    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], moves: dict[At, float], months: Sequence[float]
+) -> None:
     """Put services on what is owned or committed where the whole plan is cheaper for it."""
     supply = supplied(plan)
     if not supply.is_any:
         return
+
+    def place(of: _Load, offer: int) -> Place:
+        one = of.offers.candidates[offer]
+        return Place(offer, one.instance, one.gpu.id, one.gpu_count, float(of.machines[offer]),
+                     float(of.known["instance_month_usd"][offer]))  # fmt: skip
+
     chosen, others = dict[At, Place](), dict[At, list[Place]]()
+    there: dict[int, Any] = {}  # by question the offers of which there is some
     for at, offer in offers.items():
-        of, row = loads[keys[at]], loads[keys[at]].rows[(*at, case)]
-        able = numpy.flatnonzero(of.monthly_usd[row] > 0).tolist()
-        least: dict[str, Place] = {}
-        for i in able:
-            candidate = of.solved.candidate(i)
-            place = Place(i, candidate.instance, candidate.gpu.id, candidate.gpu_count,
-                          float(of.machines[row, i]), float(of.month_usd[row, i]))  # fmt: skip
-            if i == offer:
-                chosen[at] = place
-            if candidate.instance not in least or place.machines < least[candidate.instance].machines:
-                least[candidate.instance] = place
-        others[at] = list(least.values())
-    for at, place in improved(plan, supply, chosen, others, months).items():
-        if place is chosen[at]:
-            continue
-        offers[at] = place.offer
+        of = loads[at]
+        if id(of.offers) not in there:
+            there[id(of.offers)] = numpy.array([supply.knows(one.instance, one.gpu.id) for one in of.offers.candidates])
+        chosen[at] = place(of, offer)
+        able = numpy.flatnonzero((of.monthly_usd > 0) & there[id(of.offers)])
+        of_instance = of.offers.instances[able]
+        fewest = [able[of_instance == one][of.machines[able[of_instance == one]].argmin()]
+                  for one in dict.fromkeys(of_instance.tolist())]  # fmt: skip
+        others[at] = [chosen[at] if i == offer else place(of, int(i)) for i in fewest]
+    for at, one in improved(plan, supply, chosen, others, months).items():
+        offers[at] = one.offer
     for s, q in offers:
-        names = [loads[keys[at]].solved.candidate(offers[at]).instance for at in ((s, q - 1), (s, q)) if at in offers]
+        names = [loads[at].offers.named[offers[at]][0] for at in ((s, q - 1), (s, q)) if at in offers]
         if len(names) == len({*names}) + 1 or len(names) == 1:
             moves.pop((s, q), None)
         else:
             moves.setdefault((s, q), math.nan)
 
 
-def _pack(loads: Mapping[Key, _Loads], keys: Mapping[At, Key], offers: dict[At, int], case: int) -> None:
+def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
     """Lay out services that share a type of machine so that their replicas fill least of it: alone each of them would
     have the whole machine, and `recommend` gives it the layout that serves most there."""
-    instance = {at: loads[keys[at]].solved.candidate(offer).instance for at, offer in offers.items()}
+    instance = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
     sharing: dict[tuple[int, str], set[int]] = defaultdict(set)
     for (s, q), name in instance.items():
         sharing[q, name].add(s)
     runs: dict[tuple[int, Key, str, int], list[At]] = defaultdict(list)  # a service's quarters on the same offer
     for at in sorted(offers):
         runs[at[0], keys[at], instance[at], offers[at]].append(at)
-    for (_, key, name, offer), many in runs.items():
-        if all(len(sharing[q, name]) == 1 for _, q in many):
+    for (_, _, _, offer), many in runs.items():
+        if all(len(sharing[q, instance[many[0]]]) == 1 for _, q in many):
             continue
-        of = loads[key]
-        rows = [of.rows[(*at, case)] for at in many]
-        able, filled = (of.monthly_usd[rows] > 0).all(axis=0), of.machines[rows].sum(axis=0)
-        alike = [i for i in range(len(able)) if able[i] and of.solved.candidate(i).instance == name]
-        best = min(alike, key=lambda i: (round(float(filled[i]), 9), i != offer))
-        offers.update(dict.fromkeys(many, best))
+        named = loads[many[0]].offers
+        alike = numpy.flatnonzero(named.instances == named.instances[offer])
+        able: Any = numpy.array([loads[at].monthly_usd[alike] > 0 for at in many]).all(axis=0)
+        filled = sum(loads[at].machines[alike] for at in many)
+        ranked = ((round(float(n), 9), int(i) != offer, int(i))
+                  for i, n, can in zip(alike, filled, able, strict=True) if can)  # fmt: skip
+        offers.update(dict.fromkeys(many, min(ranked)[2]))
 
 
 def _savings(
-    loads: Mapping[Key, _Loads], keys: Mapping[At, Key], s: int, first: int, case: int,
-    held: tuple[str, Layout] | None, other: tuple[str, Layout], months: Sequence[float],
+    loads: Mapping[At, _Load], s: int, first: int, held: tuple[str, Layout] | None, other: tuple[str, Layout],
+    months: Sequence[float],
 ) -> Iterator[float]:  # fmt: skip
     """By quarter from `first` on what the other hardware saves, while both can serve the service."""
     for q in range(first, len(months)):
-        if (s, q) not in keys:
+        if (s, q) not in loads:
             return
-        of = loads[keys[s, q]]
-        usd = [of.usd((s, q, case), of.offers.get(one)) if one else math.nan for one in (held, other)]
+        usd = [loads[s, q].usd(one) for one in (held, other)]
         if math.isnan(usd[0]) or math.isnan(usd[1]):
             return
         yield (usd[0] - usd[1]) * months[q]
 
 
-def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Loads:
+@dataclass(frozen=True)
+class _Solved:
+    """The loads of one question, worked out on every candidate."""
+
+    solved: Solution
+    rows: Mapping[tuple[int, int, int], int]
+
+
+def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
     """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
     one = question.loads[0]
     rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
@@ -237,26 +292,34 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     solved.grid.evaluate(quantities[at:], TABLES["costs"][0])
     if solved.grid.has("requests_per_second", ("load",)):
         solved.grid.evaluate(TABLES["ranks"][1], TABLES["ranks"][0])
-    offers = {_named(solved, i): i for i in range(len(solved.offers))}
-    filled = needs.machines(solved.costs["n_replicas"], solved.costs["replicas_per_instance"])
-    months, of_one = (solved.costs[name] for name in ("monthly_usd", "instance_month_usd"))
-    return _Loads(solved, rows, pick(solved.costs), offers, months, filled, of_one)
+    return _Solved(solved, rows)
 
 
-def _placed(of: _Loads, at: tuple[int, int, int], offer: int, saves: float | None) -> Placed:
-    solved, row = of.solved, of.rows[at]
-    known = solved.at(row, offer=offer)
-    turn = float(known["full_turn_seconds"][0]) if "full_turn_seconds" in known else math.nan
-    return Placed(
-        solved.candidate(offer), solved.layout(offer), int(known["pipeline_stages"][0]),
-        float(known["paced_requests"][0]), float(known["replicas_per_instance"][0]), turn,
-        float(known["instance_month_usd"][0]), float(known["wait_z"][0]),
-        float(known["output_tokens"][0]), saves is not None, saves or 0.0,
-    )  # fmt: skip
+def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
+    """Each load at the quantile that is bought, without the tables around it."""
+    solved, picks, offers = of.solved, pick(of.solved.costs), _Offers.of_solution(of.solved)
+    rows = [of.rows[(*at, case)] for at in many]
+    costs = solved.costs
+    slow = (costs["n_instances"][rows] == 0).any(axis=-1)
+    shape = (len(solved.question.loads), len(solved.offers))
+
+    def column(name: str) -> Any:
+        return numpy.broadcast_to(solved.grid.read(name, ("load", "offer")), shape)[rows]
+
+    monthly, filled = costs["monthly_usd"][rows], needs.machines(column("n_replicas"), column("replicas_per_instance"))
+    turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
+    known = {name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
+             for name in KNOWN}  # fmt: skip
+    for i, row in enumerate(rows):
+        found = picks[row]
+        yield _Load(
+            offers, None if found is None else found[0].offer, TOO_SLOW if slow[i] else NOTHING_FITS, monthly[i],
+            filled[i], {name: values[i] for name, values in known.items()},
+        )  # fmt: skip
 
 
 def _speeds(
-    of: _Loads, many: Sequence[At], offers: Mapping[At, int]
+    of: _Solved, many: Sequence[At], offers: Mapping[At, int]
 ) -> Iterator[tuple[tuple[int, int, int], Speed]]:
     """How fast the chosen hardware is at each quantile."""
     solved = of.solved

@@ -3,24 +3,26 @@ would change our mind; services, supply, commitments, checks. Every document dra
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision
+from sheetgen.plan.decisions import Decision, owners, quarter_of_decision, served
 from sheetgen.plan.draws import quantiles
-from sheetgen.plan.findings import Findings, Measure, measures
+from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
 from sheetgen.plan.hardware import served_in
-from sheetgen.plan.quarters import Quarter
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.in_currency import in_currency
+from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
 from sheetgen.sheet.page import NONE, Cell, Column, Source, Table, Text, joined, table, words
+from sheetgen.sheet.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, WHOLE, Display
 
 Heads = tuple[str | Column, ...]
@@ -29,6 +31,24 @@ FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a message that carries the plan says of it."""
+
+    quarters: str  # "2027-Q1 to 2028-Q2"
+    p50: Cell
+    p90: Cell
+    short_p50: Cell  # $6.93M
+    short_p90: Cell
+    budget: str  # "within budget", "over budget in 2028-Q2"
+    approve_by: str  # a day; "" where nothing is due any more
+    decisions: tuple[Text, ...]
+    request: Text
+    answers: Table
+    uncertain: tuple[Text, ...]
+    prices: str  # of which days
 
 
 @dataclass(frozen=True)
@@ -51,6 +71,7 @@ class PlanPage:
     further: tuple[Table, ...]
     assumptions: tuple[Text, ...]
     sources: tuple[Source, ...]
+    brief: Brief
     catalog: str
     version: str
     paper: str
@@ -73,12 +94,23 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     money = _money(found)
     n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
-    return PlanPage(
+    page = PlanPage(
         head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
         _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
         tuple(_second(found, in_order, n_first)), tuple(_further(found)), tuple(_assumptions(found)),
-        _sources(found.answer), plan.catalog.catalog_sha256()[:8], own_version(), paper,
+        _sources(found.answer), _brief(found, in_order), plan.catalog.catalog_sha256()[:8], own_version(), paper,
     )  # fmt: skip
+    converted: PlanPage = in_currency(page, head)
+    brief = replace(converted.brief, request=_beside(converted.brief.request, page.brief, head))
+    return replace(converted, ask=_beside(converted.ask, page.brief, head), brief=brief)
+
+
+def _beside(said: Text, dollars: Brief, head: Head) -> Text:
+    """What is to be approved in the plan's currency, with its dollars."""
+    if head.currency == DOLLARS:
+        return said
+    return words("{} In US dollars: {} and {}, at {} {} for one.", said, dollars.p50, dollars.p90,
+                 _cell(head.fx_rate, FACTOR), head.currency)  # fmt: skip
 
 
 def _number(head: str) -> Column:
@@ -103,6 +135,56 @@ def _ask(found: Findings) -> Text:
         "(p90), contingency apart; with demand and prices as they may come, nine of ten cases are below {}.",
         _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
     )  # fmt: skip
+
+
+def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
+    """The plan in a message; decisions: those that are late first."""
+    answer, plan = found.answer, found.answer.plan
+    spend = answer.money["spend_usd"]
+    p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
+    verdicts = [budget_verdict(*_left(answer, q)) for q in range(len(plan.quarters))]
+    over = [str(quarter) for quarter, one in zip(plan.quarters, verdicts, strict=True)
+            if one not in (WITHIN, NO_BUDGET)]  # fmt: skip
+    stated = any(one != NO_BUDGET for one in verdicts)
+    due = next((one.order_by for one in decisions if not one.late), None)
+    approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
+    rows: Rows = [
+        (str(quarter), "" if verdict == NO_BUDGET else f"budget {verdict}", _usd(plan.budget.get(quarter)),
+         *(_usd(spend[q, CASE[name]]) for name in ("p50", "p90")), _usd(_left(answer, q)[1]))
+        for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
+    ]  # fmt: skip
+    heads: Heads = ("Quarter", "Budget holds", *map(_number, ("Budget", "As expected (p50)", "Where all demand is high "
+                                                              "(p90)", "Budget left at p90")))  # fmt: skip
+    days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
+    return Brief(
+        f"{plan.quarters[0]} to {plan.quarters[-1]}", _usd(p50), _usd(p90), short_money(p50), short_money(p90),
+        f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
+        approve_by.isoformat() if approve_by else "",
+        tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
+              for one in decisions[:FIRST_DECISIONS]),
+        words("Please approve {} as expected and up to {} where all demand is high, contingency apart, for {} from {} "
+              "to {}.", _usd(p50), _usd(p90), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1])),
+        table("", heads, rows), tuple(_uncertain(found)),
+        f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
+    )  # fmt: skip
+
+
+def _uncertain(found: Findings) -> Iterator[Text]:
+    """How far the money may be off, and what is known of the error of such plans."""
+    usd, plan = quantiles(found.draws.spend_usd.sum(axis=1)), found.answer.plan
+    yield words("All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of "
+                "ten.", *(_usd(usd[name]) for name in ("p10", "p90")))  # fmt: skip
+    measured = [*measures(found.answer)]
+    for one in measured:
+        yield words(f"{one.service} was measured in {one.quarter}: {{}} replicas served {{}} requests at once, and by "
+                    "this arithmetic it takes {} ({}).", _cell(one.replicas, WHOLE), _cell(one.in_flight_peak, WHOLE),
+                    _cell(one.predicted, WHOLE), _cell(one.error_fraction, EXACT_PERCENT))  # fmt: skip
+    if len(measured) < len(plan.services):
+        n = len(plan.services) - len(measured)
+        yield f"Not measured: {n} of {len(plan.services)} services. Times there are predicted."
+    for check in found.checks:
+        if not check.holds:
+            yield f"Not so: {check.what}. {'; '.join(check.found)}."
 
 
 def _next(decisions: Sequence[Decision]) -> Text:
@@ -172,42 +254,29 @@ def _further(found: Findings) -> Iterator[Table]:
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
 
 
-def _quarter_of(answer: Answer, one: Decision) -> int | None:
-    """The quarter from which a decision's machines are needed, by position; none after the plan's end."""
-    plan = answer.plan
-    return next((q for q, each in enumerate(plan.quarters)
-                 if plan.first_day(each) <= one.needed_from <= plan.last_day(each)), None)  # fmt: skip
-
-
-def _served(answer: Answer, one: Decision) -> list[int]:
-    """The services that a decision's machines serve then."""
-    quarter = _quarter_of(answer, one)
-    return sorted({s for (s, q), each in answer.hardware.placed.items()
-                   if each.instance == one.instance and quarter in (None, q)})  # fmt: skip
-
-
 def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:
-    """What, by when, whose, for how much, what a delay costs, and the rest in words. The owners are those of the
-    services that the machines are for, or the plan's."""
+    """What, by when, whose, for how much, what a delay costs, and the rest in words."""
     answer = found.answer
     plan = answer.plan
     ordered = {(one.instance, one.needed_from) for one in found.decisions if one.what == "order"}
     rows: Rows = []
     for one in decisions:
-        services = [plan.services[s] for s in _served(answer, one)]
-        owners = dict.fromkeys(filter(None, (each.owner or plan.head.owner for each in services)))
+        services = [plan.services[s] for s in served(answer, one)]
         names = "" if one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
         more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
         late = f"late by {(plan.as_of - one.order_by).days} days" if one.late else ""
         cover = f"until then {one.cover.purchase}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
         either = one.what in ("commit", "renew") and (one.instance, one.needed_from) in ordered
-        said = (late, one.purchase or "", one.about, stuck, cover, f"for {names}{more}" if names else "",
-                f"in place of an order {plan.policy.buy}" if either else "")  # fmt: skip
+        saves = "" if one.saves_usd is None else words("expected to save {}", _usd(one.saves_usd))
+        said: tuple[Text, ...] = (
+            late, one.purchase or "", one.about, saves, stuck, cover, f"for {names}{more}" if names else "",
+            f"in place of an order {plan.policy.buy}" if either else "",
+        )  # fmt: skip
         rows.append((
             one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
-            ", ".join(owners) or plan.head.owner, _usd(one.usd), _usd(one.cost_of_waiting_usd),
-            "; ".join(filter(None, said)),
+            ", ".join(owners(answer, one)), _usd(one.usd), _usd(one.cost_of_waiting_usd),
+            joined("; ", [*filter(None, said)]) or "",
         ))  # fmt: skip
     heads: Heads = ("By", "What", "Needed from", "Owner", _number("$"), _number("$ of a quarter's delay"), "In words")
     return table(title, heads, rows)
@@ -219,12 +288,12 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
     at_once = answer.services["at_once"]
     rows: Rows = []
     for one in decisions:
-        quarter = _quarter_of(answer, one)
+        quarter = quarter_of_decision(answer.plan, one)
         if one.break_even is None or quarter is None:
             continue
-        served = _served(answer, one)
-        planned = sum(float(at_once[s, quarter, answer.case]) for s in served)
-        middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in served)
+        of_it = served(answer, one)
+        planned = sum(float(at_once[s, quarter, answer.case]) for s in of_it)
+        middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in of_it)
         rows.append((
             one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), _cell(planned, WHOLE),
             _cell(middle / planned if planned else None, PERCENT), _cell(one.break_even.fewer_below, PERCENT),
@@ -239,32 +308,15 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
 
 def _money(found: Findings) -> Table:
     """Quarters, years where there are several, and all of it."""
-    answer, quarters = found.answer, found.answer.plan.quarters
-    spend, reserve = answer.money["spend_usd"], answer.money["reserve_usd"]
-    of_year: dict[int, list[int]] = {}
-    for q, quarter in enumerate(quarters):
-        of_year.setdefault(quarter.year, []).append(q)
-    spans = [(str(quarter), [q]) for q, quarter in enumerate(quarters)]
-    if len(of_year) > 1:
-        spans += [(_span([quarters[q] for q in many]), many) for many in of_year.values()]
     rows: Rows = []
-    for name, many in [*spans, ("all quarters", list(range(len(quarters))))]:
-        budgets = [answer.plan.budget.get(quarters[q]) for q in many]
-        at_p50, at_p90 = (math.fsum(part) for part in zip(*(_left(answer, q) for q in many), strict=True))
-        verdict = budget_verdict(at_p50, at_p90)
+    for name, _, many in spans(found.answer.plan):
+        one = spent(found.answer, found.draws, many)
         rows.append((
-            name, _usd(None if None in budgets else sum(filter(None, budgets))),
-            *(_usd(spend[many, z].sum()) for z in CASE.values()), _usd(reserve[many, CASE["p90"]].sum()),
-            _usd(at_p90), _usd(quantiles(found.draws.spend_usd[:, many].sum(axis=1))["p90"]),
-            "" if verdict == NO_BUDGET else verdict,
+            name, _usd(one.budget_usd), *map(_usd, one.usd.values()), _usd(one.reserve_p90_usd),
+            _usd(one.left_p90_usd), _usd(one.together_p90_usd), "" if one.verdict == NO_BUDGET else one.verdict,
         ))  # fmt: skip
     usd = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
     return table("Money by quarter, US dollars", ("Quarter", *map(_number, usd), "Budget holds"), rows)
-
-
-def _span(quarters: Sequence[Quarter]) -> str:
-    first, last = quarters[0], quarters[-1]
-    return f"{first.year}, Q{first.number}–Q{last.number}" if first != last else f"{first.year}, Q{first.number}"
 
 
 def _gpus(found: Findings) -> Table:

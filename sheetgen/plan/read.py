@@ -16,6 +16,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
+    DOLLARS,
     MAX_SERVICES,
     OF_LIKE,
     Allowed,
@@ -51,7 +52,7 @@ class Plan:
     services: tuple[Service, ...]  # each with what it takes from the one that it is `like`
     supply: Supply
     prices: Prices
-    budget: Mapping[Quarter, float]
+    budget: Mapping[Quarter, float]  # US dollars, as all that follows
     as_of: datetime.date
     gpus: Mapping[str, Gpu]  # of the owned pools, by their id
     types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
@@ -59,6 +60,7 @@ class Plan:
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, in place of today's
+    priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
 
     @property
     def quarters(self) -> tuple[Quarter, ...]:
@@ -92,8 +94,11 @@ class Plan:
         found = self.questions[key]
         if self.listed is None:
             return found
-        candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
-        return replace(found, candidates=tuple(candidates))
+        at = key, id(self.listed)
+        if at not in self.priced:
+            candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
+            self.priced[at] = replace(found, candidates=tuple(candidates))
+        return self.priced[at]
 
     def key(self, service: Service, served: Served) -> Key:
         return tuple(sorted(_options(self.policy, self.prices, self.supply, self.as_of, service, served).items()))
@@ -148,8 +153,13 @@ class _Reading:
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
         if self.problems or head is None or budget is None:
             return None
+        # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
+        supply = supply.model_copy(update={"owned": tuple(
+            one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate}) for one in supply.owned
+        )})  # fmt: skip
+        budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
         return Plan(
-            head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budget.quarters, as_of, gpus,
+            head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budgets, as_of, gpus,
             types, self.data, self.catalog, questions,
         )  # fmt: skip
 
@@ -270,6 +280,12 @@ def _across(
     yield from _likeness(raw)
     for i, one in services.items():
         yield from _of_service(one, ("services", i), head, raw[i])
+    if head is not None and head.currency != DOLLARS and "fx_rate" not in head.model_fields_set:
+        what = "but no fx_rate is given. Add one, such as 0.92: how many of it one USD is."
+        yield ("plan", "currency"), f"currency is {head.currency!r}, {what}"
+    if head is not None and head.currency == DOLLARS and head.fx_rate != 1:
+        what = "but currency is USD, whose rate is 1. Name the currency."
+        yield ("plan", "fx_rate"), f"fx_rate is {head.fx_rate:g}, {what}"
     if head is not None and budget is not None:
         for quarter in budget.quarters:
             if quarter not in head.every_quarter:

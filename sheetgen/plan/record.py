@@ -11,13 +11,14 @@ from sheetgen import cost
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.bridge import Last, listed_prices
 from sheetgen.plan.commitments import Commitment
-from sheetgen.plan.decisions import Decision
+from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles
-from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures
+from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures, spans, spent
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.scenario.demand import mean_over_peak
+from sheetgen.sheet.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
 
@@ -35,14 +36,16 @@ def record_of(found: Findings) -> Record:
     """What was found, as plain values."""
     answer, plan = found.answer, found.answer.plan
     return {
-        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "seed": found.draws.seed,
+        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "version": own_version(),
+        "catalog_sha256": plan.catalog.catalog_sha256(), "seed": found.draws.seed,
         "inputs": plan.data, "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
         "quarters": [
             {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
             for one in plan.quarters
         ],
         "services": list(_services(answer)), "supply": list(_supply(answer)),
-        "decisions": [*map(_decision, found.decisions)], "money": list(_money(answer)),
+        "decisions": [_decision(answer, one) for one in found.decisions], "money": list(_money(answer)),
+        "years": list(_years(found)), "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(answer, found.draws),
         "commitments": [_commitment(answer, one) for one in found.commitments], **_since(found),
         "prices": listed_prices(plan), "calibration": [_calibration(one) for one in measures(answer)],
@@ -67,8 +70,10 @@ def _services(answer: Answer) -> Iterator[Record]:
             one = answer.hardware.placed.get((s, q))
             for z, quantile in enumerate(QUANTILES):
                 rate = float(table["requests_per_second"][s, q, z])
-                row: Record = {"id": service.id, "quarter": str(quarter), "quantile": quantile,
-                               "requests_per_second": plain(rate) if rate else None}  # fmt: skip
+                row: Record = {
+                    "id": service.id, "owner": service.owner or plan.head.owner or None, "quarter": str(quarter),
+                    "quantile": quantile, "requests_per_second": plain(rate) if rate else None,
+                }  # fmt: skip
                 if one is None:
                     why = answer.hardware.nothing.get((s, q))
                     nothing = None if why else 0
@@ -136,12 +141,13 @@ def _supply(answer: Answer) -> Iterator[Record]:
                 yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found}
 
 
-def _decision(one: Decision) -> Record:
+def _decision(answer: Answer, one: Decision) -> Record:
     found: Record = {name: getattr(one, name) for name in ("what", "instance")}
     return {
-        **found, "n_instances": plain(one.n_instances), "purchase": one.purchase,
+        **found, "n_instances": plain(one.n_instances), "purchase": one.purchase, "owners": owners(answer, one),
         "order_by": one.order_by.isoformat(), "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
         "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
+        "expected_saving_usd": plain(one.saves_usd),
         "break_even": one.break_even and vars(one.break_even),
         "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
     }  # fmt: skip
@@ -157,6 +163,20 @@ def _money(answer: Answer) -> Iterator[Record]:
             "committed_usd": plain(table["committed_usd"][q, 0]), "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
             "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": budget_verdict(left[1], left[2]),
+        }  # fmt: skip
+
+
+def _years(found: Findings) -> Iterator[Record]:
+    """Fiscal years, as far as the plan has quarters of them."""
+    plan, spanned = found.answer.plan, list(spans(found.answer.plan))
+    whole = [(plan.quarters[0].year, spanned[-1][2])]
+    for year, many in [(year, many) for _, year, many in spanned if year is not None] or whole:
+        one = spent(found.answer, found.draws, many)
+        yield {
+            "fiscal_year": year, "quarters": [str(plan.quarters[q]) for q in many], "budget_usd": plain(one.budget_usd),
+            **{f"{name}_usd": plain(usd) for name, usd in one.usd.items()},
+            "contingency_p90_usd": plain(one.reserve_p90_usd), "together_p90_usd": plain(one.together_p90_usd),
+            "verdict": one.verdict,
         }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from sheetgen.units import ON_DEMAND
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
+DOLLARS = "USD"
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
 
@@ -142,8 +143,8 @@ class Head(Entry):
     quarters: Annotated[int, Field(ge=1, le=MAX_QUARTERS)]
     as_of: Day | None = None
     fiscal_year_starts: Annotated[int, Field(ge=1, le=12)] = 1
-    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
-    fx_rate: Positive = 1
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = DOLLARS
+    fx_rate: Positive = 1  # units of the currency for a dollar
     since: Line | None = None
     owner: Line = ""
     approver: Line = ""
@@ -379,7 +380,7 @@ class Owned(Entry):
     count: AboveZero
     starts: Day | None = Field(default=None, alias="from")
     until: Day | None = None
-    cost_per_quarter: Amount = 0
+    cost_per_quarter: Amount = 0  # in the plan's currency
 
 
 class Committed(Entry):
@@ -418,6 +419,6 @@ class Prices(Entry):
 
 
 class Budget(Entry):
-    """US dollars by quarter."""
+    """By quarter, in the plan's currency."""
 
     quarters: dict[InQuarter, Amount] = Field(default_factory=dict)

@@ -47,6 +47,10 @@ class Supplied:
         counts = self.committed.get(place.instance), self.gpus.get(place.gpu)
         return any(one is not None and one[quarter] > 0 for one in counts)
 
+    def knows(self, instance: str, gpu: str) -> bool:
+        """Whether there is some of it in any quarter."""
+        return instance in self.committed or gpu in self.gpus
+
     @property
     def is_any(self) -> bool:
         return bool(self.committed or self.gpus)
@@ -94,24 +98,22 @@ def improved(
     by_service: dict[int, dict[At, Place]] = defaultdict(dict)
     for at in sorted(chosen):
         by_service[at[0]][at] = chosen[at]
+    every = {s: [*_alternatives(supply, mine, others)] for s, mine in by_service.items()}
     machines = sum((costs.machines(mine) for mine in by_service.values()), costs.machines({}))
     for _ in range(SWEEPS):
         changed = False
         for s, mine in by_service.items():
-            rest = machines - costs.machines(mine)
-            usd = costs.usd(machines, mine)
-            near = plan.policy.near_tie_fraction * sum(
+            rest, near = machines - costs.machines(mine), plan.policy.near_tie_fraction * sum(
                 one.machines * one.month_usd * months[q] for (_, q), one in mine.items()
             )
-            best: tuple[float, dict[At, Place]] = (usd - near, mine)
-            for places in _alternatives(supply, mine, others):
-                tried = mine | places
-                usd = costs.usd(rest + costs.machines(tried), tried)
-                if usd < best[0]:
-                    best = usd, tried
-            if best[1] is not mine:
-                by_service[s], changed = best[1], True
-                machines = rest + costs.machines(best[1])
+            tried = [mine, *(mine | places for places in every[s])]
+            filled = [costs.machines(one) for one in tried]
+            usd = costs.usd(rest + numpy.array(filled)) + [costs.moves_usd(one) for one in tried]
+            usd[0] -= near  # what is there must be cheaper by more than a near tie
+            best = int(usd.argmin())
+            if best:
+                by_service[s], changed = tried[best], True
+                machines = rest + filled[best]
         if not changed:
             break
     for mine in by_service.values():
@@ -166,18 +168,22 @@ class _Costs:
             found[self.place[one.instance], q] += one.machines
         return found
 
-    def usd(self, machines: Any, places: Mapping[At, Place]) -> float:
-        """What must be bought for all machines, and what the moves of one service cost."""
+    def usd(self, machines: Any) -> Any:
+        """What must be bought: by case, of the machines of each type and quarter."""
         quarters = numpy.arange(len(self.months))
         # Sums of parts that are taken off again leave a trace that is no machine.
-        needed = needs.needed_instances(numpy.round(machines, 9))[:, None, :]
+        needed = needs.needed_instances(numpy.round(machines, 9))[..., None, :]
         release = self.plan.policy.release_after_quarters
         kept = needs.kept_instances(needed, quarters, quarters[:, None], release)
         owned, free = numpy.zeros(kept.shape), dict(self.owned)
         for i, gpu, count in self.gpus:
-            owned[i] = needs.owned_instances(free[gpu], count, kept[i], 0)
-            free[gpu] = free[gpu] - owned[i] * count
+            owned[:, i] = needs.owned_instances(free[gpu], count, kept[:, i], 0)
+            free[gpu] = free[gpu] - owned[:, i] * count
         missing = needs.gap(kept, owned, self.committed)
+        return (missing @ self.months) @ self.month_usd
+
+    def moves_usd(self, places: Mapping[At, Place]) -> float:
+        """What the moves of a service cost."""
         in_order = sorted(places.items())
         moves = sum(one[1].instance != other[1].instance for one, other in itertools.pairwise(in_order))
-        return float(self.month_usd @ (missing @ self.months)) + moves * self.plan.policy.moving_cost_usd
+        return moves * self.plan.policy.moving_cost_usd

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,12 @@ def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any
     ends = [0.0, *itertools.accumulate(usd for _, usd in of.parts)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     span = (high - low) or 1.0
+
+    def signed(usd: float) -> str:
+        return _signed(usd, of.prefix)
+
     names = max(width_em(name, font) for name, _ in rows) * FIGURES + 6
-    figures = max(width_em(_signed(usd), font) for _, usd in rows) * FIGURES + 6
+    figures = max(width_em(signed(usd), font) for _, usd in rows) * FIGURES + 6
     plot = width - names - figures
     height = _STEP * len(rows) + _FEET
 
@@ -92,31 +97,32 @@ def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any
         drawn += [
             label(names - 6, at + 8, name, "end", FIGURES, INK, family),
             rect(min(x(start), x(end)), at, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
-            label(width, at + 8, _signed(usd), "end", FIGURES, INK, family),
+            label(width, at + 8, signed(usd), "end", FIGURES, INK, family),
         ]
         if i + 1 < len(of.parts):
             drawn.append(line(x(end), at, x(end), at + _STEP, QUIET, 0.5))
     for usd in sorted({low, 0.0, high}):
         if usd == 0.0 or abs(x(usd) - x(0)) > figures:
-            words = "last plan" if usd == 0.0 else _short(usd)
+            words = "last plan" if usd == 0.0 else _short(usd, of.prefix)
             anchor = "start" if x(usd) == names else "end" if usd == high else "middle"
             drawn.append(label(x(usd), height - _FEET + 11, words, anchor, FIGURES, QUIET, family))
-    drawn.append(label(names + plot / 2, height - 2, "US dollars more or less than the last plan, at p50", "middle",
+    drawn.append(label(names + plot / 2, height - 2, f"{of.currency} more or less than the last plan, at p50", "middle",
                        FIGURES, QUIET, family))  # fmt: skip
     return picture(waterfall_words(of), drawn, width, height)
 
 
 def waterfall_words(of: Waterfall) -> str:
-    parts = "; ".join(f"{name} {_signed(usd)}" for name, usd in of.parts)
-    return f"From the last plan's {USD.text(of.last_usd)} to {USD.text(of.usd)}: {parts}"
+    parts = "; ".join(f"{name} {_signed(usd, of.prefix)}" for name, usd in of.parts)
+    whole = replace(USD, prefix=of.prefix)
+    return f"From the last plan's {whole.text(of.last_usd)} to {whole.text(of.usd)}: {parts}"
 
 
-def _signed(usd: float) -> str:
-    return f"{'−' if usd < 0 else '+'}{USD.text(abs(usd))}"
+def _signed(usd: float, prefix: str) -> str:
+    return f"{'−' if usd < 0 else '+'}{replace(USD, prefix=prefix).text(abs(usd))}"
 
 
-def _short(usd: float) -> str:
-    return f"{'−' if usd < 0 else '+'}{short_money(abs(usd))}"
+def _short(usd: float, prefix: str) -> str:
+    return f"{'−' if usd < 0 else '+'}{short_money(abs(usd), prefix)}"
 
 
 def _rule_every(most: float) -> int:

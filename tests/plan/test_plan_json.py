@@ -1,0 +1,144 @@
+"""The plan's JSON is as docs/plan.schema.json says, and its years and owners follow from the rest."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sheetgen.catalog import Catalog, read_document
+from sheetgen.catalog.base import Document
+from sheetgen.errors import ScenarioError
+from sheetgen.plan.bridge import Last, spend_usd
+from sheetgen.plan.findings import findings
+from sheetgen.plan.pages import plan_page
+from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.record import record
+from sheetgen.plan.solve import solved_plan
+from sheetgen.writers.formats import Options
+from sheetgen.writers.plan_page import write_plan_html
+
+ROOT = Path(__file__).parents[2]
+CATALOG = Catalog()
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "plan.schema.json").read_text(encoding="utf-8"))
+DATA: dict[str, Any] = read_document(ROOT / "templates" / "plan.yaml").data
+TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+
+
+def faults(value: Any, schema: dict[str, Any], at: str = "$") -> Iterator[str]:
+    """What of a value is not as a JSON Schema says, of the words that ours uses."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    unknown = {*schema} - {"type", "required", "properties", "additionalProperties", "items", "enum", "const", "anyOf",
+                           "pattern", "format", "description", "title", "$schema", "$defs"}  # fmt: skip
+    assert not unknown, unknown
+    if "anyOf" in schema and all(any(faults(value, one, at)) for one in schema["anyOf"]):
+        yield f"{at} is none of anyOf"
+    if ("enum" in schema and value not in schema["enum"]) or ("const" in schema and value != schema["const"]):
+        yield f"{at} is {value!r}"
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        yield f"{at} is {value!r}"
+    names = schema.get("type", [])
+    names = [names] if isinstance(names, str) else names
+    if names and not any(_is(value, name) for name in names):
+        yield f"{at} is {value!r}, no {names}"
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        yield from (f"{at}.{name} is missing" for name in schema.get("required", ()) if name not in value)
+        more = schema.get("additionalProperties", True)
+        for name, one in value.items():
+            if name in known:
+                yield from faults(one, known[name], f"{at}.{name}")
+            elif more is False:
+                yield f"{at}.{name} is not in the schema"
+            elif isinstance(more, dict):
+                yield from faults(one, more, f"{at}.{name}")
+    if isinstance(value, list) and "items" in schema:
+        for i, one in enumerate(value):
+            yield from faults(one, schema["items"], f"{at}[{i}]")
+
+
+def _is(value: Any, name: str) -> bool:
+    if name in ("number", "integer"):
+        return isinstance(value, int if name == "integer" else (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def plan(data: dict[str, Any]) -> Plan:
+    return plan_of(Document("plan.yaml", data, {}), CATALOG)
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    before = deepcopy(DATA)
+    before["policy"]["headroom_fraction"] = 0.05
+    old = plan(before)
+    return record(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json"))
+
+
+def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
+    assert list(faults(json.loads(json.dumps(found)), SCHEMA)) == []
+    nothing = record(solved_plan(plan({
+        "plan": {"start": "2027-Q1", "quarters": 1}, "supply": {"allowed": {"gpus": ["l4"]}},
+        "services": [{"id": "a", "demand": {"in_flight": 4}, "model": "deepseek-v3"}],
+    })))  # fmt: skip
+    assert list(faults(json.loads(json.dumps(nothing)), SCHEMA)) == []
+
+
+def test_the_schema_finds_faults(found: dict[str, Any]) -> None:
+    wrong = json.loads(json.dumps(found))
+    wrong["money"][0]["verdict"], wrong["services"][0]["quarter"] = "fine", "2027"
+    wrong["more"] = 1
+    del wrong["decisions"][0]["late"]
+    assert len(list(faults(wrong, SCHEMA))) == 4
+
+
+def test_years_and_owners(found: dict[str, Any]) -> None:
+    first, second = found["years"]
+    assert (first["fiscal_year"], first["quarters"]) == (2027, [f"2027-Q{n}" for n in (1, 2, 3, 4)])
+    for year in (first, second):
+        mine = [one for one in found["money"] if one["quarter"] in year["quarters"]]
+        for name in ("budget_usd", "p10_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
+            assert year[name] == pytest.approx(math.fsum(one[name] for one in mine))
+    assert {one["id"]: one["owner"] for one in found["services"]} == {
+        "support-chat": "cx-platform", "agents": "ml-platform", "code-review": "ml-platform",
+        "legacy-rag": "ml-platform",
+    }  # fmt: skip
+    assert all(one["owners"] for one in found["decisions"])
+
+
+def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
+    euros, rate = deepcopy(DATA), 0.92
+    euros["plan"] |= {"currency": "EUR", "fx_rate": rate}
+    dollars = deepcopy(DATA)
+    dollars["budget"] = {quarter: usd / rate for quarter, usd in DATA["budget"].items()}
+    dollars["supply"]["owned"][0]["cost_per_quarter"] /= rate
+    a, b = (solved_plan(plan(each)) for each in (euros, dollars))
+    assert record(a)["money"] == record(b)["money"]
+    old = plan(DATA)
+    page, of_dollars = (plan_page(findings(each, Last(old, spend_usd(old), "last.json"))) for each in (a, b))
+    spent = sum(one["p50_usd"] for one in record(a)["money"])
+    assert f"€{spent * rate:,.0f} as expected" in str(page.ask) and f"In US dollars: ${spent:,.0f}" in str(page.ask)
+    text = write_plan_html(page, Options(ROOT / "templates")).decode()
+    body = text[text.index("<body") :].replace(str(page.ask), "")
+    assert "$" not in body and "US dollars" not in body
+    in_dollars = write_plan_html(of_dollars, Options(ROOT / "templates")).decode()
+    assert body.count("€") >= len(re.findall(r"\$\d", in_dollars))
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [({"currency": "EUR"}, "currency is 'EUR', but no fx_rate is given"),
+     ({"fx_rate": 0.92}, "fx_rate is 0.92, but currency is USD")],
+)  # fmt: skip
+def test_a_currency_without_a_rate(head: dict[str, Any], said: str) -> None:
+    data = deepcopy(DATA)
+    data["plan"] |= head
+    with pytest.raises(ScenarioError, match=said):
+        plan(data)
