@@ -14,10 +14,11 @@ from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.plan.answer import Answer
+    from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
     from sheetgen.writers.formats import Options
 
-FORMATS, DEFAULT_FORMATS = ("pdf", "docx", "html", "json", "md", "csv"), "json"
+FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
 
@@ -160,7 +161,7 @@ def build(
     found = record_of(whole)
     options = Options(brand=drawn_with, archive=replace(archive, catalog_sha256=catalog.catalog_sha256()))
     page = plan_page(whole, paper)
-    written = {Path(f"{place}.{one}"): _drawn(one, page, found, options) for one in named}
+    written = {Path(f"{place}.{one}"): _drawn(one, whole, page, found, options) for one in named}
     write_files(written)
     if as_json:
         print_json(found)
@@ -211,12 +212,18 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
-def _drawn(name: str, page: PlanPage, found: dict[str, Any], options: Options) -> bytes:
+def _drawn(name: str, whole: Findings, page: PlanPage, found: dict[str, Any], options: Options) -> bytes:
     """The plan in a format."""
     from sheetgen.writers import plan as texts
-    from sheetgen.writers.formats import json_text
+    from sheetgen.writers.formats import gc_paused, json_text
 
     match name:
+        case "xlsx":
+            from sheetgen.plan.book import build_plan_book
+            from sheetgen.writers.xlsx import write_xlsx
+
+            with gc_paused():
+                return write_xlsx(build_plan_book(whole, page, found), options)
         case "pdf" | "html":
             from sheetgen.writers import plan_page as pages
 

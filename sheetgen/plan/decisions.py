@@ -87,22 +87,30 @@ def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
     return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
 
 
-def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount, of the classes that may be used: those listed, or
-    all but spot, which may be taken away."""
-    found = {}
-    candidate = next(one.candidate for one in answer.hardware.placed.values() if one.instance == instance)
+def allowed_prices(answer: Answer, instance: str) -> dict[str, float]:
+    """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
+    all but spot, which may be taken away. None of an instance that serves nothing."""
+    plan, found = answer.plan, dict[str, float]()
+    candidate = next((one.candidate for one in answer.hardware.placed.values() if one.instance == instance), None)
     allowed = plan.supply.allowed
-    for purchase, paid in PURCHASES.items():
-        price = candidate.class_price(purchase)
+    for purchase in PURCHASES if candidate else ():
+        price = candidate.class_price(purchase)  # type: ignore[union-attr]
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
         if price is not None and (may or purchase == plan.policy.buy):
-            hours = cost.paid_hours_per_month(
-                plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(paid.committed)
-            )
-            usd = cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction)
-            found[purchase] = float(cost.instance_month_usd(usd, hours))
+            found[purchase] = price.usd_per_hour
+    return found
+
+
+def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
+    """By purchase class a month of one instance, less the discount."""
+    found = {}
+    for purchase, listed in allowed_prices(answer, instance).items():
+        hours = cost.paid_hours_per_month(
+            plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
+        )
+        usd = cost.discounted_usd_per_hour(listed, plan.prices.discount_fraction)
+        found[purchase] = float(cost.instance_month_usd(usd, hours))
     return found
 
 

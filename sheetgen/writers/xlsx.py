@@ -58,8 +58,8 @@ class _Writer:
         workbook, book = self.workbook, self.book
         workbook.set_properties(
             {
-                "title": "LLM serving sizing sheet",
-                "subject": "Memory, hardware, speed and price of serving large language models",
+                "title": book.title,
+                "subject": book.subject,
                 "author": "sheetgen",
                 "company": "sheetgen",
                 "category": "Capacity planning",
@@ -154,22 +154,30 @@ class _Writer:
             )
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
-        """A native stacked bar chart; the library caches the cells' values in it."""
-        drawn = self.workbook.add_chart({"type": "bar", "subtype": "stacked"})
+        """A native stacked chart, with lines over it where it has any; the library caches the cells' values in it."""
+        drawn = self.workbook.add_chart({"type": "column" if chart.lines else "bar", "subtype": "stacked"})
 
         def area(first: Ref, last: Ref) -> list[Any]:
-            return [sheet.name, first.row, first.column, last.row, last.column]
+            return [first.sheet, first.row, first.column, last.row, last.column]
 
         for title, first, last, colour in chart.series:
             drawn.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
                              "fill": {"color": colour}, "gap": 60})  # fmt: skip
+        if chart.lines:
+            over = self.workbook.add_chart({"type": "line"})
+            for title, first, last, colour, dashed in chart.lines:
+                look = {"color": colour, "width": 2, "dash_type": "dash" if dashed else "solid"}
+                over.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
+                                 "line": look})  # fmt: skip
+            drawn.combine(over)
         font = {"name": "Arial", "size": 9}
         drawn.set_title(
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
-        drawn.set_y_axis({"reverse": True, "num_font": font})
-        drawn.set_x_axis({"min": 0, "num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
-                         "line": {"color": "#E5E7EB"}}})  # fmt: skip
+        of_numbers = {"min": 0, "num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
+                      "line": {"color": "#E5E7EB"}}}  # fmt: skip
+        drawn.set_y_axis(of_numbers if chart.lines else {"reverse": True, "num_font": font})
+        drawn.set_x_axis({"num_font": font} if chart.lines else of_numbers)
         drawn.set_legend({"position": "bottom", "font": font})
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
@@ -236,6 +244,7 @@ TINTS = {
     **STATUS,
     "OK": STATUS["fits"],
     "changed": STATUS["little headroom"],
+    "stale": STATUS["little headroom"],
     "CHECK": STATUS["none fits"],
     "out of range": STATUS["none fits"],
 }
