@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,8 @@ def level(stated: Demand, known: Mapping[str, Any], prompt: int, answer: int) ->
         rate = rates.peak_requests_per_second.of({**known, "requests_per_day": of_day, "requests_per_second": 0})
     if stated.tokens is None:
         return rate
-    return demand.requests_of_tokens(rate, {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of])
+    counted = {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of]
+    return demand.requests_of_tokens(rate, counted)
 
 
 Three = Sequence[Any]  # p10, p50 and p90 of a band; as numbers, or as cells

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+import datetime
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,24 +15,25 @@ from sheetgen.plan.schema import QUANTILES, Band, Service
 from sheetgen.plan.tables import bands_of, growth_bands, numbers_of
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
-from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, Display
+from sheetgen.units import AS_IT_IS, DATE, EXACT_PERCENT, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, WHOLE, Display
 
 AMOUNT, MONEY = Kind("number", LEAST, 1e12), Kind("number", 0, 1e12)
 CHANGE = Kind("number", LEAST - 1, 100)
 DAYS, LEAD_DAYS = Kind("whole", 0, 730), Kind("number", 0, 3650)
 COUNT = Kind("whole", 1, 10**9)
+LARGE = 1000  # from which a whole number is shown as such
 QUANTILE, SURVIVE = Kind("word", words=QUANTILES), Kind("word", words=BY_NAME["survive"].words)
 FIELDS = {  # of a demand: what its row says, its unit, what it takes, how it shows
-    "in_flight": ("Requests at once", "requests", AMOUNT, FACTOR), "people": ("People", "", AMOUNT, FACTOR),
+    "in_flight": ("Requests at once", "requests", AMOUNT, AS_IT_IS), "people": ("People", "", AMOUNT, AS_IT_IS),
     "active_fraction": ("Share of them that is active", "", SHARE_ABOVE_0, EXACT_PERCENT),
-    "dau": ("Users of a day", "", AMOUNT, FACTOR),
-    "sessions_per_user_day": ("Sessions of a user and day", "", AMOUNT, FACTOR),
-    "requests_per_session": ("Requests of a session", "", AMOUNT, FACTOR),
-    "peak_per_second": ("A second at peak", "", AMOUNT, FACTOR), "per_day": ("A day", "", AMOUNT, FACTOR),
-    "per_month": ("A month", "", AMOUNT, FACTOR),
+    "dau": ("Users of a day", "", AMOUNT, AS_IT_IS),
+    "sessions_per_user_day": ("Sessions of a user and day", "", AMOUNT, AS_IT_IS),
+    "requests_per_session": ("Requests of a session", "", AMOUNT, AS_IT_IS),
+    "peak_per_second": ("A second at peak", "", AMOUNT, AS_IT_IS), "per_day": ("A day", "", AMOUNT, AS_IT_IS),
+    "per_month": ("A month", "", AMOUNT, AS_IT_IS),
     "peak_hour_share": ("Share of a day in its busiest hour", "", SHARE_ABOVE_0, EXACT_PERCENT),
-    "burst_factor": ("Busiest minutes over that hour", "", Kind("number", 1, 100), FACTOR),
-    "days_per_month": ("Days of a month", "days", Kind("number", 1, 31), FACTOR),
+    "burst_factor": ("Busiest minutes over that hour", "", Kind("number", 1, 100), AS_IT_IS),
+    "days_per_month": ("Days of a month", "days", Kind("number", 1, 31), AS_IT_IS),
 }  # fmt: skip
 
 
@@ -74,7 +78,8 @@ def sections(plan: Plan) -> Iterator[Section]:
         for i, q in enumerate(plan.quarters)
     ))  # fmt: skip
     for s, service in enumerate(plan.services):
-        yield Section(f"{service.id}{f' ({service.owner})' if service.owner else ''}", tuple(_service(plan, s, service)))
+        owner = f" ({service.owner})" if service.owner else ""
+        yield Section(f"{service.id}{owner}", tuple(_service(plan, s, service)))
     if plan.supply.owned or plan.supply.committed or plan.supply.quota:
         yield Section("Owned, committed, quotas", tuple(_supply(plan)))
 
@@ -88,13 +93,18 @@ def _or_blank(kind: Kind) -> Kind:
     return Kind(kind.what, kind.low, kind.high, blank=True, words=kind.words)
 
 
-def _one(label: str, name: str, at: Loc, value: Any, kind: Kind, display: Display, unit: str = "", note: str = "") -> Line:
+def _one(
+    label: str, name: str, at: Loc, value: Any, kind: Kind, display: Display, unit: str = "", note: str = ""
+) -> Line:
     return Line(label, (Yellow(name, at, value),), kind, display, unit, note)
 
 
-def _band(label: str, name: str, at: Loc, band: Band, kind: Kind, display: Display, unit: str = "", note: str = "") -> Line:
-    cells = (Yellow(f"{name}_{z}", (*at, z), getattr(band, z)) for z in QUANTILES)
-    return Line(label, tuple(cells), kind, display, unit, note)
+def _band(
+    label: str, name: str, at: Loc, band: Band, kind: Kind, display: Display, unit: str = "", note: str = ""
+) -> Line:
+    cells = tuple(Yellow(f"{name}_{z}", (*at, z), getattr(band, z)) for z in QUANTILES)
+    is_large = display is AS_IT_IS and all(cell.value >= LARGE and cell.value.is_integer() for cell in cells)
+    return Line(label, cells, kind, WHOLE if is_large else display, unit, note)
 
 
 def _policy(plan: Plan) -> Iterator[Line]:
@@ -112,9 +122,9 @@ def _policy(plan: Plan) -> Iterator[Line]:
     yield _one("Approval", "approval_days", ("policy", "approval_days"), policy.approval_days, DAYS, PLAIN, "days",
                "From the request to the order.")  # fmt: skip
     for what in (*PURCHASES, "owned"):
-        band = plan.supply.lead_time_days.get(what)
-        yield _one(f"Lead time, {what}", f"lead_days_{name_part(what)}", ("supply", "lead_time_days", what, "p90"),
-                   band.p90 if band else 0, LEAD_DAYS, FACTOR, "days", "That nine of ten orders keep to.")  # fmt: skip
+        band, at = plan.supply.lead_time_days.get(what), ("supply", "lead_time_days", what, "p90")
+        yield _one(f"Lead time, {what}", f"lead_days_{name_part(what)}", at, band.p90 if band else 0, LEAD_DAYS,
+                   AS_IT_IS, "days", "That nine of ten orders keep to.")  # fmt: skip
 
 
 def _redundancy(of: str, stem: str, at: Loc, survive: str, zones: int, replicas: int) -> Iterator[Line]:
@@ -131,7 +141,7 @@ def _prices(plan: Plan) -> Iterator[Line]:
     for label, name, kind, display, unit, note in (
         ("Discount", "discount_fraction", Kind("share", 0, 0.99), EXACT_PERCENT, "", "Of a contract, off list prices."),
         ("Contingency", "contingency_fraction", SHARE, EXACT_PERCENT, "", "A line of its own, counted by the budget."),
-        ("Hours run", "hours_per_month", Kind("number", 1, 744), FACTOR, "a month", "Commitments are paid in all."),
+        ("Hours run", "hours_per_month", Kind("number", 1, 744), AS_IT_IS, "a month", "Commitments are paid in all."),
     ):  # fmt: skip
         yield _one(label, name, ("prices", name), getattr(prices, name), kind, display, unit, note)
     yield _band("Change of prices a year", "price_change", ("prices", "expected_change_per_year"),
@@ -162,11 +172,20 @@ def _service(plan: Plan, s: int, service: Service) -> Iterator[Line]:
         elif what == "steps":
             label += f"{which} on"
         yield _band(label, f"{stem}growth_{name_part(name)}", place, growing, CHANGE if is_rate else AMOUNT,
-                    EXACT_PERCENT if is_rate else FACTOR)  # fmt: skip
-    yield _one("Replicas at least", f"{stem}floor_replicas", (*at, "floor_replicas"), service.floor_replicas or 1,
-               COUNT, PLAIN)  # fmt: skip
-    if (own := service.redundancy) is not None:
+                    EXACT_PERCENT if is_rate else AS_IT_IS)  # fmt: skip
+    if holder(plan, s, "floor_replicas") == s:
+        yield _one("Replicas at least", f"{stem}floor_replicas", (*at, "floor_replicas"), service.floor_replicas or 1,
+                   COUNT, PLAIN)  # fmt: skip
+    if (own := service.redundancy) is not None and holder(plan, s, "redundancy") == s:
         yield from _redundancy("", stem, (*at, "redundancy"), own.survive, own.zones, own.replicas)
+
+
+def holder(plan: Plan, s: int, name: str) -> int:
+    """The service whose field of that name holds for a service: its own, or that of the one that it is like."""
+    ids = [one.id for one in plan.services]
+    while name not in plan.data["services"][s] and plan.services[s].like is not None:
+        s = ids.index(str(plan.services[s].like))
+    return s
 
 
 def _supply(plan: Plan) -> Iterator[Line]:
@@ -196,7 +215,7 @@ SHORT = {"users": "people", "requests": "peak_per_second", "tokens": "peak_per_s
 def put(data: dict[str, Any], at: Loc, value: Any) -> None:
     """Write a value into a plan as it was written; what was written in short is written out where that is needed."""
     part: Any = data
-    for key, following in zip(at, at[1:], strict=False):
+    for key, following in itertools.pairwise(at):
         inner = part.get(key) if isinstance(part, dict) else part[key]
         if not isinstance(inner, dict | list):
             inner = part[key] = _written_out(str(key), inner, following)
@@ -216,11 +235,31 @@ def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
     return {} if value is None else {SHORT[key]: value}
 
 
-def changed(data: dict[str, Any], plan: Plan, edits: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """A plan as it was written, with other values in its yellow cells."""
-    import copy
-
-    cells, found = every_cell(plan), copy.deepcopy(data)
-    for name, value in edits:
-        put(found, cells[name][1].at, value)
+def changed(plan: Plan, edits: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan as it was written, with other values in some of its yellow cells; of a band all three are written."""
+    cells, found, bands = every_cell(plan), copy.deepcopy(dict(plan.data)), set[tuple[str, ...]]()
+    for name, value in edits.items():
+        line, cell = cells[name]
+        names = tuple(one.name for one in line.cells)
+        if len(names) > 1 and names not in bands:
+            bands.add(names)
+            values = [edits.get(one.name, one.value) for one in line.cells]
+            for one, number in zip(line.cells, values, strict=True):
+                put(found, one.at, number)
+        elif len(names) == 1:
+            _put_one(found, cell.at, value)
     return found
+
+
+def _put_one(data: dict[str, Any], at: Loc, value: Any) -> None:
+    """A value that stands alone; of a lead time its other quantiles are at most that."""
+    if at[:2] != ("supply", "lead_time_days"):
+        put(data, at, value.isoformat() if isinstance(value, datetime.date) else value)
+        return
+    section = (data.get("supply") or {}).get("lead_time_days") or {}
+    band = section.get(at[2])
+    if not isinstance(band, dict):
+        put(data, at[:3], value)
+        return
+    for name, number in band.items():
+        band[name] = value if name == at[3] else min(number, value)

@@ -295,11 +295,16 @@ def filtered(sheet: Sheet) -> Area | None:
     return Area(top, 0, bottom, heads - 1)
 
 
-CHART_ROWS = 9  # rows that a chart covers on the page
+CHART_ROWS, PIXELS_OF_A_ROW = 9, 20  # rows that a chart of bars covers on the page
 POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # of one unit of column width in Arial 10 as LibreOffice draws it; units of an edge
 PAGE_POINTS = {True: 734.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
 PAGE_HEIGHT = 500.0  # of a landscape page, likewise
 _PAPER = {"a4": 9, "letter": 1}
+
+
+def rows_of(chart: Chart) -> int:
+    """Rows that a chart covers on the page."""
+    return -(-chart.height // PIXELS_OF_A_ROW) if chart.lines else CHART_ROWS
 
 
 def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:
@@ -316,7 +321,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
         worksheet.print_area(0, last + 1, 0, last + 1)
         return
     last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")
-    worksheet.print_area(0, 0, max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)]), last)
+    worksheet.print_area(0, 0, max([last_row, *(c.row + rows_of(c) for c in sheet.charts)]), last)
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
         worksheet.center_horizontally()

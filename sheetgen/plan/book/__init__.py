@@ -1,5 +1,5 @@
-"""The plan as a workbook: live from the yellow cells of Inputs to the money; the hardware and the joint draws are values
-of the build, and say so."""
+"""The plan as a workbook: live from the yellow cells of Inputs to the money; hardware and joint draws are values of the
+build, and say so."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from sheetgen.formula import where
 from sheetgen.plan.answer import CASE
 from sheetgen.plan.book import built
-from sheetgen.plan.book.inputs import AS_BUILT, STALE, PlanInputs
+from sheetgen.plan.book.inputs import STALE, PlanInputs
 from sheetgen.plan.book.pages import SPARE, Pages
 from sheetgen.plan.book.workings import Workings
 from sheetgen.plan.findings import Findings
 from sheetgen.plan.pages import PlanPage
 from sheetgen.sheet.book.checks import HEADS, ChecksSheet
 from sheetgen.sheet.book.guide import notes_sheet
-from sheetgen.sheet.book.inputs import OUT_OF_RANGE
+from sheetgen.sheet.book.inputs import AS_BUILT, OUT_OF_RANGE
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.model import Book, Lookup, Range, Sheet, derived
+from sheetgen.sheet.model import LEGEND, Book, Lookup, Range, Sheet, derived
 from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Column, Table
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS
@@ -59,14 +59,13 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
         needed = [work.planned("needed_instances", t, q) for t in range(len(work.types))]
         chosen = [Lookup.of(own[i + int(case.value) - 1].value, "CHOOSE({0},{1},{2},{3})", case, *own[i : i + 3])
                   for i in range(0, len(own), 3)]  # fmt: skip
-        add = lambda *v: sum(v[1:], v[0])  # noqa: E731
-        shares.append((str(found.answer.plan.quarters[q]), derived(add, *chosen), derived(add, *needed)))
+        shares.append((str(found.answer.plan.quarters[q]), derived(_added, *chosen), derived(_added, *needed)))
     same = page.pairs(("Machines of the services and of all", "Services", "All"), shares, FACTOR, rounded=True)
     page.all_of("shares", "Services' machines add up to those needed, at the quantile that is bought", same)
     rows = []
     for q in quarters:
         parts = [pages._usd(name, q, 1) for name in ("bought_of_all_usd", "late_usd", "committed_usd", "owned_usd")]
-        rows.append((str(found.answer.plan.quarters[q]), derived(add, *parts), pages._usd("spend_usd", q, 1)))
+        rows.append((str(found.answer.plan.quarters[q]), derived(_added, *parts), pages._usd("spend_usd", q, 1)))
     same = page.pairs(("What a quarter is made of", "Parts", "Spend at p50"), rows, USD_CENTS, rounded=True)
     page.all_of("money", "The parts of each quarter add up to what it costs", same)
     in_order = []
@@ -75,7 +74,7 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
         in_order.append(derived(lambda a, b, c: where(a <= b, where(b <= c, 1, 0), 0), low, middle, high))
     n = sum(one.value for one in in_order)
     page.line("quantiles", "Quarters whose spend does not fall from p10 to p90", Lookup(
-        n, lambda here: derived(add, *in_order).expr(here)), work.n_quarters)  # fmt: skip
+        n, lambda here: derived(_added, *in_order).expr(here)), work.n_quarters)  # fmt: skip
     too_many = derived(lambda new: where(new > SPARE, new, 0), pages.new_orders)
     page.line("new_orders", f"New orders for which Decisions has no line (it has {SPARE}): none", too_many, 0)
     page.total()
@@ -87,10 +86,15 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
                                        ("Quarters in which an order is late, now", _late(work))), row + 1):  # fmt: skip
         sheet.link(at, 1, ref, PLAIN, "computed", label=label)
     rows_of = [(one.what, "yes" if one.holds else "no", "", "", "; ".join(one.found)) for one in found.checks]
-    heads = (Column("Before signing, as built"), Column("Holds"), Column(""), Column(""), Column("What speaks against it"))
+    names = ("Before signing, as built", "Holds", "", "", "What speaks against it")
+    heads = tuple(map(Column, names))
     sheet.widths[4] = 90
     built.put_table(sheet, page.below + 1, Table("What a reader should know before signing", heads, tuple(rows_of)))
     return sheet
+
+
+def _added(first: Any, *more: Any) -> Any:
+    return sum(more, first)
 
 
 def _sum(work: Workings, table: str, name: str) -> Lookup:
@@ -110,7 +114,7 @@ def _notes(page: PlanPage, hidden: list[Sheet]) -> Sheet:
         ("About", [
             ("A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black figures are formulas; "
              "green ones are taken from another sheet. (build): a value that was worked out when the workbook was "
-             f"built, and does not follow an edit; then the word beside it is \"{STALE}\" in place of \"{AS_BUILT}\".",
+             f"built, and does not follow an edit; then the word beside it is {STALE} in place of {AS_BUILT}. {LEGEND}",
              None),
             ("sheetgen pull THIS.xlsx carries what was typed back to a plan.yaml, and works everything out anew, the "
              "hardware too; sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.", None),

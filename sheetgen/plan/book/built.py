@@ -1,4 +1,4 @@
-"""The sheets of the plan's workbook that hold values of the build: Commitments, Bands, Bridge, Actuals; and the record."""
+"""The sheets of the plan's workbook with values of the build: Commitments, Bands, Bridge, Actuals; and the record."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from sheetgen.plan.pages import PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.scenario.parse import Kind
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, titled
-from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Validation, derived
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Validation
 from sheetgen.sheet.page import Table
 from sheetgen.units import EXACT_PERCENT, PLAIN, TEXT, USD, WHOLE
 
 LINES = 60  # of what was spent, to be pasted
 IN_A_CELL = 30_000  # characters; a cell holds 32,767
 SCHEMA = 1
+RECORD = "meta_plan_record_"  # of the names of its cells, with a number behind
 
 
 @formula("Plan over spent, less 1", EXACT_PERCENT)
@@ -71,8 +72,8 @@ def put_state_of_values(sheet: Sheet, wiring: Wiring) -> None:
 
 
 def commitments(page: PlanPage, wiring: Wiring) -> Sheet:
-    sheet = titled("Commitments", "Commitments", "Values of the build: how much to commit, for how long, against buying "
-                   "what is missing (newsvendor over the joint draws); and what would change our mind.",
+    sheet = titled("Commitments", "Commitments", "Values of the build: how much to commit, for how long, against "
+                   "buying what is missing (newsvendor over the joint draws); and what would change our mind.",
                    freeze=(HEAD_ROWS, 0))  # fmt: skip
     sheet.widths = dict(enumerate((34, 26, 14, 14, 14, 14, 14, 14, 14, 14)))
     put_state_of_values(sheet, wiring)
@@ -126,19 +127,22 @@ def bands(found: Findings, pages: Pages, wiring: Wiring) -> Sheet:
 
 
 def bridge(page: PlanPage, wiring: Wiring) -> Sheet:
-    sheet = titled("Bridge", "Bridge", f"Values of the build. {page.since}", freeze=(HEAD_ROWS, 0))
-    sheet.widths = {0: 34, 1: 18}
+    sheet = titled("Bridge", "Bridge", "Values of the build: what changed since the last plan, in US dollars; the "
+                   "parts sum to the difference.", freeze=(HEAD_ROWS, 0))  # fmt: skip
+    sheet.widths = {0: 34, 1: 18, 2: 60}
     put_state_of_values(sheet, wiring)
+    sheet.text(HEAD_ROWS, 0, page.since, "text")
     for one in tables_named(page, "What changed since the last plan"):
-        put_table(sheet, HEAD_ROWS, one)
+        put_table(sheet, HEAD_ROWS + 2, one)
     return sheet
 
 
 def actuals(found: Findings, page: PlanPage, pages: Pages) -> Sheet:
     """By quarter the plan beside what was spent, from lines that are pasted below."""
     plan = found.answer.plan
-    sheet = titled("Actuals", "Actuals", "Paste what was spent into the yellow lines (`sheetgen plan actuals` reads FOCUS "
-                   "columns): it stands beside the plan. It is no part of plan.yaml.", freeze=(HEAD_ROWS, 0))  # fmt: skip
+    sheet = titled("Actuals", "Actuals", "Paste what was spent into the yellow lines (`sheetgen plan actuals` reads "
+                   "FOCUS columns): it stands beside the plan. It is no part of plan.yaml.",
+                   freeze=(HEAD_ROWS, 0))  # fmt: skip
     sheet.widths = dict(enumerate((22, 24, 16, 16, 16, 16, 14)))
     n = len(plan.quarters)
     top = HEAD_ROWS + n + 4
@@ -169,12 +173,13 @@ def actuals(found: Findings, page: PlanPage, pages: Pages) -> Sheet:
 
 def record_sheet(record: Mapping[str, Any], version: str, catalog_sha256: str, wiring: Wiring) -> Sheet:
     """The plan as JSON, packed, as `sheetgen pull` and `--since` read it."""
-    sheet = titled("Record", "Record", "The plan as built, which sheetgen pull and plan --since read. Leave it as it is.")
+    about = "The plan as built, which sheetgen pull and plan --since read. Leave it as it is."
+    sheet = titled("Record", "Record", about)
     sheet.widths = {0: 30, 1: 60}
     packed = packed_record(record)
     rows = [("meta_plan_schema", "Layout of the workbook", SCHEMA, PLAIN), ("meta_version", "sheetgen", version, TEXT),
             ("meta_catalog_sha256", "Catalog, SHA-256", catalog_sha256, TEXT),
-            *((f"meta_plan_record_{i}", f"The plan, part {i}", part, TEXT) for i, part in enumerate(packed, 1))]
+            *((f"{RECORD}{i}", f"The plan, part {i}", part, TEXT) for i, part in enumerate(packed, 1))]  # fmt: skip
     for row, (name, label, value, display) in enumerate(rows, HEAD_ROWS):
         wiring.names[name] = sheet.put(row, 1, Cell(value, "off_page", display), name, label=label)
     return sheet
@@ -184,6 +189,3 @@ def packed_record(record: Mapping[str, Any]) -> Sequence[str]:
     text = base64.b64encode(zlib.compress(json.dumps(record, sort_keys=True).encode(), 9)).decode()
     return [text[i : i + IN_A_CELL] for i in range(0, len(text), IN_A_CELL)]
 
-
-def unused(*_: Any) -> Any:
-    return derived

@@ -9,7 +9,7 @@ from sheetgen.plan.read import Plan
 from sheetgen.plan.yellow import Line, sections
 from sheetgen.sheet.book.inputs import AS_BUILT, BOUND, CHANGED, OUT_OF_RANGE, beside, put_state
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
-from sheetgen.sheet.model import LEGEND, Cell, Lookup, Range, Ref, Sheet, Validation, derived, number
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Validation, derived, number
 from sheetgen.units import TEXT
 
 LABEL, P10, P50, P90, UNIT, STATE, NOTE, BUILT, LEAST, MOST = (*range(8), 10, 11)
@@ -31,9 +31,9 @@ def band_state(
 
 
 @formula("Values of the build", TEXT)
-def freshness(n_as_built: Any, n_inputs: Any) -> Any:
+def freshness(n_changed: Any, n_out_of_range: Any) -> Any:
     """Whether what was worked out when the workbook was built is still of its inputs."""
-    return where(n_as_built == n_inputs, AS_BUILT, STALE)
+    return where(n_changed + n_out_of_range == 0, AS_BUILT, STALE)
 
 
 class PlanInputs:
@@ -45,7 +45,7 @@ class PlanInputs:
         self.states: list[Ref] = []
         self.sheet = sheet = titled(
             "Inputs", "Inputs", "Change any yellow cell: demand, machines, orders and money follow. Hardware, times "
-            f"and joint draws are values of the build. {LEGEND}", freeze=(HEAD_ROWS, 1),
+            "and joint draws are values of the build.", freeze=(HEAD_ROWS, 1),
         )  # fmt: skip
         sheet.widths, sheet.n_printed = dict(WIDTHS), PRINTED
         for section in sections(plan):
@@ -65,7 +65,8 @@ class PlanInputs:
         sheet.text(row, NOTE, line.note, "remark_wrapped")
         check = Validation.of(line.kind, line.label, line.note)
         if line.kind.words:
-            check = Validation(line.label[:32], f"{', '.join(line.kind.words)}.", _SOURCES[line.kind.words], line.kind)
+            said = f"{', '.join(line.kind.words)}."
+            check = Validation(line.label[:32], said, _SOURCES[line.kind.words], line.kind)
         refs, built = [], []
         for i, cell in enumerate(line.cells):
             name = f"in_{cell.name}"
@@ -95,9 +96,8 @@ class PlanInputs:
         put_light(self.wiring, sheet, row, P10, "All checks")
         states = Range((self.states[0], self.states[-1]))
         self.wiring.names["lst_input_states"] = states
-        n_same = sum(one.value == AS_BUILT for one in self.states)
-        env = {"n_as_built": Lookup.of(n_same, f'COUNTIFS({{0}},"{AS_BUILT}")', states),
-               "n_inputs": Lookup.of(len(self.states), 'COUNTIFS({0},"<>")', states)}  # fmt: skip
+        env = {name: Lookup.of(0, f'COUNTIFS({{0}},"{word}")', states)
+               for name, word in (("n_changed", CHANGED), ("n_out_of_range", OUT_OF_RANGE))}  # fmt: skip
         sheet.text(row, P90, "values of the build:", "right_label")
         found = sheet.compute(row, UNIT, freshness, env, role="light", name="chk_values")
         sheet.status_cells.append((row, UNIT))

@@ -1,4 +1,4 @@
-"""The sheets of the plan's workbook that are read: Plan, Decisions, Services, Supply, Money; all live but where marked."""
+"""The sheets of the plan's workbook that are read: Plan, Decisions, Services, Supply, Money; live but where marked."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ from sheetgen.units import (
     Display,
 )
 
+ON_A_PAGE = 12  # types and services, of which Money is one page
 ON_PLAN, SPARE = 8, 8  # decisions on the first sheet; lines for orders that are new since the build
 INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#475569")
 P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
-CHART_WIDTH, CHART_HEIGHT = 1000, 250
+CHART_WIDTH, CHART_HEIGHT = 1080, 260
 BUILT, LIVE = "build", "live"
 
 
@@ -138,7 +139,8 @@ class Pages:
     def money(self) -> Sheet:
         work, n = self.work, self.work.n_quarters
         sheet = self._sheet("Money", "What each quarter costs, in US dollars, live: what is bought, paid anyway, and "
-                            "what the budget leaves.", (24, *[14] * 7, 16), freeze=(HEAD_ROWS, 1))  # fmt: skip
+                            "what the budget leaves.", (24, *[14] * 7, 16), freeze=(HEAD_ROWS, 1),
+                            one_page=len(work.types) + len(self.plan.services) <= ON_A_PAGE)  # fmt: skip
         row = HEAD_ROWS
         self._bar(sheet, row, "By quarter, contingency apart", 9)
         self._quarters(sheet, row + 1)
@@ -164,11 +166,13 @@ class Pages:
         self._unit_costs(sheet, row)
         return sheet
 
-    def _by_quarter(self, sheet: Sheet, row: int, title: str, names: Sequence[str], ref: Any, display: Display = USD) -> None:
+    def _by_quarter(
+        self, sheet: Sheet, row: int, title: str, names: Sequence[str], ref: Any, display: Display = USD
+    ) -> None:
         """A block with a row for each name and a column for each quarter."""
         n = self.work.n_quarters
         sheet.texts(row, 0, (title, *[""] * max(8, n)), "section")
-        self._heads(sheet, row + 1, ("", *map(str, self.plan.quarters)))
+        self._heads(sheet, row + 1, ("", *map(str, self.plan.quarters), *[""] * (8 - n)))
         for i, name in enumerate(names):
             sheet.text(row + 2 + i, 0, name, "label")
             for q in range(n):
@@ -192,7 +196,8 @@ class Pages:
                 "tokens_per_request": Lookup.of(tokens, str(tokens)),
             }  # fmt: skip
             env = {name: env[name] for name in usd_per_million_planned.inputs}
-            return derived(lambda *v: usd_per_million_planned(*v), *env.values())
+            rate = env["requests_per_second"]
+            return derived(lambda r, *v: where(r > 0, usd_per_million_planned(*v), NONE), rate, *env.values())
 
         if services:
             self._by_quarter(sheet, row, "$ per million tokens, at p50", [self.plan.services[s].id for s in services],
@@ -273,15 +278,15 @@ class Pages:
         heads = ("GPUs", "", *(f"{name}, p50" for name in kinds), "Owned and committed",
                  *(f"{name} of all together (build)" for name in QUANTILES))  # fmt: skip
         self._bar(sheet, row, "GPUs by quarter", max(10, len(heads)))
-        self._heads(sheet, row + 1, heads)
+        self._heads(sheet, row + 1, (*heads, *[""] * (10 - len(heads))))
         self.gpus: dict[str, list[Ref]] = {}
         counts = work.by_type.columns["gpu_count"]
         for q, quarter in enumerate(drawn.quarters):
             at = row + 2 + q
             self.gpus.setdefault("quarter", []).append(sheet.text(at, 0, quarter, "label"))
             for column, (name, types) in enumerate(kinds.items(), 2):
-                refs = [ref for t in types for ref in (
-                    work.pools.columns["needed_instances"][work.row_of_pool(t, q, CASE["p50"])], counts[t])]  # fmt: skip
+                needed = work.pools.columns["needed_instances"]
+                refs = [ref for t in types for ref in (needed[work.row_of_pool(t, q, CASE["p50"])], counts[t])]
                 self.gpus.setdefault(name, []).append(sheet.link(at, column, _dot(refs), WHOLE))
             refs = []
             for t in range(len(work.types)):
@@ -340,8 +345,8 @@ class Pages:
             line.append(sheet.put(at, column, cell) if live is None else sheet.link(at, column, live, display))
 
         is_order = one.what == "order"
-        known = {name: None if i is None else orders[name][i] for name in (
-            "order_by_day", "first_day", "ordered_instances", "released_instances", "order_usd", "waiting_usd", "is_late")}
+        names = ("order_by_day", "first_day", "ordered_instances", "released_instances", "order_usd", "waiting_usd")
+        known = {name: None if i is None else orders[name][i] for name in names}
         count = known["ordered_instances" if is_order else "released_instances"]
         put(0, known["order_by_day" if is_order else "first_day"], one.order_by, DATE)
         line.append(sheet.text(at, 1, one.what, "label"))
@@ -364,7 +369,8 @@ class Pages:
     def _new_orders(self, sheet: Sheet, row: int, listed: set[int]) -> None:
         """Orders that follow from the yellow cells as they are now, and that the build had not."""
         table = self.work.orders
-        self.work._given(table, "is_listed", "Order of the build", [int(i in listed) for i in range(table.n_rows)], PLAIN)
+        flags = [int(i in listed) for i in range(table.n_rows)]
+        self.work._given(table, "is_listed", "Order of the build", flags, PLAIN)
         table.computed(unlisted)
         column = table._head("Number of it", "", 10)
         found: list[Ref] = []
@@ -381,8 +387,10 @@ class Pages:
             at = row + 1 + k
             place = f"MATCH({k + 1},{{1}},0)"
             value = next((i for i, one in enumerate(found) if one.value == k + 1), None)
-            for c, name, display in ((0, "order_by_day", DATE), (2, "ordered_instances", WHOLE), (3, "instance", TEXT),
-                                     (4, "first_day", DATE), (6, "order_usd", USD), (7, "waiting_usd", USD)):  # fmt: skip
+            for c, name, display in (
+                (0, "order_by_day", DATE), (2, "ordered_instances", WHOLE), (3, "instance", TEXT),
+                (4, "first_day", DATE), (6, "order_usd", USD), (7, "waiting_usd", USD),
+            ):  # fmt: skip
                 refs = Range(tuple(table.columns[name]))
                 shown = NONE if value is None else refs.refs[value].value
                 sheet.link(at, c, Lookup.of(shown, f'IFERROR(INDEX({{0}},{place}),"-")', refs, numbers), display)
@@ -391,9 +399,9 @@ class Pages:
 
     def first(self) -> Sheet:
         plan, work = self.plan, self.work
-        sheet = titled("Plan", self.page.title, " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}"))),
-                       one_page=True)  # fmt: skip
-        sheet.widths = dict(enumerate((20, 14, 14, 14, 14, 14, 14, 14, 24)))
+        about = " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}")))
+        sheet = titled("Plan", self.page.title, about, one_page=True)
+        sheet.widths = dict(enumerate((22, 14, 18, 14, 18, 14, 14, 14, 24)))
         put_light(self.wiring, sheet, 2, 1, "All checks")
         sheet.text(2, 3, "values of the build:", "right_label")
         sheet.link(2, 4, self.wiring.ref("chk_values")._replace(name="chk_values"), TEXT, "light")
@@ -422,8 +430,8 @@ class Pages:
         }  # fmt: skip
         sheet.text(row + 4, 0, "Budget, contingency counted:", "label")
         sheet.compute(row + 4, 2, budget_words, env, role="light")
-        sheet.text(row + 5, 0, "As built:", "label")
-        sheet.text(row + 5, 2, str(self.page.verdict), "text")
+        sheet.text(row + 5, 0, "as built:", "label")
+        sheet.text(row + 5, 2, str(self.page.verdict).removeprefix("Budget, contingency counted: "), "text")
         self._bar(sheet, bottom - 1, "Money by quarter, US dollars", 9)
         row = bottom + work.n_quarters + 3
         n_more = max(0, len(self.lines) - ON_PLAN)
@@ -447,7 +455,7 @@ class Pages:
 
         sheet.charts.append(Chart(
             row, 0, "GPUs by quarter: needed at p50 by kind, at p90 of all together, and there without buying",
-            "Stacked bars of the GPUs needed at p50, a dashed line at p90, a solid line of what is owned and committed.",
+            "Stacked bars of the GPUs needed at p50, a dashed line at p90, a solid one of what is owned and committed.",
             ends("quarter"),
             [(name, *ends(name), INKS[i % len(INKS)]) for i, name in enumerate(self.kinds)],
             CHART_WIDTH, CHART_HEIGHT, "GPUs",

@@ -4,6 +4,7 @@ order; every formula of `TABLES` once more, from the yellow cells on."""
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -26,24 +27,25 @@ from sheetgen.plan import needs, spending
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.book.inputs import QUANTILE_LIST, SURVIVE_LIST, PlanInputs
 from sheetgen.plan.decisions import MONTHS_OF_TERM, allowed_prices
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.schema import QUANTILES, Committed, Demand, Growth, Owned
 from sheetgen.plan.supplied import live
 from sheetgen.plan.tables import (
     CONSTANTS,
     TABLES,
-    Z,
     Type,
+    Z,
     bands_of,
     first_quarter,
-    growth_bands,
     grown_in,
+    growth_bands,
     level,
     numbers_of,
     request_of,
     share_live,
     spreads,
 )
-from sheetgen.plan.yellow import SURVIVE
+from sheetgen.plan.yellow import SURVIVE, holder
 from sheetgen.scenario.demand import HOURS_PER_DAY
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.parse import name_part
@@ -89,7 +91,8 @@ class Workings:
         return (s * self.n_quarters + q) * N_CASES + z
 
     def row_of_pool(self, t: int, q: int, z: int) -> int:
-        return (t * N_CASES + z) * self.n_quarters + q  # the quarters of a type side by side, as what is kept reads them
+        """The quarters of a type are one below the other, as what is kept reads them."""
+        return (t * N_CASES + z) * self.n_quarters + q
 
     def row_of_order(self, t: int, q: int) -> int:
         return t * self.n_quarters + q
@@ -215,35 +218,34 @@ class Workings:
         table = self.stated = self._table("Stated", "The demand of each service as stated, and what may be lost.",
                                           self.n_services)  # fmt: skip
         table.given("service", "Service", [one.id for one in plan.services], TEXT, role="label", width=24)
-        levels, below, above = [], [], []
+        levels, sides = list[Lookup](), (list[Lookup](), list[Lookup]())
         z_of_p90, hour = (self.wiring.inputs[name] for name in ("z_of_p90", "seconds_in_an_hour"))
         for s, service in enumerate(plan.services):
             stem, stated = f"service_{s + 1}_", service.demand
             bands, numbers = bands_of(stated), numbers_of(stated)
             names = [*bands, *numbers, "seconds_in_an_hour"]
             refs = [*(cells[f"{stem}{one}_p50"] for one in bands), *(cells[f"{stem}{one}"] for one in numbers), hour]
-
-            def found(*values: Any, _of: Any = (stated, names, request_of(plan, service))) -> Any:
-                return level(_of[0], dict(zip(_of[1], values, strict=True)), *_of[2])
-
-            levels.append(_derived(found, *refs))
+            of_request = request_of(plan, service)
+            levels.append(_derived(functools.partial(_level, stated, names, of_request), *refs))
             every = [cells[f"{stem}{one}_{z}"] for one in bands for z in QUANTILES]
-            for column, side in ((below, 0), (above, 1)):
-                column.append(_derived(lambda z, *v, _side=side: spreads(_threes(v), z)[_side], z_of_p90, *every))
+            for side, column in enumerate(sides):
+                column.append(_derived(functools.partial(_spread, side), z_of_p90, *every))
         table.looked_up("stated_demand", "Demand as stated", levels, FACTOR)
-        table.looked_up("stated_spread_below", "Spread below", below, FACTOR)
-        table.looked_up("stated_spread_above", "Spread above", above, FACTOR)
+        table.looked_up("stated_spread_below", "Spread below", sides[0], FACTOR)
+        table.looked_up("stated_spread_above", "Spread above", sides[1], FACTOR)
         self._given(table, "is_rate", "Is a rate", [int(not one.demand.at_once) for one in plan.services], PLAIN)
         people = [int(one.demand.users is not None) for one in plan.services]
         self._given(table, "counts_people", "Counts people", people, PLAIN)
         table.looked_up("mean_over_peak", "Mean over peak", [self._mean_over_peak(s) for s in range(self.n_services)],
                         FACTOR)  # fmt: skip
-        own = [f"service_{s + 1}_" if one.redundancy is not None else "" for s, one in enumerate(plan.services)]
+        own = [f"service_{holder(plan, s, 'redundancy') + 1}_" if one.redundancy is not None else ""
+               for s, one in enumerate(plan.services)]  # fmt: skip
         lost = [self.inputs.survive(f"{stem}survive") if stem else self.wiring.inputs["survive"] for stem in own]
         table.looked_up("survive", "What may be lost", lost, PLAIN)
         for name, label in (("zones", "Zones"), ("spare_replicas", "Spare replicas")):
             table.looked_up(name, label, [cells[f"{stem}{name}"] for stem in own], PLAIN)
-        floors = [cells[f"service_{s + 1}_floor_replicas"] for s in range(self.n_services)]
+        holders = (holder(plan, s, "floor_replicas") for s in range(self.n_services))
+        floors = [cells[f"service_{s + 1}_floor_replicas"] for s in holders]
         table.looked_up("floor_replicas", "Floor", floors, PLAIN)
 
     def _mean_over_peak(self, s: int) -> Lookup:
@@ -275,12 +277,8 @@ class Workings:
             n, names = max(0, quarter.since(first_quarter(service, plan))), [*growth_bands(service.growth)]
             stem = f"service_{s + 1}_growth_"
             refs = [self.inputs.cells[f"{stem}{name_part(name)}_{z}"] for name in names for z in QUANTILES]
-            for i, column in enumerate(columns):
-
-                def found(z: Any, *v: Any, _of: Any = (service.growth, names, quarter, n, i)) -> Any:
-                    growth, named_so, when, ahead, part = _of
-                    return grown_in(growth, dict(zip(named_so, _threes(v), strict=True)), when, ahead, z)[part]
-
+            for part, column in enumerate(columns):
+                found = functools.partial(_grown, service.growth, names, quarter, n, part)
                 column.append(_derived(found, z_of_p90, *refs))
         for column, name, label in zip(columns, ("growth", "growth_spread_below", "growth_spread_above"),
                                        ("Growth", "Its spread below", "Its spread above"), strict=True):  # fmt: skip
@@ -296,15 +294,16 @@ class Workings:
     def _hardware(self, table: Table, pairs: Sequence[tuple[int, int]]) -> None:
         """What was chosen, and how fast it is at the load that is planned for: values of the build."""
         placed, place = self.answer.hardware.placed, {one.instance: i for i, one in enumerate(self.types)}
-        where_ = [placed.get(at) for at in pairs]
+        chosen = [placed.get(at) for at in pairs]
         for name, label, nothing in (
             ("paced_requests", "Places of a replica", 1.0), ("replicas_per_instance", "Replicas of a machine", 0.0),
             ("full_turn_seconds", "Time of a request, full", 0.0), ("wait_z", "Allowance for chance", 0.0),
             ("output_tokens", "Answer, tokens", 0.0),
         ):  # fmt: skip
-            values = [nothing if one is None or math.isnan(getattr(one, name)) else getattr(one, name) for one in where_]
+            known = [nothing if one is None else getattr(one, name) for one in chosen]
+            values = [nothing if math.isnan(value) else value for value in known]
             self._given(table, name, f"{label} (build)", values)
-        self._given(table, "type", "Type (build)", [0 if one is None else place[one.instance] for one in where_], PLAIN)
+        self._given(table, "type", "Type (build)", [0 if one is None else place[one.instance] for one in chosen], PLAIN)
         speed = self.answer.hardware.speed
         for name, label in (("ttft_seconds", "First token, s"), ("tpot_seconds", "A token, s")):
             refs: list[list[Ref]] = []
@@ -349,7 +348,7 @@ class Workings:
     def _paid(self) -> None:
         """What is owned and committed, by quarter."""
         plan, cells = self.plan, self.inputs.cells
-        supply = [*plan.supply.committed, *plan.supply.owned]
+        supply: list[Committed | Owned] = [*plan.supply.committed, *plan.supply.owned]
         rows = [(i, q, on, share) for i, one in enumerate(supply) for q, (on, share) in enumerate(live(plan, one))]
         table = self.paid = self._table("Paid", "What is owned and committed, by quarter.", max(1, len(rows)))
         self.on = {(i, q): bool(on) for i, q, on, _ in rows}
@@ -366,14 +365,15 @@ class Workings:
             months.append((cells[f"committed_{i + 1}_usd_per_hour"], listed))
         stated = self._table("Commitment prices", "A month of one machine of each commitment.", max(1, n))
         stated.given("id", "What", [one.id for one in plan.supply.committed] or [NONE], TEXT, role="label", width=24)
-        self._given(stated, "listed_usd_per_hour", "List price, $ an hour", [usd for _, usd in months] or [0.0], USD_CENTS)
+        listed_usd = [usd for _, usd in months] or [0.0]
+        self._given(stated, "listed_usd_per_hour", "List price, $ an hour", listed_usd, USD_CENTS)
         self._given(stated, "is_committed", "Paid in all hours", [1] * max(1, n), PLAIN)
         stated.computed(less_discount, name="discounted_usd_per_hour")
         stated.columns["stated_usd_per_hour"] = [ref for ref, _ in months] or [stated.columns["is_committed"][0]]
         stated.computed(price_of_commitment, name="price_usd_per_hour")
         stated.computed(cost.paid_hours_per_month)
         stated.computed(cost.instance_month_usd, name="committed_month_usd")
-        counts, month = [], []
+        counts, month = list[Ref | Lookup](), list[Ref | Lookup]()
         for i, *_ in rows:
             counts.append(cells[f"committed_{i + 1}_count"] if i < n else cells[f"owned_{i - n + 1}_count"])
             month.append(stated.columns["committed_month_usd"][i] if i < n else cells[f"owned_{i - n + 1}_cost"])
@@ -417,7 +417,8 @@ class Workings:
             committed.append(_sum(mine))
         table.looked_up("committed_instances", "Committed", committed, PLAIN)
         by_quarter = {"price_factor": [self.quarters.columns["price_factor"][q] for _, _, q in rows],
-                      "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows]}
+                      "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows]
+                      }  # fmt: skip
         for _, one in formulas_of("gaps"):
             table.computed(one, {read: by_quarter[read] for read in one.inputs if read in by_quarter})
 
@@ -433,12 +434,12 @@ class Workings:
         # The GPUs that are left hang on the column to the right, a row above: both are filled a row at a time.
         free_at, owned_at = (table._head(label, "", 12) for label in ("GPUs owned, left", needs.owned_instances.label))
         assert free_at == line
-        free, owned = [], []
+        free, owned = list[Ref](), list[Ref]()
         for r, (t, z, q) in enumerate(rows):
             key = types[t].gpu, z, q
             if key in before:
                 i = before[key]
-                left: Source = derived(lambda f, o, g: f - o * g, free[i], owned[i], counts[rows[i][0]])
+                left = derived(lambda f, o, g: f - o * g, free[i], owned[i], counts[rows[i][0]])
             else:
                 left = _sum([self.inputs.cells[f"owned_{i + 1}_count"] for i, gpu in pools
                              if gpu == types[t].gpu and self.on[n + i, q]])  # fmt: skip
@@ -667,6 +668,20 @@ def cover_month(months: Any, leads: Any) -> Any:
     Source: sheetgen plan (what covers a late order).
     """
     return least_where(months, leads == cheapest(leads, 0), otherwise=NONE)
+
+
+def _level(stated: Demand, names: Sequence[str], of_request: tuple[int, int], *values: Any) -> Any:
+    return level(stated, dict(zip(names, values, strict=True)), *of_request)
+
+
+def _spread(side: int, z_of_p90: Any, *values: Any) -> Any:
+    return spreads(_threes(values), z_of_p90)[side]
+
+
+def _grown(
+    growth: Growth | None, names: Sequence[str], quarter: Quarter, n: int, part: int, z_of_p90: Any, *values: Any
+) -> Any:
+    return grown_in(growth, dict(zip(names, _threes(values), strict=True)), quarter, n, z_of_p90)[part]
 
 
 def _threes(values: Sequence[Any]) -> list[Sequence[Any]]:
