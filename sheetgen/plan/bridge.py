@@ -54,15 +54,19 @@ class Bridge:
     parts: Mapping[str, float]
 
 
+def checked_record(known: Any) -> dict[str, Any]:
+    """A plan as JSON has it. Raises ValueError, KeyError or TypeError where it is none."""
+    parts = known["inputs"]["plan"], known["prices"], known["as_of"]
+    for one in known["money"]:
+        parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
+    return dict(known)
+
+
 def read_record(path: Path) -> dict[str, Any]:
     """The JSON of a plan. Raises ScenarioError where it is none."""
     where = shown(path, 200)
     try:
-        known = json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan."))
-        parts = known["inputs"]["plan"], known["prices"], known["as_of"]
-        for one in known["money"]:
-            parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
-        return dict(known)
+        return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")))
     except (ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
@@ -70,7 +74,11 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def read_last(path: Path, catalog: Catalog) -> Last:
     """The plan of a JSON. Raises ScenarioError where it is none, or cannot be worked out any more."""
-    known, where = read_record(path), shown(path, 200)
+    return last_of(read_record(path), shown(path, 200), catalog)
+
+
+def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
+    """The plan of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
     data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}
     said = math.fsum(one["p50_usd"] for one in known["money"])
     try:

@@ -37,6 +37,11 @@ FIELDS = {  # of a demand: what its row says, its unit, what it takes, how it sh
 }  # fmt: skip
 
 
+def part_of_name(text: str) -> str:
+    """A quarter or a class as part of a defined name, whose letters are small: spreadsheets do not tell them apart."""
+    return name_part(text).lower()
+
+
 @dataclass(frozen=True)
 class Yellow:
     """One cell: its defined name without in_, where its value stands in plan.yaml, and that value."""
@@ -73,8 +78,8 @@ def sections(plan: Plan) -> Iterator[Section]:
     yield Section("Policy", tuple(_policy(plan)))
     yield Section("Prices", tuple(_prices(plan)))
     yield Section("Budget, US dollars", tuple(
-        _one(str(q), f"budget_{name_part(str(q))}", ("budget", str(q)), plan.budget.get(q), _or_blank(MONEY), USD, "$",
-             "Blank: none." if not i else "")
+        _one(str(q), f"budget_{part_of_name(str(q))}", ("budget", str(q)), plan.budget.get(q), _or_blank(MONEY), USD,
+             "$", "Blank: none." if not i else "")
         for i, q in enumerate(plan.quarters)
     ))  # fmt: skip
     for s, service in enumerate(plan.services):
@@ -123,7 +128,7 @@ def _policy(plan: Plan) -> Iterator[Line]:
                "From the request to the order.")  # fmt: skip
     for what in (*PURCHASES, "owned"):
         band, at = plan.supply.lead_time_days.get(what), ("supply", "lead_time_days", what, "p90")
-        yield _one(f"Lead time, {what}", f"lead_days_{name_part(what)}", at, band.p90 if band else 0, LEAD_DAYS,
+        yield _one(f"Lead time, {what}", f"lead_days_{part_of_name(what)}", at, band.p90 if band else 0, LEAD_DAYS,
                    AS_IT_IS, "days", "That nine of ten orders keep to.")  # fmt: skip
 
 
@@ -171,7 +176,7 @@ def _service(plan: Plan, s: int, service: Service) -> Iterator[Line]:
             label += str(plan.quarters[int(which)]) if int(which) < len(plan.quarters) else f"quarter {int(which) + 1}"
         elif what == "steps":
             label += f"{which} on"
-        yield _band(label, f"{stem}growth_{name_part(name)}", place, growing, CHANGE if is_rate else AMOUNT,
+        yield _band(label, f"{stem}growth_{part_of_name(name)}", place, growing, CHANGE if is_rate else AMOUNT,
                     EXACT_PERCENT if is_rate else AS_IT_IS)  # fmt: skip
     if holder(plan, s, "floor_replicas") == s:
         yield _one("Replicas at least", f"{stem}floor_replicas", (*at, "floor_replicas"), service.floor_replicas or 1,

@@ -27,11 +27,13 @@ from sheetgen.sheet.model import EXCEL_DAY_ZERO, Ref, column_name, number
 from sheetgen.units import PURCHASES
 
 OF_LOADS = (
-    "demand", "concurrent_requests", "requests_per_second", "load_requests", "n_replicas", "planned_replicas", "machines",
-    "at_once", "own_instances", "service_month_usd",
+    "demand", "concurrent_requests", "requests_per_second", "load_requests", "n_replicas", "planned_replicas",
+    "machines", "at_once", "own_instances", "service_month_usd",
 )  # fmt: skip
 OF_POOLS = ("needed_instances", "kept_instances", "owned_instances", "committed_instances", "gap", "idle", "bought_usd")
-OF_MONEY = ("bought_of_all_usd", "late_usd", "committed_usd", "owned_usd", "spend_usd", "reserve_usd", "budget_left_usd")
+OF_MONEY = (
+    "bought_of_all_usd", "late_usd", "committed_usd", "owned_usd", "spend_usd", "reserve_usd", "budget_left_usd",
+)  # fmt: skip
 
 
 def workings(answer: Answer) -> Workings:

@@ -186,6 +186,7 @@ def record_sheet(record: Mapping[str, Any], version: str, catalog_sha256: str, w
 
 
 def packed_record(record: Mapping[str, Any]) -> Sequence[str]:
-    text = base64.b64encode(zlib.compress(json.dumps(record, sort_keys=True).encode(), 9)).decode()
+    """A plan as JSON has it, in texts that fit into cells."""
+    text = base64.b64encode(zlib.compress(json.dumps(record).encode(), 9)).decode()
     return [text[i : i + IN_A_CELL] for i in range(0, len(text), IN_A_CELL)]
 

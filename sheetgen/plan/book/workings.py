@@ -45,10 +45,9 @@ from sheetgen.plan.tables import (
     share_live,
     spreads,
 )
-from sheetgen.plan.yellow import SURVIVE, holder
+from sheetgen.plan.yellow import SURVIVE, holder, part_of_name
 from sheetgen.scenario.demand import HOURS_PER_DAY
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, name_all, named, titled
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.units import DATE, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, Display
@@ -109,7 +108,7 @@ class Workings:
 
     def column(self, table: Table, name: str) -> Range:
         """A whole column, by a defined name."""
-        return named(self.wiring.names, f"tbl_{name_part(table.sheet.name.lower())}_{name}", tuple(table.columns[name]))
+        return named(self.wiring.names, f"tbl_{part_of_name(table.sheet.name)}_{name}", tuple(table.columns[name]))
 
     def _given(self, table: Table, name: str, label: str, values: Iterable[Any], display: Display = FACTOR) -> None:
         known = [NONE if isinstance(one, float) and math.isnan(one) else one for one in values]
@@ -153,7 +152,7 @@ class Workings:
         ):
             self.wiring.inputs[name] = sheet.link(row, 1, what, PLAIN, "computed", label=label)
             row += 1
-        self.wiring.inputs["lead_days"] = cells[f"lead_days_{name_part(self.plan.policy.buy)}"]
+        self.wiring.inputs["lead_days"] = cells[f"lead_days_{part_of_name(self.plan.policy.buy)}"]
         self.wiring.inputs["arrives_day"] = sheet.compute(
             row, 1, spending.arrives_day, self.wiring.inputs, label=spending.arrives_day.label
         )
@@ -169,7 +168,7 @@ class Workings:
         self._given(table, "first_day", "First day", first, DATE)
         after = [plan.last_day(one) + datetime.timedelta(days=1) for one in plan.quarters]
         self._given(table, "next_first_day", "First day of the next", after, DATE)
-        budget = [self.inputs.cells[f"budget_{name_part(str(one))}"] for one in plan.quarters]
+        budget = [self.inputs.cells[f"budget_{part_of_name(str(one))}"] for one in plan.quarters]
         table.columns["budget_usd"] = list(budget)
         for one in (spending.price_factor, spending.order_by_day, spending.is_late, spending.missing_share):
             table.computed(one)
@@ -186,7 +185,7 @@ class Workings:
         self._given(covers, "type", "Type", [t for t, _, _ in known], PLAIN)
         covers.given("purchase", "Class", [one for _, one, _ in known], TEXT, role="label", width=16)
         self._given(covers, "listed_usd_per_hour", "List price, $ an hour", [usd for _, _, usd in known], USD_CENTS)
-        covers.looked_up("lead_days", "Lead time", [self.inputs.cells[f"lead_days_{name_part(one)}"]
+        covers.looked_up("lead_days", "Lead time", [self.inputs.cells[f"lead_days_{part_of_name(one)}"]
                                                     for _, one, _ in known], FACTOR)  # fmt: skip
         self._given(covers, "is_committed", "Paid in all hours", [0] * len(known), PLAIN)
         self._month(covers, month_or_none, "month_usd")
@@ -276,7 +275,7 @@ class Workings:
             service, quarter = plan.services[s], plan.quarters[q]
             n, names = max(0, quarter.since(first_quarter(service, plan))), [*growth_bands(service.growth)]
             stem = f"service_{s + 1}_growth_"
-            refs = [self.inputs.cells[f"{stem}{name_part(name)}_{z}"] for name in names for z in QUANTILES]
+            refs = [self.inputs.cells[f"{stem}{part_of_name(name)}_{z}"] for name in names for z in QUANTILES]
             for part, column in enumerate(columns):
                 found = functools.partial(_grown, service.growth, names, quarter, n, part)
                 column.append(_derived(found, z_of_p90, *refs))
