@@ -262,7 +262,8 @@ def pull_book(
     if as_json:
         print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
     elif not quiet:
-        said = [*lines(pulled), *(f"wrote {target}" for target in written), "", *_words(answer, found)]
+        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
+        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *_words(answer, found)]
         say("\n".join(said))
 
 

@@ -94,6 +94,13 @@ def every_cell(plan: Plan) -> dict[str, tuple[Line, Yellow]]:
     return {cell.name: (line, cell) for section in sections(plan) for line in section.lines for cell in line.cells}
 
 
+def labels(plan: Plan) -> dict[str, str]:
+    """By name, what each yellow cell is called in a message."""
+    return {cell.name: f"{section.title}: {line.label}{f', {quantile}' if line.is_band else ''}"
+            for section in sections(plan) for line in section.lines
+            for cell, quantile in zip(line.cells, QUANTILES, strict=False)}  # fmt: skip
+
+
 def _or_blank(kind: Kind) -> Kind:
     return Kind(kind.what, kind.low, kind.high, blank=True, words=kind.words)
 
@@ -250,7 +257,7 @@ def changed(plan: Plan, edits: Mapping[str, Any]) -> dict[str, Any]:
             bands.add(names)
             values = [edits.get(one.name, one.value) for one in line.cells]
             for one, number in zip(line.cells, values, strict=True):
-                put(found, one.at, number)
+                put(found, one.at, int(number) if float(number).is_integer() else number)
         elif len(names) == 1:
             _put_one(found, cell.at, value)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.yellow import changed
 from sheetgen.pull.words import yaml_text
 from sheetgen.scenario.parse import plain
+from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.compare import shown_value
 from sheetgen.workbook.plan_book import Edit, PlanBook, edits_of, read_plan_book
 
@@ -59,8 +61,8 @@ def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
                "are today's")  # fmt: skip
 
 
-def lines(pulled: PulledPlan) -> Iterator[str]:
-    """For a person: what was typed."""
+def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
+    """For a person: what was typed, and what the workbook said of it. usd: the plan's spend by quantile, anew."""
     if not pulled.edits:
         yield "nothing was changed since the workbook was built"
     else:
@@ -69,6 +71,19 @@ def lines(pulled: PulledPlan) -> Iterator[str]:
     for one in pulled.edits:
         yield f"  {one.label} ({one.place}): {_shown(one.old)} -> {_shown(one.new)}"
     yield from pulled.notes
+    built = sum(one["p50_usd"] for one in pulled.book.record["money"])
+    said = [pulled.book.results.get(f"{name}_usd") for name in SAID]
+    if not all(map(is_number, said)):
+        yield "the workbook was never calculated: it holds no spend"
+    elif pulled.edits and math.isclose(float(said[0] or 0), built, rel_tol=SAME):
+        yield "its spend at p50 is that of the build: it was not recalculated, or nothing that was typed moves it"
+    elif pulled.edits:
+        spend = " and ".join(f"${one:,.0f} at {name} (anew ${usd[name]:,.0f})"
+                             for one, name in zip(said, SAID, strict=True))  # fmt: skip
+        yield f"on the hardware that it was built with it says {spend}"
+
+
+SAID, SAME = ("p50", "p90"), 1e-9
 
 
 def _shown(value: Any) -> str:

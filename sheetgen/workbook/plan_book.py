@@ -8,7 +8,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.book.built import RECORD, SCHEMA
 from sheetgen.plan.bridge import checked_record
 from sheetgen.plan.read import Plan
-from sheetgen.plan.yellow import Line, Yellow, every_cell
+from sheetgen.plan.yellow import Line, Yellow, every_cell, labels
 from sheetgen.scenario import parse
 from sheetgen.workbook.cells import BLANK, Cell, as_shown, read_cells
 from sheetgen.workbook.package import MB, Place, WorkbookError, areas, listed, naming, outline, read_file
@@ -54,6 +54,7 @@ class PlanBook:
     version: str
     catalog_sha256: str
     typed: Mapping[str, Typed]  # by name without in_
+    results: Mapping[str, Any]  # what it says now, by name without rec_
     from_1904: bool
 
 
@@ -93,7 +94,8 @@ def read_plan_book(path: Path | str) -> PlanBook:
         typed = {name.removeprefix("in_"): Typed(cell(name), area.place())
                  for name, area in found.items() if name.startswith("in_")}  # fmt: skip
         version, sha = (str(cell(f"meta_{name}").value or "") for name in ("version", "catalog_sha256"))
-        return PlanBook(str(path), record, version, sha, typed, book.from_1904)
+        results = {name.removeprefix("rec_"): cell(name).value for name in found if name.startswith("rec_")}
+        return PlanBook(str(path), record, version, sha, typed, results, book.from_1904)
 
 
 def _record(text: str) -> dict[str, Any]:
@@ -111,7 +113,7 @@ def _record(text: str) -> dict[str, Any]:
 def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
     """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell that holds what it
     cannot."""
-    cells = every_cell(plan)
+    cells, called = every_cell(plan), labels(plan)
     missing = [f"in_{name}" for name in cells if name not in book.typed]
     if missing:
         with naming(book.path):
@@ -123,11 +125,16 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
         try:
             now[name] = _read(at, line, yellow, book.from_1904)
         except (WorkbookError, ScenarioError) as error:
-            problems += (f"{at.place}: {line.label}: {_bare(problem)}" for problem in error.problems)
+            problems += (f"{at.place}: {called[name]}: {_bare(problem)}" for problem in error.problems)
             continue
         if not _same(yellow.value, now[name]):
-            found.append(Edit(name, line.label, at.place, yellow.value, now[name]))
-    problems += _out_of_order({id(line): line for line, _ in cells.values()}.values(), now, book)
+            found.append(Edit(name, called[name], at.place, yellow.value, now[name]))
+    for line in {id(line): line for line, _ in cells.values()}.values():
+        values = [now[cell.name] for cell in line.cells if cell.name in now]
+        if line.is_band and len(values) == len(line.cells) and values != sorted(values):
+            first = line.cells[0].name
+            problems.append(f"{book.typed[first].place}: {called[first]}: is out of order: p10 may not be above p50, "
+                            "nor p50 above p90.")  # fmt: skip
     if problems:
         with naming(book.path):
             raise WorkbookError(*problems)
@@ -150,15 +157,6 @@ def _read(at: Typed, line: Line, yellow: Yellow, from_1904: bool) -> Any:
     if line.kind.words:
         return parse.one_of(value, VALUE, line.kind.words)
     return line.kind.read(value, VALUE)
-
-
-def _out_of_order(lines: Any, now: Mapping[str, Any], book: PlanBook) -> Iterator[str]:
-    """Bands whose numbers are not in order."""
-    for line in lines:
-        values = [now[cell.name] for cell in line.cells if cell.name in now]
-        if line.is_band and len(values) == len(line.cells) and values != sorted(values):
-            yield (f"{book.typed[line.cells[0].name].place}: {line.label}: is out of order: p10 may not be above p50, "
-                   "nor p50 above p90.")  # fmt: skip
 
 
 def _same(old: Any, new: Any) -> bool:
