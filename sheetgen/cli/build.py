@@ -110,12 +110,22 @@ def pull(
     workbook says wins over the catalogs. Python works all of it out anew and compares: it says where the workbook was
     not recalculated, and which formulas were overwritten. The workbook itself is never touched.
 
+    Of a plan's workbook it writes a plan.yaml with what was typed, and the plan's documents, all worked out anew.
+
     \b
     Examples:
       sheetgen pull sizing-sheet.xlsx
       sheetgen pull ~/Downloads/q3-finance.xlsx --out sheets --name q3 --format pdf,xlsx
       sheetgen build --scenario sheets/q3.scenario.yaml
+      sheetgen pull capacity-plan.xlsx --format xlsx,docx
     """
+    from sheetgen.workbook.plan_book import is_plan_book
+
+    if is_plan_book(edited):
+        from sheetgen.cli.plan import pull_book
+
+        pull_book(edited, formats, out, name, brand, as_json, catalogs, quiet)
+        return
     requested, drawn_with = formats_named(formats), brand_of(brand)
     place = place_of(out, Path(edited).stem if name is None else name)
     from sheetgen import __version__

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.plan.answer import Answer
+    from sheetgen.plan.bridge import Last
+    from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
+    from sheetgen.plan.read import Plan
     from sheetgen.writers.formats import Archive
 
-FORMATS, DEFAULT_FORMATS = ("pdf", "docx", "html", "json", "md", "csv"), "json"
+FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
-ACTUALS_SCHEMA = 1
+ACTUALS_SCHEMA, PULL_SCHEMA = 1, 1
 
 
 class Plans(click.Group):
@@ -124,7 +127,8 @@ def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> N
 @click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {DEFAULT_FORMATS}.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
-@click.option("--since", metavar="LAST.json", help="Say what changed since that plan. Default: plan.since of the file.")
+@click.option("--since", metavar="LAST", help="Say what changed since that plan: its JSON, or its workbook as built. "
+              "Default: plan.since of the file.")  # fmt: skip
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
 @click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
 @brand_option
@@ -146,7 +150,7 @@ def build(
     named = _formats(formats)
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
-    solved = solved_file(file, Catalog(*catalogs), since, paper)
+    solved = solved_file(file, Catalog(*catalogs), since, paper, quiet)
     written = {Path(f"{place}.{one}"): drawn(one, solved, brand_read, archive) for one in named}
     write_files(written)
     plan, found = solved.answer.plan, solved.record
@@ -159,35 +163,45 @@ def build(
 
 @dataclass(frozen=True)
 class Solved:
-    """A plan that was worked out: its page, its record, and the last plan's file that it was compared with."""
+    """A plan that was worked out: what is found in it, its page, its record, and the last plan's file that it was
+    compared with."""
 
-    answer: Answer
+    whole: Findings
     page: PlanPage
     record: dict[str, Any]
     since: str | None
 
+    @property
+    def answer(self) -> Answer:
+        return self.whole.answer
 
-def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
+
+def solved_file(
+    file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", quiet: bool = True
+) -> Solved:
     """The plan in a file, YAML or the JSON that was written of one, worked out."""
     from sheetgen.plan.bridge import read_last, read_record
-    from sheetgen.plan.findings import findings
-    from sheetgen.plan.pages import plan_page
     from sheetgen.plan.read import read_plan
-    from sheetgen.plan.record import record_of
-    from sheetgen.plan.solve import solved_plan
 
     is_json = Path(file).suffix.lower() == ".json"
     read = read_last(Path(file), catalog).plan if is_json else read_plan(Path(file), catalog)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
-    last = None if since is None else read_last(Path(since), catalog)
-    answer = solved_plan(read)
-    whole = findings(answer, last)
-    found = record_of(whole)
-    if is_json and found["money"] != read_record(Path(file))["money"]:
+    solved = _solved(read, None if since is None else _last(Path(since), catalog, quiet), paper, since)
+    if is_json and solved.record["money"] != read_record(Path(file))["money"]:
         raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
                             "plan.yaml, and write the JSON anew.")  # fmt: skip
-    return Solved(answer, plan_page(whole, paper), found, since)
+    return solved
+
+
+def _solved(read: Plan, last: Last | None = None, paper: str = "a4", since: str | None = None) -> Solved:
+    from sheetgen.plan.findings import findings
+    from sheetgen.plan.pages import plan_page
+    from sheetgen.plan.record import record_of
+    from sheetgen.plan.solve import solved_plan
+
+    whole = findings(solved_plan(read), last)
+    return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 
 @plan.command()
@@ -232,15 +246,66 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
+def _last(path: Path, catalog: Catalog, quiet: bool) -> Last:
+    """The last plan: its JSON, or what its workbook was built of."""
+    from sheetgen.plan.bridge import last_of, read_last
+    from sheetgen.workbook.plan_book import edits_of, is_plan_book, read_plan_book
+
+    if not is_plan_book(path):
+        return read_last(path, catalog)
+    book = read_plan_book(path)
+    last = last_of(book.record, shown(path, 200), catalog)
+    if edits := edits_of(book, last.plan):
+        note(f"{shown(path, 200)}: {len(edits)} yellow cells were changed since; it counts as built", quiet)
+    return last
+
+
+def pull_book(
+    edited: str, formats: str | None, out: str | None, name: str | None, brand: str | None, as_json: bool,
+    catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
+    """Carry an edited plan's workbook back to a plan.yaml and new documents."""
+    from sheetgen import __version__
+    from sheetgen.catalog import Catalog
+    from sheetgen.cli.build import brand_of, place_of
+    from sheetgen.pull.plan import data, lines, plan_text, pull_plan
+
+    named = _formats(formats or "pdf")
+    place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
+    note(f"reading {shown(edited)}, and working it out anew ...", quiet)
+    catalog = Catalog(*catalogs)
+    pulled = pull_plan(edited, catalog)
+    solved = _solved(pulled.plan)
+    found = solved.record
+    written = {Path(f"{place}.{one}"): drawn(one, solved, drawn_with) for one in named}
+    written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
+    for target in written:  # the workbook itself is spared
+        if target.resolve() == Path(edited).resolve():
+            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
+    write_files(written)
+    if as_json:
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
+    elif not quiet:
+        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
+        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *_words(found)]
+        say("\n".join(said))
+
+
 def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None) -> bytes:
     """The plan in a format."""
     from sheetgen.writers import plan as texts
-    from sheetgen.writers.formats import Archive, Options, json_text
+    from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
 
     page, found = solved.page, solved.record
     sha256 = solved.answer.plan.catalog.catalog_sha256()
     options = Options(brand=brand, archive=replace(archive or Archive(), catalog_sha256=sha256))
     match name:
+        case "xlsx":
+            from sheetgen.plan.book import build_plan_book
+            from sheetgen.writers.xlsx import write_xlsx
+
+            with gc_paused():
+                return write_xlsx(build_plan_book(solved.whole, page, found), options)
         case "pdf" | "html":
             from sheetgen.writers import plan_page as pages
 

@@ -58,15 +58,19 @@ class Bridge:
     parts: Mapping[str, float]
 
 
+def checked_record(known: Any) -> dict[str, Any]:
+    """A plan as JSON has it. Raises ValueError, KeyError or TypeError where it is none."""
+    parts = known["inputs"]["plan"], known["prices"], known["as_of"]
+    for one in known["money"]:
+        parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
+    return dict(known)
+
+
 def read_record(path: Path) -> dict[str, Any]:
     """The JSON of a plan. Raises ScenarioError where it is none."""
     where = shown(path, 200)
     try:
-        known = json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan."))
-        parts = known["inputs"]["plan"], known["prices"], known["as_of"]
-        for one in known["money"]:
-            parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
-        return dict(known)
+        return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")))
     except (ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None

@@ -11,7 +11,16 @@ from sheetgen import cost
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import Committed, Owned
-from sheetgen.plan.spending import order_by_day, waiting_usd
+from sheetgen.plan.spending import (
+    arrives_day,
+    cover_usd,
+    is_late,
+    late_instances,
+    missing_share,
+    order_by_day,
+    ordered_instances,
+    waiting_usd,
+)
 from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.units import PURCHASES
@@ -99,22 +108,30 @@ def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
     return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
 
 
-def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount, of the classes that may be used: those listed, or
-    all but spot, which may be taken away."""
-    found = {}
-    candidate = next(one.candidate for one in answer.hardware.placed.values() if one.instance == instance)
+def allowed_prices(answer: Answer, instance: str) -> dict[str, float]:
+    """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
+    all but spot, which may be taken away. None of an instance that serves nothing."""
+    plan, found = answer.plan, dict[str, float]()
+    candidate = next((one.candidate for one in answer.hardware.placed.values() if one.instance == instance), None)
     allowed = plan.supply.allowed
-    for purchase, paid in PURCHASES.items():
-        price = candidate.class_price(purchase)
+    for purchase in PURCHASES if candidate else ():
+        price = candidate.class_price(purchase)  # type: ignore[union-attr]
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
         if price is not None and (may or purchase == plan.policy.buy):
-            hours = cost.paid_hours_per_month(
-                plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(paid.committed)
-            )
-            usd = cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction)
-            found[purchase] = float(cost.instance_month_usd(usd, hours))
+            found[purchase] = price.usd_per_hour
+    return found
+
+
+def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
+    """By purchase class a month of one instance, less the discount."""
+    found = {}
+    for purchase, listed in allowed_prices(answer, instance).items():
+        hours = cost.paid_hours_per_month(
+            plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
+        )
+        usd = cost.discounted_usd_per_hour(listed, plan.prices.discount_fraction)
+        found[purchase] = float(cost.instance_month_usd(usd, hours))
     return found
 
 
@@ -128,23 +145,23 @@ def cover(answer: Answer, instance: str) -> Cover | None:
     return Cover(ranked[0], months[ranked[0]]) if ranked else None
 
 
-def late_usd(answer: Answer, found: Iterable[Decision]) -> list[float]:
+def late_usd(answer: Answer) -> list[float]:
     """By quarter what covers the orders that are late costs more than they will, until they are there."""
     plan, usd = answer.plan, [0.0] * len(answer.plan.quarters)
-    arrives = plan.as_of + datetime.timedelta(
-        days=plan.policy.approval_days + math.ceil(lead_days(plan, plan.policy.buy))
-    )
-    place = {one.instance: t for t, one in enumerate(answer.types)}
-    months = answer.supply["quarter_instance_month_usd"][..., answer.case]
-    for one in found:
-        if one.what != "order" or not one.late or one.cover is None:
-            continue
-        for q, quarter in enumerate(plan.quarters):
-            first, last = plan.first_day(quarter), plan.last_day(quarter)
-            share = max(0, (min(arrives, last + datetime.timedelta(days=1)) - first).days) / ((last - first).days + 1)
-            more = max(0.0, one.cover.month_usd - float(months[place[one.instance], q]))
-            if first >= one.needed_from:
-                usd[q] += more * one.n_instances * CONSTANTS["months_in_a_quarter"] * share
+    days = lead_days(plan, plan.policy.buy)
+    arrives = arrives_day(plan.as_of.toordinal(), days, plan.policy.approval_days)
+    for t, one in enumerate(answer.types):
+        gaps = answer.supply["gap"][t, :, answer.case]
+        until = cover(answer, one.instance) if gaps.any() else None
+        before = late = 0.0
+        for q, quarter in enumerate(plan.quarters) if until else ():
+            first, after = plan.first_day(quarter), plan.last_day(quarter) + datetime.timedelta(days=1)
+            is_over = is_late(order_by(plan, first, days).toordinal(), plan.as_of.toordinal())
+            late = late_instances(late, ordered_instances(float(gaps[q]), before), is_over)
+            share = missing_share(arrives, first.toordinal(), after.toordinal())
+            month = float(answer.supply["quarter_instance_month_usd"][t, q, answer.case])
+            usd[q] += cover_usd(late, until.month_usd, month, share, CONSTANTS["months_in_a_quarter"])  # type: ignore[union-attr]
+            before = float(gaps[q])
     return usd
 
 

@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.cost import contingency_usd
-from sheetgen.formula import Quantity, formula, is_number, largest, number_where, power, ratio, round_up, where
-from sheetgen.units import DATE, PERCENT, TEXT, USD, USD_CENTS
+from sheetgen.formula import (
+    Quantity,
+    both,
+    formula,
+    is_number,
+    largest,
+    number_where,
+    power,
+    ratio,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS
 
 WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
 
@@ -111,6 +123,15 @@ def order_by_day(first_day: Quantity, lead_days: Quantity, approval_days: Quanti
     return first_day - round_up(lead_days) - approval_days
 
 
+@formula("Ordered today, there on", DATE)
+def arrives_day(as_of_day: Quantity, lead_days: Quantity, approval_days: Quantity) -> Any:
+    """The day on which an order is there for which approval is requested on the day of the plan; in days.
+
+    Source: order_by_day, the other way round.
+    """
+    return as_of_day + approval_days + round_up(lead_days)
+
+
 @formula("Cost of waiting, $", USD)
 def waiting_usd(
     cover_month_usd: Quantity, planned_month_usd: Quantity, n_instances: Quantity, months_in_a_quarter: Quantity
@@ -120,3 +141,65 @@ def waiting_usd(
     Source: definition; nothing where what covers it is cheaper.
     """
     return largest(0, cover_month_usd - planned_month_usd) * n_instances * months_in_a_quarter
+
+
+@formula("Machines more than before")
+def ordered_instances(gap: Quantity, gap_before: Quantity) -> Any:
+    """Instances that must be bought more of than in the quarter before.
+
+    Source: definition.
+    """
+    return largest(0, gap - gap_before)
+
+
+@formula("Late", PLAIN)
+def is_late(order_by_day: Quantity, as_of_day: Quantity) -> Any:
+    """1 where the day by which to order is over.
+
+    Source: definition.
+    """
+    return where(order_by_day < as_of_day, 1, 0)
+
+
+@formula("Machines ordered late")
+def late_instances(late_before: Quantity, ordered_instances: Quantity, is_late: Quantity) -> Any:
+    """Instances of all orders until now that are late.
+
+    Source: definition.
+    """
+    return late_before + ordered_instances * is_late
+
+
+@formula("Share of the quarter without a late order", EXACT_PERCENT)
+def missing_share(arrives_day: Quantity, first_day: Quantity, next_first_day: Quantity) -> Any:
+    """The share of a quarter's days that go by until what is ordered today, once approved, is there.
+
+    Source: definition.
+    """
+    return largest(0, smallest(arrives_day, next_first_day) - first_day) / (next_first_day - first_day)
+
+
+@formula("Late orders cost more, $", USD)
+def cover_usd(
+    late_instances: Quantity, cover_month_usd: Quantity, quarter_instance_month_usd: Quantity, missing_share: Quantity,
+    months_in_a_quarter: Quantity,
+) -> Any:  # fmt: skip
+    """What covers the late orders of a type costs more than they will, until they are there, in US dollars; nothing
+    where nothing covers them, or what does is cheaper.
+
+    Source: waiting_usd, over the days until the orders are there.
+    """
+    counts = both(is_number(cover_month_usd), late_instances > 0)
+    more = largest(0, where(counts, cover_month_usd, 0) - quarter_instance_month_usd)
+    return where(counts, more * late_instances * months_in_a_quarter * missing_share, 0)
+
+
+@formula("Paid for a commitment, $", USD)
+def committed_quarter_usd(
+    count: Quantity, committed_month_usd: Quantity, months_in_a_quarter: Quantity, paid_share: Quantity
+) -> Any:
+    """What a commitment costs in a quarter, used or not, in US dollars: for the share of its days that are paid.
+
+    Source: definition.
+    """
+    return committed_month_usd * count * months_in_a_quarter * paid_share

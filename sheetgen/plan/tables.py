@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,68 +64,116 @@ class Type:
 # What was written, as columns -------------------------------------------------------------------------------
 
 
-def _bands(stated: Demand) -> tuple[list[Amounts], Mapping[str, float]]:
-    """The bands whose product is the demand, and what it is of at their p50: a rate of a second, or at once."""
+def bands_of(stated: Demand) -> dict[str, Amounts]:
+    """The bands whose product is the demand, by field."""
     if stated.in_flight is not None:
-        return [stated.in_flight], {"at_once": stated.in_flight.p50}
+        return {"in_flight": stated.in_flight}
     users = stated.users
-    if users is not None:
-        if users.people is not None:
-            return [users.people], {"at_once": users.people.p50 * users.active_fraction}
-        assert users.dau is not None
-        bands = [users.dau, users.sessions_per_user_day, users.requests_per_session]
-        return bands, {"per_day": float(demand.requests_of_users(*(one.p50 for one in bands)))}
-    rate = stated.requests or stated.tokens
-    assert rate is not None
-    band = rate.stated
-    if rate.per_month is not None:
-        return [band], {"per_day": float(demand.requests_of_month(band.p50, rate.days_per_month))}
-    return [band], {"per_day" if rate.per_day is not None else "per_second": band.p50}
+    if users is not None and users.dau is not None:
+        return {name: getattr(users, name) for name in ("dau", "sessions_per_user_day", "requests_per_session")}
+    of = users or stated.requests or stated.tokens
+    names = ("people",) if users is not None else ("peak_per_second", "per_day", "per_month")
+    return {name: band for name in names if (band := getattr(of, name)) is not None}
+
+
+def numbers_of(stated: Demand) -> dict[str, float]:
+    """The other numbers from which the demand follows, by field."""
+    bands = bands_of(stated)
+    if {"in_flight", "peak_per_second"} & bands.keys():
+        return {}
+    names = ["active_fraction"] if "people" in bands else ["peak_hour_share", "burst_factor"]
+    names += ["days_per_month"] if "per_month" in bands else []
+    of = stated.users or stated.requests or stated.tokens
+    return {name: getattr(of, name) for name in names}
+
+
+def level(stated: Demand, known: Mapping[str, Any], prompt: int, answer: int) -> Any:
+    """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
+    bands' p50, its other numbers and the constants; as numbers, or as cells."""
+    if "in_flight" in known:
+        return known["in_flight"]
+    if "people" in known:
+        return known["people"] * known["active_fraction"]
+    if "peak_per_second" in known:
+        rate = known["peak_per_second"]
+    else:
+        if "dau" in known:
+            of_day = demand.requests_of_users.of(known)
+        else:
+            of_day = known["per_day"] if "per_day" in known else demand.requests_of_month.of(known)
+        rate = rates.peak_requests_per_second.of({**known, "requests_per_day": of_day, "requests_per_second": 0})
+    if stated.tokens is None:
+        return rate
+    counted = {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of]
+    return demand.requests_of_tokens(rate, counted)
+
+
+Three = Sequence[Any]  # p10, p50 and p90 of a band; as numbers, or as cells
+
+
+def three(band: Band) -> tuple[float, float, float]:
+    return band.p10, band.p50, band.p90
+
+
+def spreads(bands: Iterable[Three], z_of_p90: Any, more: float = 0) -> tuple[Any, Any]:
+    """How far a product of bands reaches down and up; more: what is added to each of their numbers."""
+    every = [[one + more if more else one for one in band] for band in bands]
+    below = [demand.spread_below(p10, p50, z_of_p90) for p10, p50, _ in every]
+    above = [demand.spread_above(p50, p90, z_of_p90) for _, p50, p90 in every]
+    return demand.combined(0, *below), demand.combined(0, *above)
+
+
+def growth_bands(growth: Growth | None) -> dict[str, Band]:
+    """The bands of a growth: one a quarter, or by quarter or step of it."""
+    if growth is None:
+        return {}
+    if growth.per_quarter is not None:
+        return {"per_quarter": growth.per_quarter}
+    if growth.series is not None:
+        return {f"series_{i}": band for i, band in enumerate(growth.series)}
+    return {f"steps_{step}": band for step, band in (growth.steps or {}).items()}
+
+
+def grown_in(
+    growth: Growth | None, bands: Mapping[str, Three], quarter: Quarter, n: int, z_of_p90: Any
+) -> tuple[Any, Any, Any]:
+    """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads.
+    bands: those of `growth_bands`."""
+    if growth is None:
+        return 1.0, 0.0, 0.0
+    if growth.per_quarter is not None:
+        of = bands["per_quarter"]
+        below, above = (demand.grown_spread(one, n) for one in spreads([of], z_of_p90, more=1))
+        return demand.grown(of[1], n), below, above
+    if growth.series is not None:
+        of = bands[f"series_{min(n, len(growth.series) - 1)}"]
+        return of[1], *spreads([of], z_of_p90)
+    every = [bands[f"steps_{step}"] for step in growth.steps or () if step <= quarter]
+    return math.prod((one[1] for one in every), start=1.0), *spreads(every, z_of_p90)
 
 
 def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, list[Amounts]]:
     """The demand as stated at its p50, as requests per second at peak or at once, of requests with so many tokens; and
     its bands."""
-    bands, found = _bands(service.demand)
-    if "at_once" in found:
-        return found["at_once"], bands
-    of = service.demand.users or service.demand.requests or service.demand.tokens
-    assert of is not None
-    known = {"requests_per_second": found.get("per_second", 0.0), "requests_per_day": found.get("per_day", 0.0),
-             "peak_hour_share": of.peak_hour_share, "burst_factor": of.burst_factor, **CONSTANTS}  # fmt: skip
-    rate = float(rates.peak_requests_per_second.of(known))
-    if service.demand.tokens is not None:
-        counted = {"output": answer, "input": prompt, "all": prompt + answer}[service.demand.tokens.of]
-        rate = float(demand.requests_of_tokens(rate, counted))
-    return rate, bands
+    bands = bands_of(service.demand)
+    known = {name: band.p50 for name, band in bands.items()} | numbers_of(service.demand) | CONSTANTS
+    return float(level(service.demand, known, prompt, answer)), [*bands.values()]
 
 
-def _spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
-    """How far a product of bands reaches down and up; more: what is added to each of their numbers."""
-    below = [demand.spread_below(one.p10 + more, one.p50 + more, Z_OF_P90) for one in bands]
-    above = [demand.spread_above(one.p50 + more, one.p90 + more, Z_OF_P90) for one in bands]
-    return float(demand.combined(0, *below)), float(demand.combined(0, *above))
+def first_quarter(service: Service, plan: Plan) -> Quarter:
+    """The quarter for which a service's demand is stated."""
+    is_series = service.growth is not None and service.growth.series is not None
+    launch = None if is_series else service.launch
+    return service.stated_for or max(plan.head.start, launch or plan.head.start)
 
 
-def _growth(growth: Growth | None, plan: Plan, first: Quarter) -> Iterator[tuple[float, float, float]]:
-    """By quarter the growth since the one for which the demand is stated, at its p50, and its spreads."""
-    for quarter in plan.quarters:
-        n = max(0, quarter.since(first))
-        if growth is None:
-            yield 1.0, 0.0, 0.0
-        elif growth.per_quarter is not None:
-            below, above = _spreads([growth.per_quarter], more=1)
-            spreads = (float(demand.grown_spread(one, n)) for one in (below, above))
-            yield float(demand.grown(growth.per_quarter.p50, n)), *spreads  # type: ignore[misc]
-        elif growth.series is not None:
-            band = growth.series[min(n, len(growth.series) - 1)]
-            yield band.p50, *_spreads([band])
-        else:
-            bands = [band for step, band in (growth.steps or {}).items() if step <= quarter]
-            yield math.prod(one.p50 for one in bands), *_spreads(bands)
+def request_of(plan: Plan, service: Service) -> tuple[int, int]:
+    """Tokens of the prompt and of the answer of a service's mean request, as of its first model."""
+    of = plan.question(plan.key(service, (service.model or ())[0])).workloads[0]
+    return of.input_tokens, of.output_tokens
 
 
-def _share_live(service: Service, plan: Plan) -> Iterator[float]:
+def share_live(service: Service, plan: Plan) -> Iterator[float]:
     for quarter in plan.quarters:
         if (service.launch and quarter < service.launch) or (service.retire and quarter >= service.retire):
             yield 0.0
@@ -136,20 +184,18 @@ def _share_live(service: Service, plan: Plan) -> Iterator[float]:
 
 def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
     """What was written of the demand: by service, and by service and quarter."""
-    requests = [plan.question(plan.key(one, (one.model or ())[0])).workloads[0] for one in plan.services]
     stated, of_quarter = [], []
-    for service, workload in zip(plan.services, requests, strict=True):
-        level, bands = stated_demand(service, workload.input_tokens, workload.output_tokens)
-        is_series = service.growth is not None and service.growth.series is not None
-        launch = None if is_series else service.launch
-        first = service.stated_for or max(plan.head.start, launch or plan.head.start)
-        stated.append((level, *_spreads(bands)))
-        of_quarter.append([*zip(*_growth(service.growth, plan, first), strict=True), (*_share_live(service, plan),)])
-    level, below, above = numpy.array(stated).T
+    for service in plan.services:
+        at_p50, bands = stated_demand(service, *request_of(plan, service))
+        stated.append((at_p50, *spreads(map(three, bands), Z_OF_P90)))
+        first, known = first_quarter(service, plan), {k: three(v) for k, v in growth_bands(service.growth).items()}
+        every = (grown_in(service.growth, known, one, max(0, one.since(first)), Z_OF_P90) for one in plan.quarters)
+        of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
+    at_p50, below, above = numpy.array(stated).T
     lost = [plan.redundancy(s) for s in range(len(plan.services))]
     words = BY_NAME["survive"].words
     of_service = {
-        "stated_demand": level, "stated_spread_below": below, "stated_spread_above": above,
+        "stated_demand": at_p50, "stated_spread_below": below, "stated_spread_above": above,
         "is_rate": numpy.array([float(not one.demand.at_once) for one in plan.services]),
         "counts_people": numpy.array([float(one.demand.users is not None) for one in plan.services]),
         "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
@@ -261,8 +307,8 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
     months = CONSTANTS["months_in_a_quarter"]
     for one in plan.supply.committed:
-        usd = commitment_month_usd(plan, one) * one.count * months
-        committed_usd += [usd * share for _, share in live(plan, one)]
+        usd = commitment_month_usd(plan, one)
+        committed_usd += [spending.committed_quarter_usd(one.count, usd, months, share) for _, share in live(plan, one)]
     for pool in plan.supply.owned:
         owned_usd += [pool.cost_per_quarter * share for _, share in live(plan, pool)]
     known, none = supplied(plan).committed, numpy.zeros(n_quarters)

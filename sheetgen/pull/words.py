@@ -139,12 +139,17 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.text)
 
 
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """Plain values as YAML, which the strict reader reads as they are."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
+
+
 def scenario_text(options: Mapping[str, Any], overrides: Mapping[str, Any], origin: str, version: str) -> str:
     """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
     texts = {name: str(value) for name, value in options.items()}
     data: dict[str, Any] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
     if overrides:
         data["typed"] = overrides
-    body = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
+    body = yaml_text(data)
     head = f"# What {shown(origin, 100)} asks, as sheetgen {version} read it.\n# sheetgen build --scenario THIS.yaml"
     return f"{head} builds the same sheet.\n{body}"

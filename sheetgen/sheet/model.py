@@ -35,11 +35,18 @@ KINDS = {
     "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
     "Levers": OUTPUT, "OOM guide": OUTPUT,
     "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,
+    # Of a plan.
+    "Plan": OUTPUT, "Decisions": OUTPUT, "Services": OUTPUT, "Supply": OUTPUT, "Commitments": OUTPUT, "Bands": OUTPUT,
+    "Bridge": OUTPUT, "Actuals": INPUT, "Record": CONTROL,
+    **dict.fromkeys(("Quarters", "Covers", "Types", "Stated", "Growth", "Loads", "Paid", "Commitment prices", "Pools",
+                     "Orders", "Totals"), WORKINGS),
     "Catalog": WORKINGS, "What-if data": WORKINGS, "What-if contexts": WORKINGS, "What-if loads": WORKINGS,
 }  # fmt: skip
 # In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
-TABS_SHOWN = ("Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", "Checks", "Notes and sources")
-PRINTED = TABS_SHOWN[:4]
+TABS_OF_PLAN = ("Plan", "Decisions", "Services", "Supply", "Money", "Commitments", "Bands", "Bridge", "Inputs",
+                "Actuals", "Checks", "Notes and sources")  # fmt: skip
+TABS_SHOWN = ("Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", *TABS_OF_PLAN)
+PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN[:8])
 # Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
 TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
 TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
@@ -388,7 +395,8 @@ class Sheet:
 
 @dataclass
 class Chart:
-    """A native bar chart over cells of this sheet."""
+    """A native chart over cells: stacked bars; standing where there are `lines` (title, first, last, colour, whether it
+    is dashed) over them."""
 
     row: int
     column: int
@@ -399,6 +407,7 @@ class Chart:
     width: int
     height: int
     axis: str
+    lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
 
 
 @dataclass
@@ -414,6 +423,7 @@ class Book:
     owner: str = ""
     approver: str = ""
     valid_until: str = ""
+    subject: str = "Memory, hardware, speed and price of serving large language models"
 
 
 def plain(value: Any) -> Any:

@@ -59,7 +59,7 @@ class _Writer:
         workbook.set_properties(
             {
                 "title": book.title,
-                "subject": "Memory, hardware, speed and price of serving large language models",
+                "subject": book.subject,
                 "author": book.owner or "sheetgen",
                 "manager": book.approver,
                 "company": "sheetgen",
@@ -156,22 +156,30 @@ class _Writer:
             )
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
-        """A native stacked bar chart; the library caches the cells' values in it."""
-        drawn = self.workbook.add_chart({"type": "bar", "subtype": "stacked"})
+        """A native stacked chart, with lines over it where it has any; the library caches the cells' values in it."""
+        drawn = self.workbook.add_chart({"type": "column" if chart.lines else "bar", "subtype": "stacked"})
 
         def area(first: Ref, last: Ref) -> list[Any]:
-            return [sheet.name, first.row, first.column, last.row, last.column]
+            return [first.sheet, first.row, first.column, last.row, last.column]
 
         for title, first, last, colour in chart.series:
             drawn.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
                              "fill": {"color": colour}, "gap": 60})  # fmt: skip
+        if chart.lines:
+            over = self.workbook.add_chart({"type": "line"})
+            for title, first, last, colour, dashed in chart.lines:
+                look = {"color": colour, "width": 2, "dash_type": "dash" if dashed else "solid"}
+                over.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
+                                 "line": look})  # fmt: skip
+            drawn.combine(over)
         font = {"name": "Arial", "size": 9}
         drawn.set_title(
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
-        drawn.set_y_axis({"reverse": True, "num_font": font})
-        drawn.set_x_axis({"min": 0, "num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
-                         "line": {"color": "#E5E7EB"}}})  # fmt: skip
+        of_numbers = {"min": 0, "num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
+                      "line": {"color": "#E5E7EB"}}}  # fmt: skip
+        drawn.set_y_axis(of_numbers if chart.lines else {"reverse": True, "num_font": font})
+        drawn.set_x_axis({"num_font": font} if chart.lines else of_numbers)
         drawn.set_legend({"position": "bottom", "font": font})
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
@@ -238,6 +246,7 @@ TINTS = {
     **STATUS,
     "OK": STATUS["fits"],
     "changed": STATUS["little headroom"],
+    "stale": STATUS["little headroom"],
     "CHECK": STATUS["none fits"],
     "out of range": STATUS["none fits"],
 }
@@ -288,11 +297,16 @@ def filtered(sheet: Sheet) -> Area | None:
     return Area(top, 0, bottom, heads - 1)
 
 
-CHART_ROWS = 9  # rows that a chart covers on the page
+CHART_ROWS, PIXELS_OF_A_ROW = 9, 20  # rows that a chart of bars covers on the page
 POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # of one unit of column width in Arial 10 as LibreOffice draws it; units of an edge
 PAGE_POINTS = {True: 734.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
 PAGE_HEIGHT = 500.0  # of a landscape page, likewise
 _PAPER = {"a4": 9, "letter": 1}
+
+
+def rows_of(chart: Chart) -> int:
+    """Rows that a chart covers on the page."""
+    return -(-chart.height // PIXELS_OF_A_ROW) if chart.lines else CHART_ROWS
 
 
 def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:
@@ -309,7 +323,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
         worksheet.print_area(0, last + 1, 0, last + 1)
         return
     last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")
-    worksheet.print_area(0, 0, max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)]), last)
+    worksheet.print_area(0, 0, max([last_row, *(c.row + rows_of(c) for c in sheet.charts)]), last)
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
         worksheet.center_horizontally()

@@ -96,15 +96,15 @@ class ChecksSheet:
     Below the lines stand blocks: what begun rows of one's own still lack, and what must be the same on two sheets.
     """
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: Wiring, heads: Sequence[tuple[str | None, float]] = HEADS) -> None:
         self.wiring = wiring
         self.sheet = sheet = titled(
             "Checks", "Checks",
             "Each line counts what holds against what there is. The first sheet and Inputs show the overall word.",
             freeze=(HEAD_ROWS + 1, 0),
         )  # fmt: skip
-        sheet.texts(HEAD_ROWS, 0, [head for head, _ in HEADS])
-        sheet.widths = {column: width for column, (_, width) in enumerate(HEADS)}
+        sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
+        sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
         self.tolerance = sheet.put(BELOW, 1, Cell(TOLERANCE, "fixed", SMALL),
                                    label="Rounding may part amounts by a share of")  # fmt: skip
         self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks

@@ -14,6 +14,7 @@ from sheetgen.sheet.page import Page
 from sheetgen.units import TEXT
 
 TEXT_WIDTH = 120
+Blocks = Sequence[tuple[str, Sequence[tuple[str, str | None]]]]  # titles, texts, addresses
 
 
 def lines(text: str, width: float) -> int:
@@ -92,12 +93,8 @@ WORDS = (
 def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
     """What the workbook says of itself: the sheets that are hidden, its assumptions, its words, what was left out,
     sources."""
-    sheet = titled("Notes and sources", "Notes and sources",
-                   "What this workbook is, what its numbers stand on, and where they come from.", freeze=(HEAD_ROWS,
-                   0))  # fmt: skip
-    sheet.widths = {0: TEXT_WIDTH, 1: 60}
     sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
-    blocks: tuple[tuple[str, Sequence[tuple[str, str | None]]], ...] = (
+    blocks: Blocks = (
         ("About", [
             ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells "
              "are inputs; black figures are formulas; green ones are taken from another sheet.", None),
@@ -110,6 +107,15 @@ def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
         ("Left out", [(page.left_out, None)]),
         ("Sources", sources),
     )  # fmt: skip
+    return notes_sheet(blocks, hidden)
+
+
+def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
+    """The sheets that are hidden, then texts under their titles, each with the address that it names."""
+    sheet = titled("Notes and sources", "Notes and sources",
+                   "What this workbook is, what its numbers stand on, and where they come from.", freeze=(HEAD_ROWS,
+                   0))  # fmt: skip
+    sheet.widths = {0: TEXT_WIDTH, 1: 60}
     row = HEAD_ROWS
     sheet.texts(row, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there", ""), "section")
     for row, one in enumerate(hidden, HEAD_ROWS + 1):

@@ -1,0 +1,107 @@
+"""An edited plan's workbook carried back: what was typed, and the plan.yaml that says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sheetgen.catalog.base import Document
+from sheetgen.catalog.load import Catalog
+from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.yellow import changed
+from sheetgen.pull.words import yaml_text
+from sheetgen.scenario.parse import plain
+from sheetgen.workbook.cells import is_number
+from sheetgen.workbook.compare import shown_value
+from sheetgen.workbook.plan_book import Edit, PlanBook, edits_of, read_plan_book
+
+
+@dataclass(frozen=True)
+class PulledPlan:
+    """The workbook, what was typed into it, and the plan with that."""
+
+    book: PlanBook
+    edits: tuple[Edit, ...]
+    plan: Plan
+    notes: tuple[str, ...]
+
+
+def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
+    """The plan that an edited workbook asks for. Raises WorkbookError with every cell that holds what it cannot, and
+    ScenarioError where the plan cannot be worked out any more."""
+    book = read_plan_book(path)
+    where = shown(path, 200)
+    built = _plan(book.record["inputs"], book.record["as_of"], where, catalog)
+    edits = edits_of(book, built)
+    data = changed(built, {one.name: one.new for one in edits})
+    return PulledPlan(book, edits, _plan(data, None, where, catalog) if edits else built, tuple(_notes(book, catalog)))
+
+
+def _plan(inputs: Mapping[str, Any], as_of: str | None, where: str, catalog: Catalog) -> Plan:
+    data = dict(inputs)
+    if as_of is not None:
+        data["plan"] = {**inputs["plan"], "as_of": as_of}
+    try:
+        return plan_of(Document(where, data, {}), catalog)
+    except SheetgenError as error:
+        raise ScenarioError(*error.problems) from None
+
+
+def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
+    formulas = [str(one.place) for one in book.typed.values() if one.cell.formula is not None]
+    if formulas:
+        yield f"{', '.join(formulas[:4])}: a formula stands there; the value of the last recalculation is taken."
+    today = catalog.catalog_sha256()
+    if book.catalog_sha256 != today:
+        yield (f"built with the catalog {shown(book.catalog_sha256[:8])}, today's is {today[:8]}: hardware and prices "
+               "are today's")  # fmt: skip
+
+
+def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
+    """For a person: what was typed, and what the workbook said of it. usd: the plan's spend by quantile, anew."""
+    if not pulled.edits:
+        yield "nothing was changed since the workbook was built"
+    else:
+        n = len(pulled.edits)
+        yield f"{n} change{'s' if n > 1 else ''} since the workbook was built:"
+    for one in pulled.edits:
+        yield f"  {one.label} ({one.place}): {_shown(one.old)} -> {_shown(one.new)}"
+    yield from pulled.notes
+    built = sum(one["p50_usd"] for one in pulled.book.record["money"])
+    said = [pulled.book.results.get(f"{name}_usd") for name in SAID]
+    if not all(map(is_number, said)):
+        yield "the workbook was never calculated: it holds no spend"
+    elif pulled.edits and math.isclose(float(said[0] or 0), built, rel_tol=SAME):
+        yield "its spend at p50 is that of the build: it was not recalculated, or nothing that was typed moves it"
+    elif pulled.edits:
+        spend = " and ".join(f"${one:,.0f} at {name} (anew ${usd[name]:,.0f})"
+                             for one, name in zip(said, SAID, strict=True))  # fmt: skip
+        yield f"on the hardware that it was built with it says {spend}"
+
+
+SAID, SAME = ("p50", "p90"), 1e-9
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else str(shown_value(shown(value) if isinstance(value, str) else value))
+
+
+def data(pulled: PulledPlan) -> dict[str, Any]:
+    """The same as JSON has it."""
+    return {
+        "file": pulled.book.path, "version": pulled.book.version, "catalog_sha256": pulled.book.catalog_sha256,
+        "changes": [{"name": one.name, "label": one.label, "place": str(one.place), "before": plain(one.old),
+                     "after": plain(one.new)} for one in pulled.edits],
+        "notes": list(pulled.notes),
+    }  # fmt: skip
+
+
+def plan_text(pulled: PulledPlan, version: str) -> str:
+    """The plan as YAML, which builds the same documents; its first lines say where it is from."""
+    origin = shown(Path(pulled.book.path).name, 100)
+    head = f"# The plan of {origin}, as sheetgen {version} read it.\n# sheetgen plan THIS.yaml works it out.\n"
+    return head + yaml_text(pulled.plan.data)

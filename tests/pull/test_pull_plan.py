@@ -1,0 +1,135 @@
+"""A plan's workbook carried back: what was typed is in the plan.yaml, what cannot be is refused with its cell."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recalculation import edit
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import read_text
+from sheetgen.plan.book import build_plan_book
+from sheetgen.plan.bridge import last_of
+from sheetgen.plan.findings import findings
+from sheetgen.plan.pages import plan_page
+from sheetgen.plan.read import plan_of, read_plan
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.yellow import changed, every_cell
+from sheetgen.pull.plan import lines, plan_text, pull_plan
+from sheetgen.workbook.package import WorkbookError
+from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
+from sheetgen.writers.formats import templates_folder
+from sheetgen.writers.xlsx import write_xlsx
+
+CATALOG = Catalog()
+
+
+@pytest.fixture(scope="module")
+def record() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture(scope="module")
+def path(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = findings(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG)))
+    record |= record_of(found)
+    target = tmp_path_factory.mktemp("plan") / "plan.xlsx"
+    target.write_bytes(write_xlsx(build_plan_book(found, plan_page(found), record)))
+    return target
+
+
+def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path, record: dict[str, Any]) -> None:
+    pulled = pull_plan(str(path), CATALOG)
+    assert not pulled.edits and not pulled.notes
+    assert [*lines(pulled, {})] == ["nothing was changed since the workbook was built"]
+    again = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
+    built = read_plan(templates_folder() / "plan.yaml", CATALOG)
+    assert (again.services, again.policy, again.supply, again.prices, again.budget, again.as_of) == (
+        built.services, built.policy, built.supply, built.prices, built.budget, built.as_of,
+    )  # fmt: skip
+    assert read_plan_book(path).record == record
+
+
+def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
+    edited = edit(path, tmp_path / "edited.xlsx", {
+        "in_plan_at": "P50", "in_service_1_dau_p90": 150_000, "in_budget_2027_q1": None, "in_as_of": 46400,
+        "in_service_2_in_flight_p50": 160, "in_lead_days_owned": 100, "in_committed_1_usd_per_hour": 12.5,
+        "in_service_1_floor_replicas": 3, "in_price_change_p10": -0.5, "in_quota_1_limit": 9,
+    })  # fmt: skip
+    pulled = pull_plan(str(edited), CATALOG)
+    plan = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
+    assert len(pulled.edits) == 10
+    assert (plan.policy.plan_at, plan.as_of) == ("p50", datetime.date(2027, 1, 13))
+    users, requests = plan.services[0].demand.users, plan.services[1].demand.in_flight
+    assert users is not None and users.dau is not None and requests is not None
+    assert (users.dau.p50, users.dau.p90, requests.p10, requests.p50) == (100_000, 150_000, 50, 160)
+    assert [one.floor_replicas for one in plan.services] == [3, 3, None, None]  # agents is like support-chat
+    assert plan.quarters[0] not in plan.budget and len(plan.budget) == 5
+    assert (plan.supply.lead_time_days["owned"].p50, plan.supply.lead_time_days["owned"].p90) == (100, 100)
+    assert (plan.supply.committed[0].usd_per_hour, plan.supply.quota[0].limit) == (12.5, 9)
+    assert plan.prices.expected_change_per_year.p10 == -0.5
+    said = "\n".join(lines(pulled, {"p50": 1.0, "p90": 2.0}))
+    assert "support-chat (cx-platform): Users of a day, p90 (Inputs!D35): 130,000 -> 150,000" in said
+    assert "it was not recalculated" in said
+
+
+def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Path) -> None:
+    edited = edit(path, tmp_path / "bad.xlsx", {
+        "in_plan_at": "p95", "in_service_1_dau_p90": 1, "in_headroom_fraction": "x", "in_approval_days": None,
+        "in_zones": 2.5, "in_as_of": "soon", "in_survive": "everything",
+    })  # fmt: skip
+    with pytest.raises(WorkbookError) as refused:
+        pull_plan(str(edited), CATALOG)
+    said = "\n".join(refused.value.problems)
+    assert len(refused.value.problems) == 7
+    for words in (
+        "Inputs!B6: Policy: Capacity is bought for: is 'p95'. Allowed: p10, p50, p90.", "Did you mean p90?",
+        "Headroom: holds the text 'x'", "Approval: is blank. Type a value.", "Zones: is '2.5'",
+        "Users of a day, p10: is out of order", "'soon', where a date belongs", "is 'everything'. Allowed: none,",
+    ):  # fmt: skip
+        assert words in said
+
+
+def test_the_workbook_of_the_last_plan(path: Path, record: dict[str, Any]) -> None:
+    assert is_plan_book(path)
+    book = read_plan_book(path)
+    last = last_of(book.record, "plan.xlsx", CATALOG)
+    assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in record["money"]))
+
+
+@pytest.mark.parametrize(("name", "value", "words"), [
+    ("meta_plan_record_1", "no plan", "on its sheet Record is damaged"),
+    ("meta_plan_record_1", None, "on its sheet Record is damaged"),
+    ("meta_plan_schema", 99, "its layout is 99; this sheetgen reads 1"),
+])  # fmt: skip
+def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: Any, words: str) -> None:
+    edited = edit(path, tmp_path / "damaged.xlsx", {name: value})
+    with pytest.raises(WorkbookError, match=words):
+        read_plan_book(edited)
+
+
+@pytest.mark.parametrize(("shorthand", "name", "value", "written"), [
+    ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
+    ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
+    ({"users": 500}, "service_1_active_fraction", 0.5, {"users": {"people": 500, "active_fraction": 0.5}}),
+    ({"requests": {"p10": 1, "p50": 2, "p90": 3}}, "service_1_peak_per_second_p50", 2.5,
+     {"requests": {"peak_per_second": {"p10": 1, "p50": 2.5, "p90": 3}}}),
+])  # fmt: skip
+def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: Any, written: Any) -> None:
+    data = {"plan": {"start": "2027-Q1", "quarters": 2},
+            "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}]}  # fmt: skip
+    text = read_text("{}", "plan.yaml")
+    plan = plan_of(type(text)("plan.yaml", copy.deepcopy(data), {}), CATALOG)
+    assert name in every_cell(plan)
+    found = changed(plan, {name: value, "service_1_growth_per_quarter_p90": 0.3, "lead_days_on_demand": 3,
+                           "discount_fraction": 0.2, "budget_2027_q2": 7})  # fmt: skip
+    assert found["services"][0]["demand"] == written
+    assert found["services"][0]["growth"] == {"per_quarter": {"p10": 0.1, "p50": 0.1, "p90": 0.3}}
+    assert found["supply"] == {"lead_time_days": {"on-demand": 3}} and found["budget"] == {"2027-Q2": 7}
+    assert plan.data == data, "what was written stays as it is"
+    assert plan_of(type(text)("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
