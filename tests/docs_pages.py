@@ -50,11 +50,12 @@ _FILE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(xlsx|json|yaml|csv|log|eml|pdf|gz)")
 @dataclass
 class Command:
     """One command of a page, without its comment. stdin: the file that `cat` gives it. printed: what the page says
-    that it prints, where it is alone in its block; "" where it says nothing."""
+    that the last command of a block prints, "" where it says nothing; it stands at `span`."""
 
     typed: str
     line: int
     printed: str = ""
+    span: tuple[int, int] = (-1, -1)
     stdin: str = ""
     words: list[str] = field(default_factory=list)
 
@@ -94,7 +95,8 @@ def commands(page: Path) -> Iterator[Command]:
         typed = [re.sub(r"(^|\s+)#.*", "", one).strip() for one in lines]
         for i, one in enumerate(typed):
             if one:
-                yield Command(" ".join(one.split()), line + i, (block[2] or "") if one == typed[-1] else "")
+                printed = (block[2] or "", block.span(2)) if i == len(typed) - 1 else ()
+                yield Command(" ".join(one.split()), line + i, *printed)
 
 
 def run(command: Command) -> tuple[int, str]:
@@ -130,13 +132,15 @@ def set_up(folder: Path) -> Path:
 def main_of_this() -> None:
     os.environ["SOURCE_DATE_EPOCH"] = DAY
     for page in PAGES:
-        text = page.read_text("utf-8")
+        text, outputs = page.read_text("utf-8"), list[tuple[int, int, str]]()
         with tempfile.TemporaryDirectory() as folder, chdir(set_up(Path(folder))):
             for command in commands(page):
                 if command.is_run() and not command.only_parsed() and name(page) not in PARSED_PAGES:
                     output = run(command)[1]
                     if command.printed:
-                        text = text.replace(command.printed, as_shown(command.printed, output))
+                        outputs.append((*command.span, as_shown(command.printed, output)))
+        for start, end, shown in reversed(outputs):
+            text = text[:start] + shown + text[end:]
         page.write_text(text, "utf-8")
 
 

@@ -85,7 +85,7 @@ def test_defaults_in_the_readme() -> None:
     pairs = re.findall(r"`--([\w-]+) ([^`]+)`", listed)
     assert len(pairs) > 5
     for option, value in pairs:
-        one = BY_OPTION[option.replace("-", "_")]
+        one = BY_OPTION[{"context": "context_tokens"}.get(option, option.replace("-", "_"))]
         default = one.words[one.default] if one.words else one.default
         if default is not None:
             assert str(one.kind.parse(value, option)) == str(default) if one.kind.is_number else value == default, option
