@@ -42,7 +42,7 @@ NOT_RUN = {
 }
 PARSED = {"--smtp": "needs a server", "https://": "needs the network"}
 PARSED_PAGES = ("docs/reference/commands.md",)  # examples of --help: they name files of the reader's
-SLOW = ("build", "pull", "mail", "plan")
+SLOW = ("build", "mail", "plan")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(xlsx|json|yaml|csv|log|eml|pdf|gz)")
 

@@ -15,10 +15,10 @@ from recalculation import edit_and_recalculate
 from sheetgen.cli import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-BUILT = (
-    "build --models 70b --workloads rag --tiers 32 --instances aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g "
-    "--as-of 2026-11-20 --format xlsx --name edited-sheet --out"
-).split()
+BUILT = [
+    "build", "--models", "70b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20", "--format", "xlsx",
+    "--instances", "aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g", "--name", "edited-sheet", "--out",
+]  # fmt: skip
 TYPED = {"in_context_rag": 32_768, "in_kv_cache_dtype": "fp8"}
 
 
