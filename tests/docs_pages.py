@@ -42,6 +42,7 @@ NOT_RUN = {
 }
 PARSED = {"--smtp": "needs a server", "https://": "needs the network"}
 PARSED_PAGES = ("docs/reference/commands.md",)  # examples of --help: they name files of the reader's
+READERS_FILES = ("docs/plan.md",)  # pages whose commands may name files of the reader's; those are only parsed
 SLOW = ("build", "mail", "plan")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(xlsx|json|yaml|csv|log|eml|pdf|gz)")

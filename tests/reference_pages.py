@@ -133,7 +133,7 @@ def default(one: Input, catalog: Catalog) -> str:
     if one.engine:
         return f"the engine's; vLLM: {float(getattr(load_engine(catalog, 'vllm'), one.engine)):g}"
     if one.words:
-        return one.words[one.default]
+        return one.words[int(one.default)]
     if one.default not in (None, ""):
         return str(one.default) if isinstance(one.default, str) else f"{one.default:,g}"
     if judged := assumptions(catalog).get(one.name):
