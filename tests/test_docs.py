@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 from docs_pages import (
-    NOT_RUN, PAGES, PARSED_PAGES, READERS_FILES, ROOT, Command, as_shown, commands, name, parse, run, set_up,
+    NOT_RUN,
+    PAGES,
+    PARSED_PAGES,
+    READERS_FILES,
+    ROOT,
+    Command,
+    as_shown,
+    commands,
+    name,
+    parse,
+    run,
+    set_up,
 )  # fmt: skip
 
 from sheetgen.scenario.inputs import BY_OPTION
