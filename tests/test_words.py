@@ -55,7 +55,7 @@ def without_code(text: str) -> str:
     return re.sub(r"```.*?```|`[^`]*`", "`", text, flags=re.DOTALL)
 
 
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 TEMPLATES = sorted((ROOT / "templates").glob("**/*.j2"))
 CATALOGS = [one for one in sorted((ROOT / "catalogs").glob("**/*.yaml")) if "models" not in one.parts]
 CODE = sorted((ROOT / "sheetgen").glob("**/*.py"))

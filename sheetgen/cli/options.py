@@ -53,23 +53,27 @@ class Command(click.Command):
     def params(self, params: list[Any]) -> None:
         self._made = params
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of a long help under headings."""
+    def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Its options with their help, by heading."""
         from sheetgen.scenario.inputs import BY_OPTION
 
-        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        found: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         for one in self.get_params(ctx):
             if record := one.get_help_record(ctx):
                 option = BY_OPTION[one.name].option if one.name in BY_OPTION else None
                 of = {one.name, option and option.group}
-                sections[next((h for h, own in HEADINGS.items() if of & {*own}), "Output")].append(record)
+                found[next((h for h, own in HEADINGS.items() if of & {*own}), "Output")].append(record)
+        return {heading: records for heading, records in found.items() if records}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of a long help under headings."""
+        sections = self.sections(ctx)
         if sum(map(len, sections.values())) <= MOST_IN_A_LIST:
             super().format_options(ctx, formatter)
             return
         for heading, records in sections.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 command = functools.partial(click.command, cls=Command)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-from pathlib import Path
 
 import pytest
 
@@ -200,10 +198,3 @@ def test_help_has_examples_and_keys(run) -> None:  # type: ignore[no-untyped-def
     assert "Examples:" in text and "decode" in run("--help").output
     for key in sheetgen.decode(model="8b", claim="3,000 tok/s, 32 users, 1x H100"):
         assert key == "schema_version" or key in text, key
-
-
-def test_the_example_of_the_readme_is_true(run) -> None:  # type: ignore[no-untyped-def]
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    typed, printed = readme.split("## A vendor's benchmark, read back")[1].split("```")[1:4:2]
-    text = run(*shlex.split(typed.removeprefix("sh"))[1:]).output.splitlines()
-    assert len(printed.split("\n")) == 5 and set(printed.strip().splitlines()) <= set(text)

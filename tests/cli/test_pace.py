@@ -127,19 +127,19 @@ def test_every_gpu_and_engine_has_a_speed() -> None:
         assert sized["bound_by"].isin(["bandwidth", "KV reads", "compute", "communication", "queue"]).all()
 
 
-def test_the_readme_gives_the_figures_of_the_docs() -> None:
+def test_the_explanation_gives_the_figures_of_the_docs() -> None:
     root = Path(__file__).parents[2]
-    docs, readme = ((root / name).read_text(encoding="utf-8") for name in ("docs/speed.md", "README.md"))
+    docs, explained = ((root / "docs" / name).read_text(encoding="utf-8") for name in ("speed.md", "explanation.md"))
     held_out = docs.split("## Whole configurations held out")[1].split("##")[0]
     anchored = docs.split("(`--anchor`)")[1].split("##")[0]
     rows = re.findall(r"\| (TPOT|TTFT|output tokens/s) \| ([\d.]+)", held_out)
     medians = {figure: round(float(median)) for figure, median in rows}
     said = f"{medians['TPOT']} % for the time per output token, {medians['TTFT']} % for the time to the first, "
-    assert f"{said}{medians['output tokens/s']} % for tokens a second" in readme
+    assert f"{said}{medians['output tokens/s']} % for tokens a second" in explained
     runs, configurations = re.findall(r"fitted on ([\d,]+) measured runs of (\d+) configurations", docs)[0]
-    assert f"{runs} public runs ({configurations} configurations)" in readme
+    assert f"{runs} public runs ({configurations} configurations)" in explained
     point = re.findall(r"TPOT \| ([\d.]+)", anchored)[0]
-    assert f"to {round(float(point))} %" in readme
+    assert f"to {round(float(point))} %" in explained
 
 
 def test_constants_of_an_engine(run) -> None:  # type: ignore[no-untyped-def]

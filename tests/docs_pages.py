@@ -1,0 +1,149 @@
+"""The commands of README.md and docs/: each is run as it is written, and its output stands below it as it is printed.
+
+python tests/docs_pages.py     writes the outputs anew
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import click
+from click.testing import CliRunner
+
+from sheetgen.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+DAY = "1795132800"  # 2026-11-20
+WIDTH = "100"
+CALLS = ("./run ", "sheetgen ", "python -m sheetgen ")
+# What is not run, by how it begins, and why.
+NOT_RUN = {
+    "git clone": "needs the network",
+    "./run test": "is this",
+    "./run lint": "is a part of it",
+    "python -m venv": "sets up a machine",
+    "python -m pip": "sets up a machine",
+    "pip install": "sets up a machine",
+    "pipx": "sets up a machine",
+    "uv": "sets up a machine",
+    "cp ": "is the shell's",
+    'eval "$(': "is the shell's",
+    "docker ": "needs an engine",
+}
+PARSED = {"--smtp": "needs a server", "https://": "needs the network"}
+PARSED_PAGES = ("docs/reference/commands.md",)  # examples of --help: they name files of the reader's
+READERS_FILES = ("docs/plan.md",)  # pages whose commands may name files of the reader's; those are only parsed
+SLOW = ("build", "mail", "plan")
+_BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(xlsx|json|yaml|csv|log|eml|pdf|gz)")
+
+
+@dataclass
+class Command:
+    """One command of a page, without its comment. stdin: the file that `cat` gives it. printed: what the page says
+    that the last command of a block prints, "" where it says nothing; it stands at `span`."""
+
+    typed: str
+    line: int
+    printed: str = ""
+    span: tuple[int, int] = (-1, -1)
+    stdin: str = ""
+    words: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        call = self.typed
+        if piped := re.match(r"cat (\S+) \| (.*)", call):
+            self.stdin, call = piped[1], piped[2]
+        call = next((call.removeprefix(start) for start in CALLS if call.startswith(start)), "")
+        self.words = shlex.split(call)
+
+    def is_run(self) -> bool:
+        return not self.typed.startswith(tuple(NOT_RUN))
+
+    def is_slow(self) -> bool:
+        """Whether it draws a workbook or a PDF."""
+        return self.words[0] in SLOW
+
+    def only_parsed(self) -> bool:
+        return any(mark in self.typed for mark in PARSED)
+
+    def lacks(self) -> list[str]:
+        """Its files that are not there; those that it writes are not meant."""
+        writes = ("--to", "--out", "--name")
+        pairs = zip(["", *self.words], self.words, strict=False)
+        return [w for before, w in pairs if _FILE.fullmatch(w) and before not in writes and not Path(w).exists()]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def commands(page: Path) -> Iterator[Command]:
+    text = page.read_text("utf-8")
+    for block in _BLOCK.finditer(text):
+        line = text[: block.start()].count("\n") + 2
+        lines = block[1].replace("\\\n", "  ").splitlines()
+        typed = [re.sub(r"(^|\s+)#.*", "", one).strip() for one in lines]
+        for i, one in enumerate(typed):
+            if one:
+                printed = (block[2] or "", block.span(2)) if i == len(typed) - 1 else ()
+                yield Command(" ".join(one.split()), line + i, *printed)
+
+
+def run(command: Command) -> tuple[int, str]:
+    """Its exit status, and all that it prints."""
+    stdin = Path(command.stdin).read_text("utf-8") if command.stdin else None
+    result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, command.words, input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def parse(command: Command) -> tuple[int, str]:
+    """The same, but no command does anything."""
+    with patch.object(click.Command, "invoke"):
+        return run(command)
+
+
+def as_shown(printed: str, output: str) -> str:
+    """The output as a page shows it: to where it breaks off, if it ends with dots."""
+    *shown, last = printed.splitlines() or [""]
+    if last == "...":
+        return "\n".join([*output.splitlines()[: len(shown)], last]) + "\n"
+    return output.rstrip("\n") + "\n"
+
+
+def set_up(folder: Path) -> Path:
+    """What the commands of the docs find where they are run."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(ROOT / "templates" / "brand", folder / "templates" / "brand")
+    return folder
+
+
+def main_of_this() -> None:
+    os.environ["SOURCE_DATE_EPOCH"] = DAY
+    for page in PAGES:
+        text, outputs = page.read_text("utf-8"), list[tuple[int, int, str]]()
+        with tempfile.TemporaryDirectory() as folder, chdir(set_up(Path(folder))):
+            for command in commands(page):
+                if command.is_run() and not command.only_parsed() and name(page) not in PARSED_PAGES:
+                    output = run(command)[1]
+                    if command.printed:
+                        outputs.append((*command.span, as_shown(command.printed, output)))
+        for start, end, shown in reversed(outputs):
+            text = text[:start] + shown + text[end:]
+        page.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main_of_this()

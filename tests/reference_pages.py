@@ -1,0 +1,223 @@
+"""docs/reference/: every command with its options, every input, and every quantity with its formula and source.
+
+python tests/reference_pages.py     writes them
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import load_engine
+from sheetgen.catalog.guidance import assumptions
+from sheetgen.cli import main
+from sheetgen.cli.options import HEADINGS, SHORT, Command
+from sheetgen.explain import CHOICE_FORMULAS, QUANTITIES, quantities, spaced, unit_of
+from sheetgen.formula import Expr, Formula
+from sheetgen.scenario.inputs import INPUTS, Input
+from sheetgen.scenario.parse import FLAG, Kind
+from sheetgen.units import DTYPES
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+MADE = "Made by `python tests/reference_pages.py`; held to the code by `tests/test_reference_pages.py`."
+ANY_COMMAND = ("--json", "--catalogs DIR", "-q, --quiet", "-h, --help")
+CELLS = "Cells of the workbook, and what its readers note"
+
+
+def code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(one.replace("|", "\\|").replace("\n", " ") for one in cells) + " |"
+
+
+def table(*head: str, rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join([row(*head), row(*("---" for _ in head)), *(row(*one) for one in rows)])
+
+
+# Commands.
+
+
+def tree(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    for name, one in group.commands.items():
+        yield f"{path} {name}", one
+        if isinstance(one, click.Group):
+            yield from tree(one, f"{path} {name}")
+
+
+def about(command: click.Command) -> Iterator[str]:
+    """The words of a command's help as Markdown: what is laid out stays so, examples can be pasted."""
+    for part in re.split(r"\n\s*\n", (command.help or "").strip()):
+        lines = part.splitlines()
+        if lines[0].strip() != "\b":
+            yield " ".join(line.strip() for line in lines)
+        elif lines[1].strip() == "Examples:":
+            yield "\n".join(["```sh", *(line.strip() for line in lines[2:]), "```"])
+        else:
+            yield "\n".join(["```text", *(line.removeprefix("    ") for line in lines[1:]), "```"])
+
+
+def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str, str]]:
+    """Heading, option and help of what is this command's own."""
+    if isinstance(command, Command):
+        sections = command.sections(ctx)
+    else:
+        sections = {"Output": [r for one in command.get_params(ctx) if (r := one.get_help_record(ctx))]}
+    for heading, of in sections.items():
+        for option, words in of:
+            if option not in ANY_COMMAND:
+                yield heading, option, words
+
+
+def commands_document() -> str:
+    parts = []
+    for path, command in tree(main, "sheetgen"):
+        ctx = click.Context(command, info_name=path)
+        usage = " ".join([path, *command.collect_usage_pieces(ctx)])
+        parts += [f"## {path}", *([code(usage)] if "DEFAULT" not in usage else []), *about(command)]
+        own = list(records(command, ctx))
+        several = len({heading for heading, *_ in own}) > 1
+        for heading in HEADINGS:
+            if rows := [(code(option), words) for of, option, words in own if of == heading]:
+                parts.append(table(heading if several else "Option", "", rows=rows))
+    return "\n\n".join(
+        [
+            "# Commands",
+            f"Every command has these: `{'`, `'.join(ANY_COMMAND[:3])}` (where it has a result, reads catalogs, says "
+            "more than its result) and `-h, --help`. What each input takes, and its default: [inputs](inputs.md). The "
+            "examples name files of yours.",
+            *parts,
+            MADE,
+        ]
+    ) + "\n"  # fmt: skip
+
+
+# Inputs.
+
+GROUPS = {
+    "sheet": "A sheet: what it is of, and what its page says", "market": "What may be rented", "people": "The load",
+    "active": "The load", "rate": "The load", "load": "The load", "split": "The load", "targets": "Targets of speed",
+    "chance": "Targets of speed", "headroom": "Headroom and losses", "billing": "Money", "money": "Money",
+    "precision": "Precision", "engine": "The engine", "caches": "The engine", "limits": "The engine",
+    "gpu": "One deployment", "parallel": "One deployment", "pace": "Measured speed", "factors": "Measured speed",
+}  # fmt: skip
+
+
+DEFAULT = re.compile(r" ?Default:? (.+?)\.(?= |$)")
+
+
+def allowed(kind: Kind, words: tuple[str, ...]) -> str:
+    match kind.what:
+        case "word" | "whole" if given := kind.words or words:
+            text = ", ".join(given)
+        case "auto dtype":
+            text = f"auto, {', '.join(DTYPES)}"
+        case "currency":
+            text = "three letters, such as EUR"
+        case "text":
+            return "text"
+        case "tokens":
+            text = f"{kind}; 16k is 16,384"
+        case _:
+            text = "0 or 1" if kind == FLAG else f"{kind}; 200k, too" if kind.decimal else str(kind)
+    return text + (", or blank" if kind.blank else "")
+
+
+def default(one: Input, catalog: Catalog) -> str:
+    """As the table has it, of an engine's field the value of vLLM, else as its help says."""
+    if one.engine:
+        return f"the engine's; vLLM: {float(getattr(load_engine(catalog, 'vllm'), one.engine)):g}"
+    if one.words:
+        return one.words[int(one.default)]
+    if one.default not in (None, ""):
+        return str(one.default) if isinstance(one.default, str) else f"{one.default:,g}"
+    if judged := assumptions(catalog).get(one.name):
+        return str(judged.value)
+    found = DEFAULT.search(one.option.help) if one.option else None
+    return found[1] if found else ""
+
+
+def input_rows(catalog: Catalog) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Heading and row of each input, in the order of the table; those of a numbered line or case once."""
+    seen = set()
+    for one in (one for one in INPUTS if one.name != "model"):  # its option stands with each command
+        name = re.sub(r"^log_\d+_", "log_<line>_", re.sub(r"^(case_\w+)_(low|base|high)$", r"\1_<case>", one.name))
+        if name in seen:
+            continue
+        seen.add(name)
+        option, row_ = one.option, one.row
+        typed = SHORT.get(one.name, f"--{one.asked_as.replace('_', '-')}") if option else ""
+        words = DEFAULT.sub("", option.help).strip() if option else row_.note if row_ else ""
+        label, unit = (row_.label if row_.section else "", row_.unit) if row_ else ("", "")
+        yield GROUPS[option.group] if option else CELLS, (
+            code(name), code(typed), label, words or name.replace("_", " "), unit, default(one, catalog),
+            allowed(one.kind, one.words),
+        )  # fmt: skip
+
+
+def inputs_document(catalog: Catalog) -> str:
+    rows = list(input_rows(catalog))
+    parts = []
+    for heading in [*dict.fromkeys(GROUPS.values()), CELLS]:
+        own = [of for where, of in rows if where == heading]
+        parts += [f"## {heading}", table("name", "option", "row of Inputs", "what it is", "unit", "default", "allowed",
+                                         rows=own)]  # fmt: skip
+    return "\n\n".join(
+        [
+            "# Inputs",
+            "An input may be changed by its option; in Python under the option's name with underscores; one of `build` "
+            "in a scenario file under the option's name; and where it has a row of Inputs, in its yellow cell of the "
+            "workbook. An input without a default follows from others, or is left out.",
+            *parts,
+            MADE,
+        ]
+    ) + "\n"  # fmt: skip
+
+
+# Quantities.
+
+
+def entry(formula: Formula) -> str:
+    text = spaced(formula.function(*map(Expr, formula.inputs)).text)
+    unit = unit_of(formula.name)
+    head = f"{formula.label}{f', {unit}' if unit else ''}. {formula.summary}"
+    return "\n\n".join([f"### {formula.name}", head, f"```text\n{text}\n```", f"Source: {formula.source}"])
+
+
+def quantities_document() -> str:
+    of_choice = [one for name, one in CHOICE_FORMULAS.items() if name not in QUANTITIES]
+    known = {*QUANTITIES, *CHOICE_FORMULAS}
+    others = [(code(name), words) for name, _, words in quantities() if name not in known]
+    return "\n\n".join(
+        [
+            "# Quantities",
+            "In the order in which they come about. The formula is that of Python and of the workbook, one function "
+            "read twice; `sheetgen explain NAME` prints it with the values put in.",
+            "## Of a deployment",
+            *map(entry, QUANTITIES.values()),
+            "## Of an answer: replicas, machines, money",
+            *map(entry, of_choice),
+            "## By no one formula",
+            table("quantity", "what it is", rows=others),
+            MADE,
+        ]
+    ) + "\n"  # fmt: skip
+
+
+def documents() -> dict[str, str]:
+    catalog = Catalog()
+    return {
+        "commands.md": commands_document(),
+        "inputs.md": inputs_document(catalog),
+        "quantities.md": quantities_document(),
+    }
+
+
+if __name__ == "__main__":
+    for file, text in documents().items():
+        (FOLDER / file).write_text(text, "utf-8")

@@ -1,0 +1,106 @@
+"""Every command of README.md and docs/ runs as it is written and prints what the page says; every link leads somewhere.
+
+In the gate, commands that draw a workbook or a PDF, and those that read what these write, are only parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from docs_pages import (
+    NOT_RUN,
+    PAGES,
+    PARSED_PAGES,
+    READERS_FILES,
+    ROOT,
+    Command,
+    as_shown,
+    commands,
+    name,
+    parse,
+    run,
+    set_up,
+)  # fmt: skip
+
+from sheetgen.scenario.inputs import BY_OPTION
+
+MOST_WORDS = 900  # of README.md, which is read in a quarter of an hour with its commands
+
+
+def did(command: Command, page: Path, whole: bool) -> str:
+    """What was wrong with a command; "" where nothing was."""
+    where = f"{name(page)}:{command.line}: {command.typed}"
+    if not command.words:
+        return f"{where}: is no command of ours, nor in NOT_RUN."
+    lacks = command.lacks()
+    may_lack = not whole or name(page) in READERS_FILES
+    is_left_out = (command.is_slow() and not whole) or (lacks and may_lack)
+    if name(page) in PARSED_PAGES or command.only_parsed() or is_left_out:
+        status, output = parse(command)
+        return f"{where}\n{output}" if status else ""
+    if lacks:
+        return f"{where}: there is no {', '.join(lacks)}."
+    status, output = run(command)
+    if status:
+        return f"{where}\n{output}"
+    shown = as_shown(command.printed, output)
+    return f"{where} prints\n{shown}" if command.printed and shown != command.printed else ""
+
+
+def wrong(page: Path, whole: bool) -> list[str]:
+    return [found for one in commands(page) if one.is_run() if (found := did(one, page, whole))]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(set_up(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands(page: Path, here: Path) -> None:
+    assert wrong(page, whole=False) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [one for one in PAGES if any(c.is_run() for c in commands(one))], ids=name)
+def test_commands_that_draw(page: Path, here: Path) -> None:
+    assert wrong(page, whole=True) == []
+
+
+def test_a_wrong_command_is_found(here: Path) -> None:
+    page = ROOT / "README.md"
+    for typed in ("./run sise --model 70b", "./run build --model 70b", "./run size --model no-such-model", "make test"):
+        assert did(Command(typed, 1), page, whole=False), typed
+    assert did(Command("./run list engines", 1, printed="nothing\n"), page, whole=False)
+    assert did(Command("./run diagnose examples/none.log", 1), page, whole=True)
+    assert not Command("pipx install .", 1).is_run() and all(NOT_RUN.values())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if "://" not in target:
+            file, _, heading = target.partition("#")
+            found = page.parent / file if file else page
+            assert found.exists(), f"{name(page)}: {target}"
+            headings = re.findall(r"^#+ (.*)", found.read_text("utf-8"), re.MULTILINE) if heading else []
+            slugs = [re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings]
+            assert not heading or heading in slugs, f"{name(page)}: {target}"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= MOST_WORDS
+
+
+def test_defaults_in_the_readme() -> None:
+    """Of each option in the list of defaults, the value beside it is the input's."""
+    listed = (ROOT / "README.md").read_text("utf-8").split("## What is assumed")[1].split("\n## ")[0]
+    pairs = re.findall(r"`--([\w-]+) ([^`]+)`", listed)
+    assert len(pairs) > 5
+    for option, value in pairs:
+        one = BY_OPTION[{"context": "context_tokens"}.get(option, option.replace("-", "_"))]
+        if one.default is not None:
+            assert one.parse(value) == one.default, option
