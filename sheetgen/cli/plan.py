@@ -332,15 +332,16 @@ def _formats(text: str | None) -> tuple[str, ...]:
 
 def _words(found: dict[str, Any]) -> list[str]:
     """Money by quarter against the budget, and the next decisions."""
-    rows = [("quarter", "p50 $", "p90 $", "budget $", "verdict")]
+    rows = [("quarter", "p50 $", "p90 $", "with contingency $", "budget $", "verdict")]
     for one in found["money"]:
         budget = "-" if one["budget_usd"] is None else f"{one['budget_usd']:,.0f}"
-        rows.append((one["quarter"], f"{one['p50_usd']:,.0f}", f"{one['p90_usd']:,.0f}", budget, one["verdict"]))
+        usd = (one["p50_usd"], one["p90_usd"], one["p90_usd"] + one["contingency_p90_usd"])
+        rows.append((one["quarter"], *(f"{amount:,.0f}" for amount in usd), budget, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
         count, said = f"{one['n_instances']:g}", "late" if one["late"] else one["about"] or ""
         orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
-    words = [table(rows, right=(1, 2, 3)), "", table(orders, right=(3,))]
+    words = [table(rows, right=(1, 2, 3, 4)), "", table(orders, right=(3,))]
     if found["since"]:
         parts = [("since the last plan", "p50 $"), *((one["factor"], f"{one['usd']:+,.2f}") for one in found["bridge"])]
         words += ["", table(parts, right=(1,))]
