@@ -329,7 +329,7 @@ def machines_range(choice: Choice) -> Cell:
     low, high = (usd and round(usd * choice.n_instances / choice.monthly_usd) for usd in choice.monthly_usd_ends)
     if not low or low == high:
         return NONE
-    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} machines and more", whole(low))
+    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} and more", plural(low, "machine"))
 
 
 def spread(choice: Choice) -> float:
