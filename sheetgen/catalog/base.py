@@ -323,8 +323,9 @@ class Entry(BaseModel):
 E = TypeVar("E", bound=Entry)
 
 
+_WHOLE = "must be a whole number"
 _KINDS = {
-    "int_type": "must be a whole number", "int_from_float": "must be a whole number", "float_type": "must be a number",
+    "int_type": _WHOLE, "int_from_float": _WHOLE, "float_type": "must be a number",
     "string_type": "must be text", "bool_type": "must be true or false", "tuple_type": "must be a list",
     "list_type": "must be a list", "dict_type": "must be a mapping of fields",
     "model_type": "must be a mapping of fields", "model_attributes_type": "must be a mapping of fields",
@@ -358,13 +359,36 @@ def checked(
     try:
         entry = schema.model_validate(data)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=True)
-        places = [_in_data(data, fault["loc"]) for fault in faults]
+        faults = [(_in_data(data, fault["loc"]), fault) for fault in error.errors(include_url=False)]
         return None, [
-            ((*at, *loc), _sentence(schema, fault, loc or at, repeats_values))
-            for loc, fault in zip(places, faults, strict=True)
+            ((*at, *loc), _sentence(schema, fault, loc or at, repeats_values)) for loc, fault in _once(faults, schema)
         ]
     return entry, [(loc, f"{what}.") for loc, what in _all_problems(entry, at)]
+
+
+def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[Loc, Any]]:
+    """Each fault once: a field under a wrong name is not missing as well, and of a value that may be of several kinds
+    what each of these says of it is one fault."""
+    misspelt = {
+        (loc[:-1], did_you_mean(str(loc[-1]), allowed_fields(schema, fault["loc"][:-1])))
+        for loc, fault in faults if fault["type"] == "extra_forbidden"
+    }  # fmt: skip
+    kinds: dict[Loc, list[str]] = {}  # what a value of several kinds must be, by its place
+    for loc, fault in faults:
+        if fault["type"] in _KINDS and len(fault["loc"]) > len(loc):
+            kinds.setdefault(loc, []).append(_KINDS[fault["type"]])
+    for loc, fault in faults:
+        if fault["type"] == "missing" and (loc, f" Did you mean {fault['loc'][-1]}?") in misspelt:
+            continue
+        if fault["type"] in _KINDS and (words := kinds.get(loc)):
+            within = sum(other[: len(loc)] == loc for other, _ in faults)
+            if len(words) == within:  # all say that it is of another kind; else one took it and says more
+                words = [word for word in dict.fromkeys(words) if word != _WHOLE or _KINDS["float_type"] not in words]
+                both = " or ".join([words[0], *(word.removeprefix("must be ") for word in words[1:])])
+                yield loc, {**fault, "says": both}
+            kinds[loc] = []
+        elif fault["type"] not in _KINDS or loc not in kinds:
+            yield loc, fault
 
 
 def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
@@ -403,7 +427,7 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"):
         return f"{name} is {value}, but {fault['msg'].lower().removeprefix('input ')}."
     if kind in _KINDS:
-        return f"{name} is {value!r}, but {_KINDS[kind]}."
+        return f"{name} is {value!r}, but {fault.get('says', _KINDS[kind])}."
     return f"{name} is {value!r}: {fault['msg'].lower()}."
 
 

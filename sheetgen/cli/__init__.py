@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -70,7 +71,8 @@ def _escaped_usage() -> Iterator[None]:
         yield
     except click.UsageError as error:
         message = error.format_message()
-        safe = "\n".join(map(escaped, message.split("\n")))
+        # click begins the lines of a list of choices with a tab.
+        safe = "\n".join(escaped(re.sub(r"^\t", "  ", line)) for line in message.split("\n"))
         if safe == message:
             raise
         raise click.UsageError(safe, error.ctx) from error

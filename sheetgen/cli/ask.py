@@ -165,10 +165,13 @@ def recommend(
         print_json(found | found["cells"][0])
     else:
         from sheetgen.cli.extras import flag_lines, pools
-        from sheetgen.cli.words import answer
+        from sheetgen.cli.words import answer, headline
 
         launch = launched.get(0)
-        say(answer(solved, details, show_all, launch.advice if launch else None))
+        if quiet and not (details or show_all):
+            say(headline(solved, 0))
+        else:
+            say(answer(solved, details, show_all, launch.advice if launch else None))
         if disaggregated:
             say("\n".join(("", *pools(solved, apart(solved, 0)))))
         if launch and engines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -121,7 +122,8 @@ def _value(step: Step) -> str:
         return "none"
     if isinstance(value, str):
         return value
-    text = number_text(value) + (f" {step.unit}" if step.unit else "")
+    unit = re.sub(r"^([A-Za-z]+)s\b", r"\1", step.unit) if value == 1 else step.unit  # 1 request
+    text = number_text(value) + (f" {unit}" if unit else "")
     if step.unit == "bytes" and value >= 2**20:
         text += f" ({value / 2**30:,.2f} GiB)"
     if step.unit == "seconds" and 0 < value < 1:

@@ -84,7 +84,8 @@ def _budget(one: KvBudget) -> Iterator[str]:
     answer, engine = one.trial.answer, one.trial.names.engine
     named = ", ".join(f"{name} {value}" for name, value in one.settings.read.items())
     yield f"KV BUDGET of {engine.name} {engine.default_version}: {named}"
-    load = f"{one.n_sequences:,} sequences of {answer['max_model_len']:,} tokens, {one.budget_tokens:,} tokens in all"
+    each = f"{count(one.n_sequences, 'sequence')} of {answer['max_model_len']:,} tokens"
+    load = f"{each}, {one.budget_tokens:,} tokens in all"
     yield (
         f"  {f'{one.budget_tokens:,} tokens' if one.is_pool else load}, {answer['kv_bytes_per_token']:,} bytes each "
         f"({answer['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, {one.budget_bytes:,} bytes"

@@ -159,6 +159,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
     os.umask(umask)
     try:
         for target, data in files.items():
+            target = followed(target)
             if target.is_dir():
                 raise IsADirectoryError(21, "is a folder")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -176,6 +177,16 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
     finally:
         for temporary in written:
             temporary.unlink(missing_ok=True)
+
+
+def followed(target: Path) -> Path:
+    """The place that a link leads to, so that the link stays. Raises OSError where it leads to none, or to a device."""
+    place = Path(os.path.realpath(target)) if target.is_symlink() else target
+    if place.is_symlink():
+        raise OSError(40, "is a link that leads to itself")
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise OSError(22, "is not a file")
+    return place
 
 
 def count(number: int, word: str) -> str:

@@ -76,7 +76,7 @@ def length_words(analysis: Analysis, longest: Mapping[str, int]) -> str:
     """One sentence: the longest context that each request can have had, by precision of the cache; 0 where none can."""
     limit, n = analysis.names.model.max_context_tokens, analysis.claim.concurrency
     if not any(longest.values()):
-        return f"No layout of these GPUs holds {n:,} requests at once, however short."
+        return f"No layout of these GPUs holds {n:,} at once, however short."
     parts = [f"{count:,} tokens in {name}" if count else f"none in {name}" for name, count in longest.items()]
     reached = " (the model's own limit)" if max(longest.values()) == limit else ""
     return f"At concurrency {n:,} each request can have had at most {', '.join(parts)}{reached}."

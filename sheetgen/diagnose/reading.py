@@ -73,7 +73,8 @@ def _check_is_text(head: bytes, called: str) -> None:
     """UTF-16 with its mark is text; without it every other byte is nought."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return
-    if 0.8 * len(head) / 2 <= max(head[::2].count(0), head[1::2].count(0)) and len(head) > 3:
+    noughts = head[::2].count(0), head[1::2].count(0)
+    if min(noughts) < 0.2 * len(head) / 2 and 0.8 * len(head) / 2 <= max(noughts) and len(head) > 3:
         order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
         cure = f"Convert it: iconv -f utf-16{order} -t utf-8."
         raise ScenarioError(f"{called}: is UTF-16 without its mark. {cure}")

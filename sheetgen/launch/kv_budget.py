@@ -338,7 +338,7 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     pool, weights = known["kv_pool_bytes_per_gpu"] / GIB, known["loaded_weights_bytes_per_gpu"] / GIB
     beside = f"beside {weights:,.2f} GiB of weights"
     left = f"{pool:,.2f} GiB are left on it {beside}"
-    fit = f"{held:,} full sequences of {full_length} fit."
+    fit = f"{held:,} full sequence{'' if held == 1 else 's'} of {full_length} fit{'s' if held == 1 else ''}."
     if not trial.runs:
         verdict = trial.verdict
     elif is_pool and holds:

@@ -113,10 +113,11 @@ def as_of_date(text: str | None) -> datetime.date:
     if text:
         return day(text, "as_of")
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not re.fullmatch(r"\d+", epoch):
+    if not epoch:
         return datetime.datetime.now(datetime.UTC).date()
     try:
-        found = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date()
+        seconds = int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf
+        found = datetime.datetime.fromtimestamp(seconds, datetime.UTC).date()
     except (ValueError, OverflowError, OSError):
         found = datetime.date.max
     if not FIRST_DAY <= found <= LAST_DAY:

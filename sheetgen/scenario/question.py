@@ -339,6 +339,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     less = attempt(discounts_of, options.get("discount_fraction"), known)
     as_of = attempt(parse.as_of_date, options.get("as_of"))
     named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
+    places = {name: i for i, name in enumerate(known)}  # in whatever order they are named, the sheet is the same
+    named["providers"] = tuple(sorted(dict.fromkeys(named["providers"]), key=lambda name: places.get(name.lower(), -1)))
     purchase = settings.purchase if settings else ON_DEMAND
     filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
     selected = attempt(select, catalog, engine, filters) if engine else None
@@ -355,6 +357,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         raise ScenarioError(*dict.fromkeys(problems))
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     given |= {name: value for name, value in of_page.items() if name in given}
+    given |= {"providers": ",".join(filters.providers)} if "providers" in given else {}
     question = Question(
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,

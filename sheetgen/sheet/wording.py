@@ -254,12 +254,17 @@ def token_time(solved: Solution, row: int) -> Cell:
     return words("{} ms a token ({}–{})", *map(milliseconds, (choice.tpot_seconds, *choice.bands[0])))
 
 
+def pace(per_second: float) -> Cell:
+    """Tokens a second: 640, and 0.31 of a load that asks for so few."""
+    return Cell(per_second, WHOLE if per_second >= 1 else TWO_DECIMALS)
+
+
 def throughput(solved: Solution, row: int) -> Cell:
     """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
     choice = solved.choices[row]
     if choice.wait_fraction is not None:
-        return words("{} tokens/s", whole(choice.output_tokens_per_second))
-    return words("{} tokens/s ({}–{})", *map(whole, (choice.output_tokens_per_second, *choice.bands[2])))
+        return words("{} tokens/s", pace(choice.output_tokens_per_second))
+    return words("{} tokens/s ({}–{})", *map(pace, (choice.output_tokens_per_second, *choice.bands[2])))
 
 
 def first_token(solved: Solution, row: int) -> Cell:
@@ -329,7 +334,7 @@ def machines_range(choice: Choice) -> Cell:
     low, high = (usd and round(usd * choice.n_instances / choice.monthly_usd) for usd in choice.monthly_usd_ends)
     if not low or low == high:
         return NONE
-    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} machines and more", whole(low))
+    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} and more", plural(low, "machine"))
 
 
 def spread(choice: Choice) -> float:

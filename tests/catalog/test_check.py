@@ -176,8 +176,8 @@ def test_all_problems_in_one_run(small: Path) -> None:
     edit(small, MODEL, "n_layers: 32\n", "n_layer: 32\n")
     edit(small, MODEL, "hidden_size: 4096", "hidden_size: big")
     found = edit(small, GPU, "tdp_watts", "tdp_wats")
-    assert len(found) == 4  # the unknown field and the missing one, the word, the other file
-    assert [line.split(":")[0] for line in found] == [GPU, MODEL, MODEL, MODEL]
+    assert len(found) == 3  # the misspelt field, the word, the other file
+    assert [line.split(":")[0] for line in found] == [GPU, MODEL, MODEL]
 
 
 def test_same_name_twice(small: Path) -> None:
@@ -230,6 +230,20 @@ def test_folders_add_and_override(small: Path, tmp_path: Path) -> None:
     (extra / "tiers.yaml").write_text("tiers:\n  - {requests: 7, name: Seven, reason: ours}\n")
     assert [tier.requests for tier in both.tiers()] == [7]
     assert both.catalog_sha256() != Catalog(base=small).catalog_sha256()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (MODEL, "hidden_size: ", "hidden_siz: ", "unknown field hidden_siz. Did you mean hidden_size?"),
+        (MODEL, "  total: ", "  totl: ", "unknown field totl. Did you mean total?"),
+        (ROWS, "gpu_count: 1", "gpu_count: one", "gpu_count is 'one', but must be a number."),
+    ],
+)
+def test_one_fault_is_one_line(file: str, old: str, new: str, said: str, small: Path) -> None:
+    """A misspelt field is not missing as well, and a value that may be of two kinds is wrong once."""
+    (problem,) = edit(small, file, old, new)
+    assert problem.endswith(said)
 
 
 def test_a_name_belongs_to_one_entry(small: Path, tmp_path: Path) -> None:

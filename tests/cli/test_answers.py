@@ -48,6 +48,33 @@ def test_one_is_not_plural(arguments: tuple[str, ...], run) -> None:  # type: ig
     assert " 1 GPUs" not in run("recommend", "--model", *arguments).output
 
 
+def test_one_is_not_plural_elsewhere(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    of_one = ("--model", "8b", "--gpu", "h100", "--gpus", "1", "--concurrency", "1", "--tokens-per-second", "90")
+    for arguments in (
+        ("decode", *of_one), ("decode", *of_one, "--tensor-parallel-size", "4"), ("decode", *of_one, "--model", "405b"),
+        ("size", "--model", "8b", "--kv-budget", "max_batch_size=1"), ("explain", "load_requests", "--model", "8b"),
+        ("explain", "n_instances", "--model", "8b"), ("recommend", "--model", "8b", "--have", "h100:1"),
+        ("recommend", "--model", "8b", "--gpus", "l4", "--details"),
+    ):  # fmt: skip
+        said = run(*arguments).output
+        noun = "(?:full )?(?:GPU|request|machine|replica|sequence|instance|block)s"
+        assert not re.findall(rf"(?<![\w.,-])1 {noun}\b(?!/)", said)
+
+
+def test_quiet_is_the_answer_alone(run) -> None:  # type: ignore[no-untyped-def]
+    asked = ("recommend", "--model", "8b", "--gpus", "h100")
+    whole = run(*asked).stdout
+    (line,) = run(*asked, "-q").stdout.splitlines()
+    assert f"\n{line}\n" in whole and "a month" in line and whole.count("\n") > 10
+    assert run(*asked, "--details", "-q").stdout == run(*asked, "--details").stdout
+
+
+def test_a_missing_choice_is_listed_without_tabs(run) -> None:  # type: ignore[no-untyped-def]
+    said = run("list").stderr
+    assert "Choose from:\n  models,\n  gpus," in said and "\\t" not in said and "\t" not in said
+    assert "a\\tb" in run("size", "--model", "a\tb").stderr
+
+
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
 def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
     def names_the_flag(model: str, *more: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -132,7 +133,7 @@ def test_one_line_and_exit_1(case: str, run, here: Path) -> None:  # type: ignor
 
 
 def test_source_date_epoch_is_bounded(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    for epoch in ("0", "946684799", "4102531200", "9" * 30):
+    for epoch in ("0", "946684799", "4102531200", "9" * 30, "abc", "-1", "1e9", " 1763600000", "1_763_600_000", "²"):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
         result = run("recommend", "--model", "8b")
         assert result.exit_code == 1 and result.stderr.startswith("SOURCE_DATE_EPOCH is '") and result.stdout == ""
@@ -255,3 +256,24 @@ def test_json_spells_what_a_terminal_could_obey() -> None:
     written = json_text({"a": hostile})
     assert json.loads(written) == {"a": hostile} and written.replace("\n", "").isprintable() and "é×" in written
     assert written.encode()
+
+
+def test_a_link_in_place_of_a_target_is_followed_and_stays(here: Path) -> None:
+    from sheetgen.cli.output import write_files
+    from sheetgen.errors import ScenarioError
+
+    (here / "real").mkdir()
+    (here / "real" / "a.txt").write_text("old")
+    (here / "link.txt").symlink_to("real/a.txt")
+    (here / "new.txt").symlink_to("real/b.txt")  # leads to no file yet
+    write_files({here / "link.txt": b"one", here / "new.txt": b"two"})
+    assert (here / "link.txt").is_symlink() and (here / "new.txt").is_symlink()
+    assert (here / "real" / "a.txt").read_bytes() == b"one" and (here / "real" / "b.txt").read_bytes() == b"two"
+    (here / "loop").symlink_to("loop")
+    (here / "null").symlink_to("/dev/null")
+    os.mkfifo(here / "pipe")
+    for name, why in (("loop", "leads to itself"), ("null", "is not a file"), ("pipe", "is not a file")):
+        with pytest.raises(ScenarioError, match=f"{name}: cannot be written .*{why}"):
+            write_files({here / "z.txt": b"z", here / name: b"x"})
+        assert not (here / "z.txt").exists()
+    assert not Path("/dev/null").is_file()

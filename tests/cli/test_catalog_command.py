@@ -45,6 +45,9 @@ def test_json_holds_nothing_else(run: Run, folder: Path) -> None:
 def test_the_date_follows_source_date_epoch(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     assert "checked_on: 2023-11-14\n" in run("catalog", "import", folder).stdout
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
+    result = run("catalog", "import", folder)
+    assert result.exit_code == 1 and result.stderr == "SOURCE_DATE_EPOCH is 'abc'. It must be the seconds of a day.\n"
 
 
 def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:

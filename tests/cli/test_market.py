@@ -181,3 +181,14 @@ def test_recommend_says_who_took_part_and_what_did_not() -> None:
     assert "\n  AMD: 1x azure/Standard_ND96isr_MI300X_v5, $35,040 a month, never measured by us\n" in text
     every = answer(solved(providers="all", vendors="all"), True, False)
     assert re.search(r"took part, of [^.]* and \d+ other\s+providers, with GPUs of NVIDIA and AMD\.", every)
+
+
+def test_the_order_of_providers_changes_nothing(run) -> None:  # type: ignore[no-untyped-def]
+    asked = ("recommend", "--model", "8b", "--gpus", "l4,a10", "--as-of", "2026-11-20", "--json", "--providers")
+    one, *others = (run(*asked, names).stdout for names in ("aws,azure", "azure,aws", "azure, aws,azure"))
+    assert [other == one for other in others] == [True, True] and '"aws"' in one
+
+
+def test_the_order_of_providers_changes_nothing_of_what_a_workbook_keeps() -> None:
+    options = [ask(Catalog(), {"models": "8b", "providers": names}).options for names in ("gcp,aws", "aws,gcp")]
+    assert options[0] == options[1] and options[0]["providers"] == "aws,gcp"

@@ -47,9 +47,11 @@ def told(path: Path) -> tuple[int, str, str]:
         (bytes(range(256)) * 40, "is no text but binary data"),
         (b"\x7fELF\x02\x01\x01" + bytes(500), "is"),
         (("CUDA out of memory\n" * 40).encode("utf-16-le"), "is UTF-16 without its mark"),
+        (bytes(5000), "is no text but binary data"),
+        (gzip.compress(bytes(5000)), "is no text but binary data"),
         (gzip.compress(DEATH * 50, mtime=0)[:-30], "cannot be read (a damaged .gz)"),
     ],
-    ids=["empty", "binary", "elf", "utf-16", "cut gz"],
+    ids=["empty", "binary", "elf", "utf-16", "noughts", "noughts in a gz", "cut gz"],
 )
 def test_what_is_no_log_gets_one_clear_line(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"

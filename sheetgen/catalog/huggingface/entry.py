@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import re
 import time
@@ -55,8 +56,11 @@ def import_config(
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = float(epoch) if epoch.isdigit() else time.time()
-    today = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
+    try:
+        moment = time.time() if not epoch else int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf
+        today = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise CatalogError(f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day.") from None
     data: dict[str, Any] = {
         "id": model_id or _id_of(hf_id or name), "name": name, "hf_id": hf_id, "kind": decoder.kind,
         "confidence": "sourced", "source": source or f"config.json of {hf_id or name}", "checked_on": today,

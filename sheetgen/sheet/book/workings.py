@@ -206,7 +206,8 @@ def ttft_words(n_instances: Any, ttft_seconds: Any, output_tokens_per_second: An
 
     Source: the columns beside.
     """
-    rate = whole_text(output_tokens_per_second)
+    rate = output_tokens_per_second
+    rate = where(rate < 1, round_nearest(rate, 2), whole_text(rate))
     said = join_text("first token ", round_nearest(ttft_seconds, 1), " s, indicative; ", rate, " tokens/s in all")
     return where(is_number(n_instances), said, "-")
 
