@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 
 from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import shown
-from sheetgen.startup.lines import ByShape, Line, without_digits
+from sheetgen.startup.lines import ByShape, Grams, Line, without_digits
 from sheetgen.startup.read import STARTUP_WORDS, StartupLog
 from sheetgen.units import GIB, MIB
 
@@ -262,12 +264,16 @@ class Matcher:
 
     def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
-        self._known = [((s, compiled(s.match) if s.match else None), *_looked_for(s.match, s.word)) for s in signatures]
+        self._known: dict[str, list[tuple[int, Known, bool]]] = {}  # by the part of a word, with their order
+        for i, s in enumerate(signatures):
+            part, by_shape = _looked_for(s.match, s.word)
+            self._known.setdefault(part, []).append((i, (s, compiled(s.match) if s.match else None), by_shape))
         # What of a line is looked at, by words that it holds.
         self._words: dict[str, Collection[str]] = {
             "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,
             "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)},
         }  # fmt: skip
+        self._grams = Grams([*self._known, *itertools.chain(*self._words.values())])
         self._traits = ByShape(str, self._traits_of)
 
     def take(self, line: Line) -> Line | None:
@@ -301,9 +307,10 @@ class Matcher:
         return line if "startup" in traits else None
 
     def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
-        line, traits = Line(1, text), {name for name, words in self._words.items() if any(w in text for w in words)}
-        return traits, tuple(
-            known for known, part, by_shape in self._known if part in text and (not by_shape or _match(line, known))
+        line, held = Line(1, text), set(self._grams.words_in(text))
+        candidates = sorted((one for part in held for one in self._known.get(part, ())), key=itemgetter(0))
+        return {name for name, words in self._words.items() if not held.isdisjoint(words)}, tuple(
+            known for _, known, by_shape in candidates if not by_shape or _match(line, known)
         )
 
 
