@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -15,8 +16,9 @@ from sheetgen.cli.ask import decode, diagnose, explain, recommend, size
 from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
+from sheetgen.cli.files import Stopped, stops_cleanly
 from sheetgen.cli.mail import mail
-from sheetgen.cli.output import say, take_any_text
+from sheetgen.cli.output import FINISHED, say, take_any_text
 from sheetgen.cli.plan import plan
 from sheetgen.errors import SheetgenError, escaped
 
@@ -33,8 +35,10 @@ class Commands(click.Group):
         if sys.stdout is None:
             _give_up("the result cannot be written: stdout is closed.")
         take_any_text()
+        FINISHED.clear()
         try:
-            return super().main(*args, **extra)
+            with stops_cleanly():
+                return super().main(*args, **extra)
         except OSError as error:
             if error.filename is not None:
                 raise
@@ -48,6 +52,11 @@ class Commands(click.Group):
         try:
             with _escaped_usage():
                 return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            number = error.number if isinstance(error, Stopped) else signal.SIGINT
+            wrote = f"{', '.join(map(str, FINISHED))}: written before" if FINISHED else "Nothing was written"
+            say(f"stopped by {signal.Signals(number).name}. {wrote}.", err=True)
+            ctx.exit(128 + number)
         except SheetgenError as error:
             for problem in error.problems:
                 say(problem, err=True)

@@ -17,6 +17,7 @@ from sheetgen.errors import ScenarioError, escaped, shown
 if TYPE_CHECKING:
     from sheetgen.scenario.question import Question
 
+FINISHED: list[Path] = []  # the files that this command has put in place
 LEAST_COLUMNS = 40
 _LEAST_CELL = 24  # columns of a table's last cell that is folded; a narrower one is hard to read
 
@@ -131,14 +132,14 @@ def warn(question: Question, quiet: bool = False) -> None:
 
 
 def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
-    """Write all files or none: each into a temporary file beside its target, then all are renamed.
+    """Write all files or none: each into a temporary file beside its target, then all are renamed together.
 
     Raises ScenarioError with the path and the reason where a target cannot be written.
     """
-    import tempfile
+    from sheetgen.cli.files import new_part, put_in_place, sweep
 
     written: dict[Path, Path] = {}
-    target = Path()
+    target, swept = Path(), list[Path]()
     umask = os.umask(0)
     os.umask(umask)
     try:
@@ -146,13 +147,17 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             if target.is_dir():
                 raise IsADirectoryError(21, "is a folder")
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+            if target.parent not in swept:
+                swept.append(target.parent)
+                for remark in sweep(target.parent):
+                    say(remark, err=True)
+            handle, name = new_part(target)
             written[Path(name)] = target
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
             Path(name).chmod(0o666 & ~umask)
-        for temporary, target in written.items():
-            temporary.replace(target)
+        put_in_place(written)
+        FINISHED.extend(written.values())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         problem = f"{shown(target, 200)}: cannot be written ({reason}). {change}"
