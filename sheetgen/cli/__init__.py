@@ -18,9 +18,11 @@ from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.files import Stopped, stops_cleanly
 from sheetgen.cli.mail import mail
-from sheetgen.cli.output import FINISHED, say, take_any_text
+from sheetgen.cli.output import FINISHED, progress, say, take_any_text
 from sheetgen.cli.plan import plan
 from sheetgen.errors import SheetgenError, escaped
+
+_QUIET = f"{__name__}.quiet"
 
 
 class Commands(click.Group):
@@ -45,12 +47,13 @@ class Commands(click.Group):
             _give_up(f"the result cannot be written ({error.strerror or error}).")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_QUIET] = not {"-q", "--quiet"}.isdisjoint(args)
         with _escaped_usage():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _escaped_usage():
+            with _escaped_usage(), progress(ctx.meta[_QUIET]):
                 return super().invoke(ctx)
         except KeyboardInterrupt as error:
             number = error.number if isinstance(error, Stopped) else signal.SIGINT

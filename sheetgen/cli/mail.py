@@ -11,7 +11,7 @@ import click
 
 from sheetgen.cli.build import brand_of, draw, place_of
 from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.cli.output import note, print_json, say, step, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
@@ -82,7 +82,7 @@ def mail(
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
-    message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options)
+    message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options, notes)
     for line in notes:
         say(line, err=True)
     if dry_run:
@@ -96,9 +96,9 @@ def mail(
 
 def _message(
     addresses: Envelope, workbook: str | None, pdf: str | None, since: str | None, subject: str | None,
-    catalogs: tuple[str, ...], options: dict[str, Any],
+    catalogs: tuple[str, ...], options: dict[str, Any], notes: list[str],
 ) -> tuple[Mail, Path]:  # fmt: skip
-    """The message, and the place of its draft."""
+    """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
     from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.pull.pulled import pull
@@ -114,12 +114,14 @@ def _message(
         aside = {key: given.pop(key, None) for key in ("brand", *OF_FILES)}
         if not given.get("models"):
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
+        step("working it out")
         solved = solve(ask(catalog, given))
     else:
         for option, value in options.items():
             if value is not None and option not in NOT_OF_THE_SHEET:
                 flag = option.replace("_", "-")
                 raise click.UsageError(f"--{flag} does not go with a workbook: that is attached as it is.")
+        step(f"reading {shown(workbook)}, and working it out anew")
         files["xlsx"] = read_file(Path(workbook))
         pulled = pull(workbook, catalog, options["models"])
         if other := pulled.other_results:
@@ -148,12 +150,16 @@ def _message(
         if not files["pdf"].startswith(b"%PDF-"):
             raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
-    files |= draw(solved, missing, catalog, required=True, brand=brand)[0] if missing else {}
+    if missing:
+        drawn, problems = draw(solved, missing, catalog, brand=brand)
+        files |= drawn
+        notes += problems
+    letter = replace(letter, has_pdf="pdf" in files)
     if since is not None:
         from sheetgen.cli.diff_text import changes_since
 
         letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{place.name}.xlsx", catalog))
-    attached = {f"{place.name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
+    attached = {f"{place.name}.{ending}": files[ending] for ending in ("pdf", "xlsx") if ending in files}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 
 

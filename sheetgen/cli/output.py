@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +110,42 @@ def note(message: str, quiet: bool = False) -> None:
     """A remark for a person who watches: on stderr, and only on a terminal."""
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         say(message, err=True)
+
+
+_STEPS = [""]  # what is done now, in words
+FIRST_SECONDS, NEXT_SECONDS = 2.0, 5.0
+
+
+def step(words: str) -> None:
+    """What the command does next; a person who waits is shown it."""
+    _STEPS[0] = words
+
+
+@contextlib.contextmanager
+def progress(quiet: bool) -> Iterator[None]:
+    """While it runs, a line for a person who watches, after two seconds and then every five."""
+    import threading
+    import time
+
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    step("working")
+    began, ended = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        wait = FIRST_SECONDS
+        while not ended.wait(wait):
+            say(f"{_STEPS[0]} ... {time.monotonic() - began:.0f} s", err=True)
+            wait = NEXT_SECONDS
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def warn(question: Question, quiet: bool = False) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import brand_option, common
-from sheetgen.cli.output import note, print_json, say, table, write_files
-from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+from sheetgen.cli.output import count, note, print_json, say, step, table, write_files
+from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.plan.answer import Answer
@@ -155,18 +155,31 @@ def build(
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
     last = None if since is None else read_last(Path(since), catalog)
+    step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
     answer = solved_plan(read)
     whole = findings(answer, last)
     found = record_of(whole)
     options = Options(brand=drawn_with, archive=replace(archive, catalog_sha256=catalog.catalog_sha256()))
     page = plan_page(whole, paper)
-    written = {Path(f"{place}.{one}"): _drawn(one, page, found, options) for one in named}
+    written, problems = dict[Path, bytes](), Problems()
+    for one in named:
+        step(f"drawing {one}")
+        try:
+            written[Path(f"{place}.{one}")] = _drawn(one, page, found, options)
+        except MissingLibraryError as error:
+            problems.extend(error.problems)
+    if not written:
+        raise MissingLibraryError(*problems)
     write_files(written)
+    for problem in problems:
+        say(problem, err=True)
     if as_json:
         print_json(found)
     elif not quiet:
         say("\n".join([*(f"wrote {target}" for target in written), "", *_words(answer, found)]))
     note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
+    if problems:
+        raise SystemExit(1)
 
 
 @plan.command()

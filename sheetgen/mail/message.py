@@ -62,6 +62,7 @@ class Letter:
     page: Page
     name: str  # of the files, without an ending
     changes: Changes | None = None
+    has_pdf: bool = True
 
     def subject(self, template: str | None = None) -> str:
         """The subject line; every {field} of the template filled in. Raises MailError for one that is not known."""
@@ -132,7 +133,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     next_step = f"Reply with {what}{until}, or with what should change."
     wide = max(len(column.head) for column in answers.columns) + 1
     shown = {"page": page, "name": letter.name, "changes": letter.changes, "brand": brand, "colors": colors,
-             "answers": answers, "next_step": next_step, "wide": wide}  # fmt: skip
+             "has_pdf": letter.has_pdf, "answers": answers, "next_step": next_step, "wide": wide}  # fmt: skip
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html
 
