@@ -7,12 +7,12 @@ importing sheetgen costs nothing.
 
 from __future__ import annotations
 
-import importlib
 import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's, which takes a while to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from sheetgen.api import recommend, size, size_frame
     from sheetgen.decode import decode
 
@@ -22,16 +22,18 @@ __all__ = ["__version__", "decode", "recommend", "size", "size_frame"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
+        import importlib
+
         return getattr(importlib.import_module("sheetgen.decode.answer" if name == "decode" else "sheetgen.api"), name)
     raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")
 
 
-class _Package(ModuleType):
+class _Package(type(sys)):  # type: ignore[misc]
     """Keeps `sheetgen.recommend` and `sheetgen.decode` the functions: importing the modules of those names would take
     their places."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in ("decode", "recommend") and isinstance(value, ModuleType)):
+        if not (name in ("decode", "recommend") and isinstance(value, type(sys))):
             super().__setattr__(name, value)
 
 

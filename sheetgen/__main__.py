@@ -1,5 +1,16 @@
 """`python -m sheetgen` is `sheetgen`."""
 
-from sheetgen.cli import main
 
-main(prog_name="sheetgen")
+def run() -> None:
+    """Until the commands are loaded there is nothing to clear away, and Ctrl-C ends the process without a word."""
+    import _signal as signal  # type: ignore[import-not-found]  # what it is made of: loads at once
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from sheetgen.cli import main
+
+    main(prog_name="sheetgen")
+
+
+if __name__ == "__main__":
+    run()

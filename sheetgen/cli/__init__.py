@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -16,10 +17,13 @@ from sheetgen.cli.ask import decode, diagnose, explain, recommend, size
 from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
+from sheetgen.cli.files import Stopped, stops_cleanly
 from sheetgen.cli.mail import mail
-from sheetgen.cli.output import say, take_any_text
+from sheetgen.cli.output import FINISHED, progress, say, take_any_text
 from sheetgen.cli.plan import plan
 from sheetgen.errors import SheetgenError, escaped
+
+_QUIET = f"{__name__}.quiet"
 
 
 class Commands(click.Group):
@@ -34,21 +38,29 @@ class Commands(click.Group):
         if sys.stdout is None:
             _give_up("the result cannot be written: stdout is closed.")
         take_any_text()
+        FINISHED.clear()
         try:
-            return super().main(*args, **extra)
+            with stops_cleanly():
+                return super().main(*args, **extra)
         except OSError as error:
             if error.filename is not None:
                 raise
             _give_up(f"the result cannot be written ({error.strerror or error}).")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_QUIET] = not {"-q", "--quiet"}.isdisjoint(args)
         with _escaped_usage():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _escaped_usage():
+            with _escaped_usage(), progress(ctx.meta[_QUIET]):
                 return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            number = error.number if isinstance(error, Stopped) else signal.SIGINT
+            wrote = f"{', '.join(map(str, FINISHED))}: written before" if FINISHED else "Nothing was written"
+            say(f"stopped by {signal.Signals(number).name}. {wrote}.", err=True)
+            ctx.exit(128 + number)
         except SheetgenError as error:
             for problem in error.problems:
                 say(problem, err=True)

@@ -21,7 +21,7 @@ from sheetgen.cli.options import (
     one_load,
     text_options,
 )
-from sheetgen.cli.output import print_json, say, warn, write_files
+from sheetgen.cli.output import print_json, say, step, warn, write_files
 from sheetgen.errors import ScenarioError, shown
 
 
@@ -324,6 +324,7 @@ def diagnose(
         if html_file is not None and log != "-" and Path(log).samefile(html_file):
             what = "is the log itself, which would be overwritten. Choose another place."
             raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
+    step(f"reading {shown(log)}")
     found = diagnosed(log, options, Catalog(*catalogs))
     if html_file is not None:
         write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")

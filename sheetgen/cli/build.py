@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import folded, note, print_json, say, warn, warn_of_letters, write_files
+from sheetgen.cli.output import count, folded, note, print_json, say, step, warn, warn_of_letters, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
@@ -65,17 +65,15 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
 
     catalog, flags = Catalog(*catalogs), asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
-    solved = solve(ask(catalog, asked))
+    question = ask(catalog, asked)
+    step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
+    solved = solve(question)
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
-    files, missing = draw(
-        solved, formats, catalog, required=bool(named), brand=brand, archive=archive, launched=launched
-    )
+    files, missing = draw(solved, formats, catalog, brand=brand, archive=archive, launched=launched)
     targets = {place_of_format(place, name): data for name, data in files.items()}
-    write_files(targets)
+    _write_drawn(targets, missing)
     warn_of_letters(solved.question, files, brand, quiet)
-    if missing:
-        say(missing, err=True)
     if as_json:
         record = sheet_record(solved)
         print_json(with_launches(record, launched) if engines else record)
@@ -88,6 +86,8 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
             stack = folded(f"Stack: {launch.advice.line}")
             say("\n".join(["", folded(said[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
     note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
+    if missing and named:
+        raise SystemExit(1)
 
 
 @click.command()
@@ -134,21 +134,19 @@ def pull(
     from sheetgen.pull.pulled import pull as read_back
     from sheetgen.pull.words import data, lines, scenario_text
 
-    note(f"reading {shown(edited)}, and working it out anew ...", quiet)
+    step(f"reading {shown(edited)}, and working it out anew")
     catalog = Catalog(*catalogs)
     pulled = read_back(edited, catalog, models)
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
-    drawn, missing = draw(pulled.solved, kinds, catalog, required="pdf" in requested, brand=drawn_with)
+    drawn, missing = draw(pulled.solved, kinds, catalog, brand=drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
     targets = {place_of_format(place, name): content for name, content in files.items()}
     for target in targets:  # the workbook itself is spared
         if target.resolve() == Path(edited).resolve():
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_files(targets)
+    _write_drawn(targets, missing)
     warn_of_letters(pulled.solved.question, drawn, drawn_with, quiet)
-    if missing:
-        say(missing, err=True)
     if as_json:
         paths, answer = list(map(str, targets)), sheet_record(pulled.solved)
         print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": answer})
@@ -156,6 +154,17 @@ def pull(
         wrote = (f"wrote {target}" for target in targets)
         say("\n".join([*lines(pulled), *wrote, *headlines(pulled.solved).values()]))
     note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
+    if missing and "pdf" in requested:
+        raise SystemExit(1)
+
+
+def _write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str]) -> None:
+    """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all."""
+    if not targets:
+        raise MissingLibraryError(*missing)
+    write_files(targets)
+    for line in missing:
+        say(line, err=True)
 
 
 @click.command()
@@ -274,14 +283,12 @@ def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: s
 
 @gc_paused()
 def draw(
-    solved: Solution, formats: Sequence[str], catalog: Catalog, required: bool, brand: Brand | None = None,
+    solved: Solution, formats: Sequence[str], catalog: Catalog, brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
     launched: Mapping[int, Launch] = MappingProxyType({}),
-) -> tuple[dict[str, bytes], str | None]:  # fmt: skip
-    """Each format's bytes, and why where one had to be left out.
-
-    Raises MissingLibraryError or PageError where a format was named (`required`) and cannot be drawn.
-    """
+) -> tuple[dict[str, bytes], tuple[str, ...]]:  # fmt: skip
+    """Each format's bytes, and why where one that may lack had to be left out, a line each."""
+    step(f"drawing {', '.join(formats)}")
     from sheetgen.api import sheet_record
     from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.levers import levers_of_sheet
@@ -318,16 +325,16 @@ def draw(
 
         options = Options(brand=brand, archive=archive, file=file, record=record)
         files: dict[str, bytes] = {}
-        missing: str | None = None
+        missing: dict[str, None] = {}
         for ending in formats:
             try:
                 files[ending] = file(ending)
             except (MissingLibraryError, PageError) as error:
-                if required or not FORMATS[ending].may_lack:
+                if not FORMATS[ending].may_lack:
                     raise
                 said = () if isinstance(error, MissingLibraryError) else (f"No {ending.upper()} is written.",)
-                missing = " ".join((*said, *error.problems))
-    return files, missing
+                missing[" ".join((*said, *error.problems))] = None
+    return files, tuple(missing)
 
 
 def brand_of(path: str | None) -> Brand | None:

@@ -11,7 +11,7 @@ import click
 
 from sheetgen.cli.build import brand_of, draw, place_of
 from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, warn_of_letters, write_files
+from sheetgen.cli.output import note, print_json, say, step, warn_of_letters, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
@@ -88,10 +88,10 @@ def mail(
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
-    is_plan = workbook is not None and Path(workbook).suffix.lower() in PLANS
-    message, target = (_plan_message if is_plan else _message)(
-        addresses, workbook, pdf, since, subject, catalogs, options
-    )
+    if workbook is not None and Path(workbook).suffix.lower() in PLANS:
+        message, target = _plan_message(addresses, workbook, pdf, since, subject, catalogs, options)
+    else:
+        message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options, notes)
     for line in notes:
         say(line, err=True)
     if dry_run:
@@ -105,9 +105,9 @@ def mail(
 
 def _message(
     addresses: Envelope, workbook: str | None, pdf: str | None, since: str | None, subject: str | None,
-    catalogs: tuple[str, ...], options: dict[str, Any],
+    catalogs: tuple[str, ...], options: dict[str, Any], notes: list[str],
 ) -> tuple[Mail, Path]:  # fmt: skip
-    """The message, and the place of its draft."""
+    """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
     from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.pull.pulled import pull
@@ -123,9 +123,11 @@ def _message(
         aside = {key: given.pop(key, None) for key in ("brand", *OF_FILES)}
         if not given.get("models"):
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
+        step("working it out")
         solved = solve(ask(catalog, given))
     else:
         _no_options(workbook, options)
+        step(f"reading {shown(workbook)}, and working it out anew")
         files["xlsx"] = read_file(Path(workbook))
         pulled = pull(workbook, catalog, options["models"])
         if other := pulled.other_results:
@@ -152,13 +154,17 @@ def _message(
     if pdf is not None:
         files["pdf"] = _pdf(pdf)
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
-    files |= draw(solved, missing, catalog, required=True, brand=brand)[0] if missing else {}
-    warn_of_letters(solved.question, missing, brand)
+    if missing:
+        drawn, problems = draw(solved, missing, catalog, brand=brand)
+        files |= drawn
+        notes += problems
+        warn_of_letters(solved.question, drawn, brand)
+    letter = replace(letter, attached=tuple(ending for ending in ("pdf", "xlsx") if ending in files))
     if since is not None:
         from sheetgen.cli.diff_text import changes_since
 
         letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{place.name}.xlsx", catalog))
-    attached = {f"{place.name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
+    attached = {f"{place.name}.{ending}": files[ending] for ending in letter.attached}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 
 

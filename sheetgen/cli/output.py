@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import os
 import sys
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.scenario.question import Question
 
+FINISHED: list[Path] = []  # the files that this command has put in place
 LEAST_COLUMNS = 40
 _LEAST_CELL = 24  # columns of a table's last cell that is folded; a narrower one is hard to read
 
@@ -127,6 +128,42 @@ def warn_of_letters(question: Question, files: Collection[str], brand: Brand | N
             say(f"{what}. The workbook, HTML and Markdown have them.", err=True)
 
 
+_STEPS = [""]  # what is done now, in words
+FIRST_SECONDS, NEXT_SECONDS = 2.0, 5.0
+
+
+def step(words: str) -> None:
+    """What the command does next; a person who waits is shown it."""
+    _STEPS[0] = words
+
+
+@contextlib.contextmanager
+def progress(quiet: bool) -> Iterator[None]:
+    """While it runs, a line for a person who watches, after two seconds and then every five."""
+    import threading
+    import time
+
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    step("working")
+    began, ended = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        wait = FIRST_SECONDS
+        while not ended.wait(wait):
+            say(f"{_STEPS[0]} ... {time.monotonic() - began:.0f} s", err=True)
+            wait = NEXT_SECONDS
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 def warn(question: Question, quiet: bool = False) -> None:
     """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
     from sheetgen.scenario.parse import as_of_date
@@ -147,14 +184,14 @@ def warn(question: Question, quiet: bool = False) -> None:
 
 
 def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
-    """Write all files or none: each into a temporary file beside its target, then all are renamed.
+    """Write all files or none: each into a temporary file beside its target, then all are renamed together.
 
     Raises ScenarioError with the path and the reason where a target cannot be written.
     """
-    import tempfile
+    from sheetgen.cli.files import new_part, put_in_place, sweep
 
     written: dict[Path, Path] = {}
-    target = Path()
+    target, swept = Path(), list[Path]()
     umask = os.umask(0)
     os.umask(umask)
     try:
@@ -163,13 +200,17 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             if target.is_dir():
                 raise IsADirectoryError(21, "is a folder")
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+            if target.parent not in swept:
+                swept.append(target.parent)
+                for remark in sweep(target.parent):
+                    say(remark, err=True)
+            handle, name = new_part(target)
             written[Path(name)] = target
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
             Path(name).chmod(0o666 & ~umask)
-        for temporary, target in written.items():
-            temporary.replace(target)
+        put_in_place(written)
+        FINISHED.extend(written.values())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         problem = f"{shown(target, 200)}: cannot be written ({reason}). {change}"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import brand_option, common
-from sheetgen.cli.output import note, print_json, say, table, write_files
-from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+from sheetgen.cli.output import count, note, print_json, say, step, table, write_files
+from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -62,9 +62,7 @@ def plan() -> None:
 @click.option("--from", "sheet", metavar="SHEET", help="A plan of that sheet's models: its workbook, or its JSON.")
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
-def init(
-    out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
-) -> None:
+def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices.
 
     \b
@@ -151,14 +149,26 @@ def build(
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
     solved = solved_file(file, Catalog(*catalogs), since, paper, quiet)
-    written = {Path(f"{place}.{one}"): drawn(one, solved, brand_read, archive) for one in named}
+    written, problems = dict[Path, bytes](), Problems()
+    for one in named:
+        step(f"drawing {one}")
+        try:
+            written[Path(f"{place}.{one}")] = drawn(one, solved, brand_read, archive)
+        except MissingLibraryError as error:
+            problems.extend(error.problems)
+    if not written:
+        raise MissingLibraryError(*problems)
     write_files(written)
+    for problem in problems:
+        say(problem, err=True)
     plan, found = solved.answer.plan, solved.record
     if as_json:
         print_json(found)
     elif not quiet:
         say("\n".join([*(f"wrote {target}" for target in written), "", *_words(found)]))
     note(f"{len(plan.services)} services, {len(plan.quarters)} quarters", quiet)
+    if problems:
+        raise SystemExit(1)
 
 
 @dataclass(frozen=True)
@@ -176,9 +186,7 @@ class Solved:
         return self.whole.answer
 
 
-def solved_file(
-    file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", quiet: bool = True
-) -> Solved:
+def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", quiet: bool = True) -> Solved:
     """The plan in a file, YAML or the JSON that was written of one, worked out."""
     from sheetgen.plan.bridge import read_last, read_record
     from sheetgen.plan.read import read_plan
@@ -200,6 +208,7 @@ def _solved(read: Plan, last: Last | None = None, paper: str = "a4", since: str 
     from sheetgen.plan.record import record_of
     from sheetgen.plan.solve import solved_plan
 
+    step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
     whole = findings(solved_plan(read), last)
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 

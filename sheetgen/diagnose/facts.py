@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 
 from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import shown
-from sheetgen.startup.lines import ByShape, Line, without_digits
+from sheetgen.startup.lines import ByShape, Grams, Line, without_digits
 from sheetgen.startup.read import STARTUP_WORDS, StartupLog
 from sheetgen.units import GIB, MIB
 
@@ -119,6 +121,7 @@ class Run:
     usage: Usage = field(default_factory=Usage)
     tracebacks: dict[str, list[Match]] = field(default_factory=dict)
     n_tracebacks: int = 0
+    is_up: bool = False
     none_minor: bool = False  # of the failures kept, once there are as many as are kept
 
     def seen(self, phase: str) -> Match | None:
@@ -216,12 +219,21 @@ ERROR_WORDS = ("Error: ", "Exception: ", "AssertionError", TRACEBACK)
 WORDS = (*ERROR_WORDS, *_STARTS)
 # Where an engine prints what a user wrote, or what was answered: no word from there on is the engine's.
 _USERS_LINES = ("Received request", "Generated response", "details: prompt", "Receive: obj=", "Finish: obj=",
-                "log_server_r: request", "prompt=", "Parsing input with format", "request body: ",
-                "input_value=")  # fmt: skip
+                "log_server_r: request", "prompt", "Parsing input with format", "request body: ",
+                "input_value=", "completion", "content", "answer", "question", "messages")  # fmt: skip
 _USERS_TEXT = re.compile(
     r"(?<=Receive: obj=)|(?<=Finish: obj=)|(?<=Parsing input with format)|(?<=request body: )"
     r"|\binput_value=(?=['\"{\[])"
+    r"|\b(?:prompt|completions?|(?:reasoning_)?content|answer|question|messages)[\"']?\s{0,3}[=:]\s{0,3}(?=[\\]?['\"{\[])"
     r"|\bprompt: ?(?=['\"])|\bprompt=(?=['\"])|\boutput: ?(?=['\"])|\b(?:text|out)=(?=['\"{\[])|\brequest: ?(?=\{)"
+)
+# Once an engine is up, words in quotes are what somebody wrote, unless their line speaks of an error or names it.
+_IN_QUOTES = re.compile(r"(?<!\w)([\"'])(?:\\.|(?!\1).)*(?:\1|$)")
+_OF_AN_ERROR = re.compile(
+    r"(?i)\b(?:\w*error|\w*exception|fatal|critical|traceback|fail\w*|died|dead|killed|panic|abort\w*|unable|cannot)\b"
+)
+_NAMES_AN_ERROR = re.compile(
+    r"(?i)(?:\w*error|exc\w*|msg|message|reason|details?|cause|stack\w*|trace\w*|stderr|what|file)[\"']?\W{0,4}$"
 )
 _BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its match sees
 _AROUND = 200  # of these, those that a quoted line shows
@@ -262,12 +274,16 @@ class Matcher:
 
     def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
-        self._known = [((s, compiled(s.match) if s.match else None), *_looked_for(s.match, s.word)) for s in signatures]
+        self._known: dict[str, list[tuple[int, Known, bool]]] = {}  # by the part of a word, with their order
+        for i, s in enumerate(signatures):
+            part, by_shape = _looked_for(s.match, s.word)
+            self._known.setdefault(part, []).append((i, (s, compiled(s.match) if s.match else None), by_shape))
         # What of a line is looked at, by words that it holds.
         self._words: dict[str, Collection[str]] = {
             "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,
             "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)},
         }  # fmt: skip
+        self._grams = Grams([*self._known, *itertools.chain(*self._words.values())])
         self._traits = ByShape(str, self._traits_of)
 
     def take(self, line: Line) -> Line | None:
@@ -281,7 +297,8 @@ class Matcher:
         ):
             facts.runs, facts.n_runs = [run, Run(line.number)], facts.n_runs + 1
             run = facts.run
-        if "traceback" in traits:
+        is_up = run.is_up and ('"' in line.text or "'" in line.text)
+        if "traceback" in traits and not (is_up and _is_quoted(line.text, TRACEBACK)):
             run.n_tracebacks += 1
             run.tracebacks[line.rank] = []
             for failure in run.failures[-3:]:
@@ -291,19 +308,22 @@ class Matcher:
         is_failure = False
         for known in candidates:
             if match := _match(line, known):
+                if is_up and _may_be_quoted(match.signature) and _is_quoted(line.text, match.signature.word):
+                    continue
                 is_failure = _take(run, match, line.text) or is_failure
                 if match.signature.engine:
                     facts.votes[match.signature.engine] += _VOTES.get(match.signature.kind, 1)
         if "error" in traits and not is_failure and len(run.errors) < _MOST_FAILURES:
             error = _ERROR.search(line.text)
-            if error and not _CONSEQUENCE.search(error[0]):
+            if error and not _CONSEQUENCE.search(error[0]) and not (is_up and _is_quoted(line.text, error[0])):
                 run.errors.append(Evidence(line.number, excerpt(error[0])))
         return line if "startup" in traits else None
 
     def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
-        line, traits = Line(1, text), {name for name, words in self._words.items() if any(w in text for w in words)}
-        return traits, tuple(
-            known for known, part, by_shape in self._known if part in text and (not by_shape or _match(line, known))
+        line, held = Line(1, text), set(self._grams.words_in(text))
+        candidates = sorted((one for part in held for one in self._known.get(part, ())), key=itemgetter(0))
+        return {name for name, words in self._words.items() if not held.isdisjoint(words)}, tuple(
+            known for _, known, by_shape in candidates if not by_shape or _match(line, known)
         )
 
 
@@ -325,11 +345,25 @@ def _match(line: Line, known: Known) -> Match | None:
     return Match(signature, line.number, line.rank, excerpt(line.text, begin, end), figures)
 
 
+def _may_be_quoted(signature: Signature) -> bool:
+    return signature.kind not in ("phase", "clue", "engine") or signature.says in FAILED
+
+
+def _is_quoted(text: str, words: str) -> bool:
+    """Whether `words` are quoted in a line of no error: a user's, or an answer's."""
+    at = text.find(words)
+    quote = next((one for one in _IN_QUOTES.finditer(text) if one.start() < at < one.end()), None)
+    if quote is None or _NAMES_AN_ERROR.search(text[max(0, quote.start() - 60) : quote.start()]):
+        return False
+    return not _OF_AN_ERROR.search(_IN_QUOTES.sub("", text)) and not _OF_AN_ERROR.search(text[: quote.start()])
+
+
 def _take(run: Run, match: Match, text: str) -> bool:
     """Put a match where it belongs; whether it is a failure."""
     kind = match.signature.kind
     if kind == "phase":
         name = match.signature.says
+        run.is_up = run.is_up or name in CAME_UP
         ranks = run.phases.setdefault(match.rank, {})
         if name == "loading" and "sized" in ranks and "draft" not in run.clues:
             run.clues["draft"] = match

@@ -162,10 +162,11 @@ class Said:
     catalog: str
 
 
-READ_FIRST = "Read {}.pdf, attached: the first page is complete in itself."
+def _read_first(name: str, attached: Sequence[str]) -> tuple[str, ...]:
+    return (f"Read {name}.pdf, attached: the first page is complete in itself.",) if "pdf" in attached else ()
 
 
-def _of_sheet(page: Page, name: str) -> Said:
+def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     until = f", by {page.valid_until}" if page.valid_until else ""
     what = "your approval" if len(page.asks) == 1 else "the model that you choose"
     answers, one = glance(page), page.asks[0] if len(page.asks) == 1 else None
@@ -174,7 +175,7 @@ def _of_sheet(page: Page, name: str) -> Said:
         page.title, page.question, page.approver, page.request, one.sentence if one else "", answers,
         "The models are alternatives: do not add their costs." if alternatives else "", page.hosted_instead or "",
         page.uncertain, (
-            f"Reply with {what}{until}, or with what should change.", READ_FIRST.format(name),
+            f"Reply with {what}{until}, or with what should change.", *_read_first(name, attached),
             f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",
         ), page.precision_line, page.as_of, page.price_banner, page.version, page.catalog,
     )  # fmt: skip
@@ -184,7 +185,7 @@ def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
     brief = page.brief
     until = f", by {brief.approve_by}" if brief.approve_by else ""
     steps = [f"Reply with your approval{until}, or with what should change.", *map(str, brief.decisions),
-             READ_FIRST.format(name)]  # fmt: skip
+             *_read_first(name, attached)]  # fmt: skip
     if "docx" in attached:
         steps.append(f"Edit or comment on {name}.docx, attached: it has the same tables.")
     if "xlsx" in attached:
@@ -202,7 +203,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     colors = page_colors(brand.colors if brand else None)
     page = letter.page
     said = (_of_plan(page, letter.name, letter.attached) if isinstance(page, PlanPage)
-            else _of_sheet(page, letter.name))  # fmt: skip
+            else _of_sheet(page, letter.name, letter.attached))  # fmt: skip
     wide = max(len(column.head) for column in said.answers.columns) + 1
     shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))

@@ -6,24 +6,32 @@ import codecs
 import contextlib
 import gzip
 import io
+import itertools
 import json
 import re
 import sys
+import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, AnyStr, BinaryIO, Generic, TypeVar
 
+import numpy as np
+
 from sheetgen.errors import ScenarioError, escaped, shown
+from sheetgen.units import MIB
 
 Answer = TypeVar("Answer")
 BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
 MOST = 4 << 30  # bytes of one log, unpacked
-_FEW_WORDS = 120
+_FREE_SECONDS, _SECONDS_PER_BYTE = 20.0, 100e-9  # of CPU: what any log may take, and what its length adds
+_LOOKED_UP = 1000  # lines between two looks at the clock
+_GRAM = 4  # letters of a word that are looked for first
+_LONG = 1000  # characters: of a longer line its pieces take longer than to look for every word
 _SHAPED, _MOST_SHAPES = 2048, 50_000  # the longest line that is known by its shape; shapes that are remembered
 _HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's name: letters only are a word
 # How a line loses its digits, and its hexadecimal names.
@@ -72,19 +80,19 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
     Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash: the pieces are put together.
     """
     parts = _fewest(frozenset(words))
+    index, sieve = Grams(parts), _Sieve(parts)
 
     def holds(raw: bytes) -> bool:
-        return not parts or any(part in raw for part in parts)
+        return not parts or bool(index.words_in(raw))
 
-    # A block without any of the words is passed over; to look for many takes longer than to look at the lines.
-    by_block, passes = 0 < len(parts) <= _FEW_WORDS, ByShape(bytes, holds)
+    passes, work = ByShape(bytes, holds), _Work()
     number = 1
     held: dict[str, tuple[int, str, int]] = {}  # by stream: where a line began, what of it was read, in how many pieces
     for block in _whole_lines(_in_utf_8(blocks)):
-        if by_block and not held and not holds(block):
-            number += block.count(b"\n")
-            continue
-        for at, raw in enumerate(block.split(b"\n"), number):
+        work.n_bytes += len(block)
+        for i, (at, raw) in enumerate(_lines_of(block, number, held, sieve)):
+            if i % _LOOKED_UP == 0:
+                work.check(at)
             if not (held or passes(raw)):
                 continue
             plain = _COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n"))
@@ -96,9 +104,97 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
                 held[source] = (began, text.rstrip().removesuffix("\\") + " " if goes_on else text, n_pieces + 1)
             else:
                 yield from _clean(began, text)
-        number = at
+        number += block.count(b"\n")
     for began, text, _ in held.values():
         yield from _clean(began, text)
+
+
+def _lines_of(block: bytes, number: int, held: Mapping[str, Any], sieve: _Sieve) -> Iterator[tuple[int, bytes]]:
+    """The lines of a block that may hold a word, with their numbers; and, as long as a piece is `held`, every line."""
+    lines, starts, ends = sieve(block)
+    following, begin = 0, 0  # the line after the last one given, and where it begins
+    for line, start, end in itertools.chain(zip(lines, starts, ends, strict=True), [(len(block), 0, 0)]):
+        while held and following < line and begin < len(block):
+            stop = block.find(b"\n", begin)
+            stop = len(block) if stop < 0 else stop
+            yield number + following, block[begin:stop]
+            following, begin = following + 1, stop + 1
+        if following <= line < len(block):
+            yield number + line, block[start:end]
+            following, begin = line + 1, end + 1
+
+
+class _Work:
+    """The time that a log takes, bounded: one made to take hours is refused, with where it was left."""
+
+    def __init__(self) -> None:
+        self._began, self.n_bytes = time.process_time(), 0
+
+    def check(self, line_number: int) -> None:
+        if time.process_time() - self._began > _FREE_SECONDS + _SECONDS_PER_BYTE * self.n_bytes:
+            where = f"line {line_number:,} ({self.n_bytes / MIB:,.0f} MiB)"
+            raise ScenarioError(
+                f"the log was read as far as {where}: its lines take longer than those of a log may. "
+                "Cut out the part from the engine's start to its error."
+            )
+
+
+class Grams(Generic[AnyStr]):
+    """Which of many words stand in a line: of each word its rarest few letters are looked up first."""
+
+    def __init__(self, words: Iterable[AnyStr]) -> None:
+        self._words: tuple[AnyStr, ...] = tuple(dict.fromkeys(words))
+        self._always: list[AnyStr] = [word for word in self._words if len(word) < _GRAM]
+        self._by_gram: dict[AnyStr, list[AnyStr]] = {}
+        for word in self._words:
+            if len(word) >= _GRAM:
+                at = rarest(word)
+                self._by_gram.setdefault(word[at : at + _GRAM], []).append(word)
+
+    def words_in(self, text: AnyStr) -> list[AnyStr]:
+        if len(text) > _LONG:
+            return [word for word in self._words if word in text]
+        found = list(self._always)
+        for gram in self._by_gram.keys() & {text[i : i + _GRAM] for i in range(len(text) - _GRAM + 1)}:
+            found += self._by_gram[gram]
+        return [word for word in found if word in text]
+
+
+_COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by how often they stand in a log; all others are rarer
+
+
+def rarest(word: str | bytes) -> int:
+    """Where the rarest few letters of a word begin."""
+    text = word if isinstance(word, str) else word.decode("latin-1")
+    rank = [found if (found := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in text]
+    return max(range(len(rank) - _GRAM + 1), key=lambda at: sum(rank[at : at + _GRAM]))
+
+
+class _Sieve:
+    """The lines of a block in which a word may stand, found without a look at each: the rarest four letters of every
+    word are two pairs, and both are looked up for a whole block at once."""
+
+    def __init__(self, words: Sequence[bytes]) -> None:
+        self._is_open = not words or any(len(word) < _GRAM for word in words)  # then every line may hold one
+        self._first, self._second = (np.zeros(1 << 16, np.uint32) for _ in range(2))
+        for i, word in enumerate(() if self._is_open else words):
+            at, group = rarest(word), np.uint32(1 << i % 32)  # a first pair goes with a second one of its group alone
+            self._first[word[at] << 8 | word[at + 1]] |= group
+            self._second[word[at + 2] << 8 | word[at + 3]] |= group
+
+    def __call__(self, block: bytes) -> tuple[list[int], list[int], list[int]]:
+        """Numbers of the lines, from 0, where they begin and where they end."""
+        letters = np.frombuffer(block, np.uint8)
+        breaks = np.flatnonzero(letters == ord("\n"))
+        if not block.endswith(b"\n"):
+            breaks = np.append(breaks, len(block))
+        lines = np.arange(len(breaks))
+        if not self._is_open:
+            pairs = letters[:-1].astype(np.uint16) << 8 | letters[1:]
+            places = np.flatnonzero(self._first[pairs[:-2]] & self._second[pairs[2:]])
+            lines = np.unique(np.searchsorted(breaks, places))
+        starts = np.concatenate(([0], breaks + 1))[lines]
+        return lines.tolist(), starts.tolist(), breaks[lines].tolist()
 
 
 class ByShape(Generic[AnyStr, Answer]):

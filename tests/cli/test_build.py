@@ -240,9 +240,13 @@ def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> N
     assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
 
 
-def test_without_pango_a_pdf_that_was_asked_for_is_an_error(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", "--models", "8b", "--format", "json,pdf")
-    assert result.exit_code == 1 and result.stderr.startswith("Pango is missing.") and list(here.iterdir()) == []
+@pytest.mark.parametrize(("formats", "written"), [("json,pdf", ["sizing-sheet.json"]), ("pdf", [])])
+def test_without_pango_what_else_was_asked_for_is_written(
+    formats: str, written: list[str], run, here: Path, no_pango: None  # type: ignore[no-untyped-def]
+) -> None:
+    result = run("build", "--models", "8b", "--format", formats)
+    assert result.exit_code == 1 and result.stderr.startswith("Pango is missing.")
+    assert len(result.stderr.splitlines()) == 1 and [p.name for p in here.rglob("*.*")] == written
 
 
 @pytest.fixture

@@ -6,12 +6,13 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
 
-from sheetgen.cli import main
+from sheetgen.cli import main, output
 from sheetgen.cli.output import print_json, print_text, say, take_any_text
 
 ENCODINGS = ["ascii", "cp1252", "latin-1", "cp437", "koi8-r", "shift_jis", "gbk", "utf-16", "utf-8"]
@@ -68,3 +69,23 @@ def test_a_reader_that_leaves_is_no_failure_to_show() -> None:
     command = ["sh", "-c", '"$0" -m sheetgen recommend --model 8b --json | head -c 1', sys.executable]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout == "{" and done.stderr == ""
+
+
+class Watched(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_who_waits_is_shown_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FIRST_SECONDS", "NEXT_SECONDS"):
+        monkeypatch.setattr(output, name, 0.05)
+    for quiet, watches, expected in ((False, True, True), (True, True, False), (False, False, False)):
+        seen = Watched() if watches else io.StringIO()
+        monkeypatch.setattr(sys, "stderr", seen)
+        with output.progress(quiet):
+            output.step("drawing pdf")
+            time.sleep(0.2)
+        assert ("drawing pdf ... 0 s\n" in seen.getvalue()) == expected and (expected or not seen.getvalue())
+    with output.progress(False):
+        pass  # work that is done at once says nothing
+    assert seen.getvalue() == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from sheetgen.cli import main
 from sheetgen.diagnose import facts
 from sheetgen.diagnose.report import diagnose
 from sheetgen.errors import ScenarioError
+from sheetgen.startup import lines
 
 DEATH = (LOGS / "010.log").read_bytes()
 STATS = (
@@ -210,6 +212,39 @@ def test_one_endless_line(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_bytes(b"vllm " * 4_000_000 + b"\n" + DEATH)
     assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
+
+
+def test_lines_without_end_are_passed_over_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.log.gz"
+    path.write_bytes(gzip.compress(b"\n" * 30_000_000 + DEATH, compresslevel=1, mtime=0))
+    began = time.process_time()
+    assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
+    assert time.process_time() - began < 3, "100 CPU s a GB"
+
+
+def test_a_log_made_to_take_hours_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every line of it must be looked at, for no two are alike but in what is asked of them."""
+    monkeypatch.setattr(lines, "_FREE_SECONDS", 0.2)
+    path = tmp_path / "x.log"
+    letters = random.Random(1)
+    texts = ("".join(letters.choices("abcdefghijkl", k=9)) for _ in range(40_000))
+    path.write_text("".join(f"ValueError: {text}\n" for text in texts))
+    began = time.process_time()
+    code, out, err = told(path)
+    assert code == 1 and not out and re.search(r"read as far as line [\d,]+ \(\d+ MiB\)", err) and err.count("\n") == 1
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_sieve_loses_no_line(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that hold a word are found in any block, also the rest of one that goes on, and keep their numbers."""
+    chance, words = random.Random(seed), ("KV cache size", "exited (", "Killed", "GPU 0 has", "vLLM")
+    pieces = ["\n", "K", " ", "vLLM", "Kill", "led", "cache size", "KV ", "exited (", "{", "\\\n", "\n\n"]
+    text = "".join(chance.choices(pieces, k=2500)).encode()
+    blocks = [text[i : i + 500] for i in range(0, len(text), 500)]
+    sieved, sieve = list(lines.log_lines(blocks, words)), lines._Sieve
+    monkeypatch.setattr(lines, "_Sieve", lambda _: sieve(()))  # lets every line through
+    assert sieved == list(lines.log_lines(blocks, words)) and len(sieved) > 50
 
 
 def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -196,3 +196,47 @@ def test_every_general_rule_is_below_every_known_text() -> None:
     assert general
     for one in general:
         assert one.kind == "frame" or (one.kind == "weak" and one.confidence < 0.7), one.id
+
+
+UP = """INFO 11-20 10:00:00 [api_server.py:1] vLLM API server version 0.11.0
+INFO 11-20 10:00:09 [gpu_model_runner.py:2] Model loading took 15.0 GiB and 5.1 seconds
+INFO 11-20 10:00:19 [kv_cache_utils.py:3] GPU KV cache size: 400,000 tokens
+INFO:     Application startup complete.
+"""
+ERRORS = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.19 GiB.",
+    "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
+    "EngineDeadError: EngineCore encountered an issue", "ValueError: bad form", "Traceback (most recent call last):",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO [logger.py:39] Received request cmpl-1: prompt: 'why %s', params: x",
+        'INFO request finished completion="%s" tokens=12',
+        "ERROR request failed: completion='%s'",
+        '{"level":"info","completion":"%s"}',
+        '{"event": "chat", "prompt": "%s", "n": 1}',
+        'INFO messages=[{"role": "user", "content": "%s"}]',
+        'INFO user asked: "why do I get %s?"',
+        "DEBUG answer was '%s'",
+        'INFO question="it said: %s',  # cut before the quote ends
+    ],
+)
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_that_somebody_quotes_is_no_failure(line: str, error: str, tmp_path: Path) -> None:
+    """Once the engine is up, also where the quotation ends the file."""
+    assert verdict(UP + line % error + "\n", tmp_path).bill.label == HEALTHY
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR [core.py:1] EngineCore hit an exception: '%s'", '{"level":"error","text":"%s"}', '{"msg":"%s"}', "%s",
+        '{"level":"ERROR","payload":"%s"}', '{"severity":"ERROR","error":{"message":"%s"}}',
+        "Exception in worker: OutOfMemoryError('%s')", 'INFO reason="%s"',
+    ],
+)  # fmt: skip
+def test_an_error_that_the_engine_quotes_is_one(line: str, tmp_path: Path) -> None:
+    assert verdict(UP + line % ERRORS[0] + "\n", tmp_path).bill.label == "prefill_long_prompt"

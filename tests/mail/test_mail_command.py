@@ -72,6 +72,25 @@ def test_a_workbook_that_is_there_is_attached_as_it_is(built: Path, empty_folder
     assert attached["q3.xlsx"] == (built / "q3.xlsx").read_bytes() and attached["q3.pdf"].startswith(b"%PDF-")
 
 
+def test_without_pango_a_workbook_goes_out_alone(
+    built: Path, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sheetgen.errors import MissingLibraryError
+    from sheetgen.writers import pdf
+
+    def refuse(*_: object) -> bytes:
+        raise MissingLibraryError("Pango is missing.")
+
+    monkeypatch.setattr(pdf, "write_pdf", refuse)
+    result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com")
+    assert result.exit_code == 0 and result.stderr == "Pango is missing.\n"
+    found = read(empty_folder / "output" / "q3.eml")
+    assert [part.get_filename() for part in found.iter_attachments()] == ["q3.xlsx"]
+    for kind in ("plain", "html"):
+        body = found.get_body((kind,))
+        assert body is not None and ".pdf" not in body.get_content() and "q3.xlsx" in body.get_content()
+
+
 def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_folder: Path) -> None:
     book = load_workbook(built / "q3.xlsx")
     sheet, cell = next(book.defined_names["in_tier_1"].destinations)

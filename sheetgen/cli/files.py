@@ -1,0 +1,131 @@
+"""What becomes of files when a command is stopped: a set is new or old as a whole, or the next run says what is half.
+
+Each file is written under a name of its own beside its target, with this machine and process in it; those of processes
+that are no more are swept by the next run. While a set is put in place a list of it lies there, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+import signal
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from sheetgen.errors import shown
+
+STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
+_OF = re.compile(r"\..*\.([0-9a-f]{8})-(\d{1,10})-\w{8}\.(?:part|set)")
+_MOST_LIST = 1 << 16  # bytes of a list of files
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal ends the command; what is begun is cleared away on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextlib.contextmanager
+def stops_cleanly() -> Iterator[None]:
+    """Within, SIGINT, SIGTERM and SIGHUP raise Stopped, once; one that is ignored, as by nohup, stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name))}
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        for one in before:  # what clears away is not stopped in turn
+            signal.signal(one, signal.SIG_IGN)
+        raise Stopped(number)
+
+    try:
+        for number, handler in before.items():
+            if handler != signal.SIG_IGN:
+                signal.signal(number, stop)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Signals wait until the files are in place: only a kill can leave a set half."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in STOPS])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def new_part(target: Path, kind: str = "part") -> tuple[int, str]:
+    """A file beside its target, open, and its name."""
+    here, pid = zlib.crc32(platform.node().encode(errors="replace")), os.getpid()
+    return tempfile.mkstemp(f".{kind}", f".{target.name[:80]}.{here:08x}-{pid}-", target.parent)
+
+
+def put_in_place(parts: Mapping[Path, Path]) -> None:
+    """Rename every part to its target. Raises OSError, with the files before it renamed."""
+    with _held_back():
+        listed = None
+        if len(parts) > 1:
+            handle, name = new_part(next(iter(parts.values())), "set")
+            listed = Path(name)
+            with os.fdopen(handle, "w") as file:
+                json.dump({str(part.absolute()): str(target) for part, target in parts.items()}, file)
+        try:
+            for part, target in parts.items():
+                part.replace(target)
+        finally:
+            if listed:
+                listed.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> list[str]:
+    """Remove what processes that are no more left in a folder; where one was killed in the middle of a set, say so."""
+    left = [path for path in folder.glob(".*") if (of := _OF.fullmatch(path.name)) and _is_dead(of[1], int(of[2]))]
+    said = [remark for path in left if path.suffix == ".set" and (remark := _half(path))]
+    for path in left:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return said
+
+
+def _half(listed: Path) -> str | None:
+    """What is new and what is old of a set that was not finished; nothing where it is all of one run."""
+    parts: Any = None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        parts = json.loads(listed.read_bytes()[:_MOST_LIST])
+    if not isinstance(parts, dict):
+        return None
+    old = [target for part, target in parts.items() if Path(part).exists()]
+    new = [target for target in parts.values() if target not in old]
+    if not (old and new):
+        return None
+    names = (", ".join(shown(target, 200) for target in targets) for targets in (new, old))
+    return "a run was killed while it put its files in place: {} of that run, {} from before.".format(*names)
+
+
+def _is_dead(machine: str, pid: int) -> bool:
+    if os.name != "posix" or machine != f"{zlib.crc32(platform.node().encode(errors='replace')):08x}":
+        return False  # elsewhere a process cannot be asked after
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False

@@ -1,0 +1,140 @@
+"""A command that is stopped or killed leaves the old files or the new ones, or the next run says what is half."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sheetgen.cli import files, output
+from sheetgen.cli.output import write_files
+
+WRITES = """
+import sys
+from pathlib import Path
+from sheetgen.cli import main
+from sheetgen.cli.output import write_files
+import click
+
+@main.command()
+def again():
+    print("ready", flush=True)
+    for i in range(1, 10_000):
+        write_files({Path(f"s.{kind}"): f"{i}".encode() * 30_000 for kind in ("xlsx", "pdf", "json", "md")})
+
+main(["again"])
+"""
+KINDS = ("xlsx", "pdf", "json", "md")
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [(folder / f"s.{kind}").read_bytes()[:1000] for kind in KINDS if (folder / f"s.{kind}").exists()]
+
+
+def stopped_by(number: int, after: float, folder: Path) -> subprocess.CompletedProcess[str]:
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITES], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout and child.stdout.readline() == "ready\n"
+        time.sleep(after)
+        child.send_signal(number)
+        out, err = child.communicate(timeout=20)
+    return subprocess.CompletedProcess([], child.returncode, out, err)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_clears_away_and_says_so(number: signal.Signals, tmp_path: Path) -> None:
+    done = stopped_by(number, 0.05, tmp_path)
+    assert done.returncode == 128 + number and done.stderr.startswith(f"stopped by {number.name}.")
+    assert len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr
+    assert len({data[:1] for data in contents(tmp_path)}) <= 1 and not list(tmp_path.glob(".*"))
+
+
+def test_the_next_run_sweeps_what_a_kill_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chance = random.Random(1)
+    for _ in range(4):
+        stopped_by(signal.SIGKILL, chance.uniform(0.01, 0.05), tmp_path)
+        found = contents(tmp_path)
+        is_half = len(set(found)) > 1
+        write_files({tmp_path / f"s.{kind}": b"new" for kind in KINDS})
+        assert ("a run was killed while it put its files in place" in capsys.readouterr().err) == is_half
+        assert contents(tmp_path) == [b"new"] * 4 and not list(tmp_path.glob(".*"))
+
+
+def dead_process() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        pass
+    return child.pid
+
+
+def test_a_half_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = [tmp_path / "s.xlsx", tmp_path / "s.pdf"]
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getpid", dead_process)
+        parts = {}
+        for target in targets:
+            target.write_text("old")
+            handle, name = files.new_part(target)
+            os.close(handle)
+            parts[Path(name)] = target
+        handle, name = files.new_part(targets[0], "set")
+        os.write(handle, json.dumps({str(part): str(target) for part, target in parts.items()}).encode())
+        os.close(handle)
+    next(iter(parts)).replace(targets[0])  # and here it was killed
+    said = files.sweep(tmp_path)
+    killed = "a run was killed while it put its files in place"
+    assert said == [f"{killed}: {targets[0]} of that run, {targets[1]} from before."]
+    assert sorted(tmp_path.iterdir()) == sorted(targets) and files.sweep(tmp_path) == []
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    handle, name = files.new_part(tmp_path / "s.xlsx")  # of a process that lives
+    os.close(handle)
+    for other in (".bashrc", ".s.xlsx.part", f".s.xlsx.00000000-{dead_process()}-abcdefgh.part"):
+        (tmp_path / other).write_text("x")
+    before = sorted(tmp_path.iterdir())
+    assert files.sweep(tmp_path) == [] and sorted(tmp_path.iterdir()) == before
+    assert Path(name) in before
+
+
+@pytest.mark.parametrize("after", [0.02, 0.06, 0.12, 0.2])
+def test_an_early_interrupt_is_no_traceback(after: float, tmp_path: Path) -> None:
+    """From the first line of ours on; before that Python itself is starting."""
+    code = (
+        "import sys; print('up', flush=True); sys.argv[1:] = ['list', 'gpus']; "
+        "from sheetgen.__main__ import run; run()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout and child.stdout.readline() == "up\n"
+        time.sleep(after)
+        child.send_signal(signal.SIGINT)
+        err = child.communicate(timeout=20)[1]
+    assert child.returncode in (-signal.SIGINT, 128 + signal.SIGINT, 0)
+    assert err in ("", "stopped by SIGINT. Nothing was written.\n")
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with files.stops_cleanly():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert callable(signal.getsignal(signal.SIGTERM))
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_set_that_cannot_be_renamed_leaves_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    with pytest.raises(output.ScenarioError):
+        write_files({tmp_path / "a": b"1", tmp_path / "b": b"2"})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["b"]
