@@ -13,8 +13,11 @@ import pytest
 from openpyxl.utils import column_index_from_string
 from recalculation import edit, values_after
 
+from sheetgen import size
 from sheetgen.pull.pulled import pull
+from sheetgen.recommend import headline_rows, solve
 from sheetgen.scenario.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
+from sheetgen.scenario.question import ask
 
 SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
 
@@ -121,3 +124,16 @@ def test_the_change_log_names_the_cells_of_a_table_in_words(path: Path) -> None:
     labels = [c.value for c in openpyxl.load_workbook(path)["Change log"]["A"] if c.value]
     assert "Discount, aws, spot" in labels and "Discount, all other providers, reserved-1yr" in labels
     assert not [one for one in labels if re.search(r"\(\w+_\w+\)", str(one))]
+
+
+def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) -> None:
+    """The workbook, the answer and `size` have the band of runs that one point set right."""
+    found = values_after(path, {"in_speed_factor": 0.9})["Sizing sheet", "D9"]
+    solved = solve(ask(books.catalog(), {**SMALL, "speed_factor": "0.9"}))
+    choice = solved.choices[headline_rows(solved)[0]]
+    low, high = (1000 * seconds for seconds in choice.bands[0])
+    assert found == f"{1000 * choice.tpot_seconds:.0f} ms a token ({low:.0f} to {high:.0f})"
+    alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")
+    ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
+    assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])
+    assert ends[0][1] - ends[0][0] < ends[1][1] - ends[1][0]
