@@ -176,7 +176,7 @@ class SizingSheet:
             of, built = partial(self._of, m=m), partial(self._as_built, m=m)
             env = {"n_instances": of("n_instances"), "instance": of("type")}
             sheet.compute(top + 1, left, rent_words, env, role="answer")
-            sheet.text(top + 2, left, "$ per month", "link_text", url="internal:'Money'!A1")
+            sheet.text(top + 2, left, "Rent, $ per month", "link_text", url="internal:'Money'!A1")
             self.wiring.to_money.append(sheet.cells[top + 2, left])
             monthly = sheet.link(top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
             self.wiring.headline_usd.append(monthly)

@@ -484,8 +484,11 @@ def _add_speed(table: Table, alone: bool) -> None:
     table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
     table.computed(chosen(parallelism.sized_by), name="sized_by")
     read = _at_profile(table, (name for name in band_row.inputs if name != "set_factor"))
-    for name, factor in (("band_row", "speed_factor"), *([] if alone else [("ttft_band_row", "ttft_factor")])):
-        table.computed(chosen(band_row), name=name, given={
+    for name, label, factor in (
+        ("band_row", band_row.label, "speed_factor"),
+        *([] if alone else [("ttft_band_row", f"{band_row.label}, first token", "ttft_factor")]),
+    ):
+        table.computed(chosen(band_row), name=name, label=label, given={
             **read, "pipeline_parallel_size": columns["pipeline_stages"], "set_factor": wiring.inputs[factor],
         })  # fmt: skip
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
