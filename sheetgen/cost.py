@@ -440,6 +440,18 @@ def cash_to_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Q
     return number_where(known, up_front_usd + month * each_month_usd)
 
 
+@formula("Owning has paid off in month", WHOLE)
+def owning_pays_off_month(up_front_usd: Quantity, owned_each_month_usd: Quantity, each_month_usd: Quantity) -> Any:
+    """The first month in which owning has paid out no more to date than this way to rent, counted from 1; none where
+    its power and site alone cost as much.
+
+    Source: cash_to_month_usd of both. Check: $360,000 and $2,000 a month against $12,000 are even in month 36.
+    """
+    saved = each_month_usd - owned_each_month_usd
+    known = both(is_number(up_front_usd), is_number(owned_each_month_usd), is_number(each_month_usd))
+    return where(known, number_where(saved > 0, round_up(ratio(up_front_usd, saved))), "-")
+
+
 @formula("Owned, $ per GPU and hour", USD_CENTS)
 def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_gpus: Quantity, hours_in_a_month: Quantity) -> Any:
     """What owning costs per GPU and hour of the month, used or not, in US dollars.

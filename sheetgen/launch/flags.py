@@ -56,7 +56,9 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
         point, (first, *others) = checked[able[0]].requested.answer, able
         name = {engine: checked[engine].requested.names.engine.name for engine in able}
         all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} requested"
-        pool = f"its pool holds {held[first]:,} requests of {point['context_tokens']:,} tokens{all_of}"
+        n_started = int(checked[first].requested.known["max_num_seqs"] * point["data_parallel_size"])
+        pool = f"started for {n_started:,} at once its pool holds {held[first]:,} requests"
+        pool += f" of {point['context_tokens']:,} tokens{all_of}"
         others.sort(key=lambda engine: -held[engine])
         beside = ", ".join(f"{held[engine]:,} {name[engine]}" for engine in others)
         sentence = rule.says.format(**shown_facts(facts))

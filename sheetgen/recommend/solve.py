@@ -499,13 +499,18 @@ def _bands(solved: Solution, row: int, choice: Choice) -> tuple[list[Ends], Ends
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors; and those of TPOT after a run."""
     scope, kind = _speed_scope(solved, row, choice.offer or 0, choice.pipeline_parallel_size)
 
-    def ends(scope: Scope) -> list[Ends]:
+    def ends(figure: str, scope: Scope) -> Ends:
         of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
         columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
-        columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
-        return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
+        low, high = (solved.question.overrides.input(f"{figure}_band_{end}_{of}", columns[f"{figure}_band_{end}"])
+                     for end in ("low", "high"))  # fmt: skip
+        return low, high
 
-    return ends(scope), ends("anchored")[0]
+    settings, bands = solved.question.settings, []
+    for figure in deployment.SPEED_FIGURES:  # a factor comes from a measured point, which tells of its own figure alone
+        factor = settings.ttft_factor if figure == "ttft" else settings.speed_factor
+        bands.append(ends(figure, scope if factor == 1 else "anchored"))
+    return bands, ends("tpot", "anchored")
 
 
 def _speed_scope(solved: Solution, row: int, offer: int, stages: int) -> tuple[Scope, ModelKind]:

@@ -113,7 +113,7 @@ BANDS: dict[str, Kind] = {
     f"{figure}_band_{end}_{of}": FACTOR
     for figure in ("tpot", "ttft", "output_tokens_per_second")
     for end in ("low", "high")
-    for of in (*(f"{scope}_{kind}" for scope in ("fitted", "other") for kind in MODEL_KINDS), *OF_ANY_KIND)
+    for of in (*(f"{scope}_{kind}" for scope in ("fitted", "other", "anchored") for kind in MODEL_KINDS), *OF_ANY_KIND)
 }
 OUTPUT = Kind("whole", 0, TOKENS.high)
 _OUTPUT_OF = re.compile(r"output_(?!tokens_per_second_band)\w+")

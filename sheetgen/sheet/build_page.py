@@ -203,7 +203,8 @@ def _runner_up(solved: Solution, row: int) -> Text:
     one = solved.candidate(second)
     rented = rent(round(float(solved.costs["n_instances"][row, second])), one)
     differs = "the same" if usd == choice.monthly_usd else wording.change(choice.monthly_usd, usd)
-    return words("next cheapest: {} on {}, {} ({})", rented, wording.provider_name(one.provider), money(usd), differs)
+    lead = wording.NEAR_TIE if usd < choice.monthly_usd else wording.NEXT
+    return words(f"{lead}{{}} on {{}}, {{}} ({{}})", rented, wording.provider_name(one.provider), money(usd), differs)
 
 
 def _why_nothing(solved: Solution, row: int) -> Text:

@@ -184,7 +184,8 @@ def confidence(solved: Solution) -> Iterator[str]:
         yield f"Memory checked on {of_version:,} starts under the rules of {named}"
     elif seen:
         yield f"Memory checked on {seen:,} starts of other versions, none yet of {named}"
-    yield "Speed: 80 % of runs lie in the ranges shown"
+    by = ", set right by your factor," if settings.speed_factor != 1 else ""
+    yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(solved):
         yield f"Prices of {', '.join(dates)}"
     if settings.currency != "USD":

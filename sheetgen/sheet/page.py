@@ -470,7 +470,8 @@ class Page:
             if c.fits
         )
         reason = (self.band_reason,) if self.band_reason else ()
-        return (*bands, *reason, *(words("{}.", one) for one in self.confidence), *self.risks)
+        others = (self.other_bands,) if self.other_bands and self.total is None else ()
+        return (*bands, *others, *reason, *(words("{}.", one) for one in self.confidence), *self.risks)
 
     @property
     def shown_classes(self) -> tuple[int, ...]:
@@ -481,6 +482,18 @@ class Page:
     def case(self) -> MatrixBlock:
         """The workload of the case."""
         return next((b for b in self.matrix if any(row.headline for row in b.rows)), self.matrix[0])
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the case is a rate: the requests at once follow from it."""
+        return any(row.headline and not row.requests for row in self.case.rows)
+
+    @property
+    def other_bands(self) -> Text:
+        """The months at the ends of the band of speed of the models whose own no ask has; NONE where there are none."""
+        others = [c for c in self.cards if c.span and (self.total is not None or c not in self.asked_for)]
+        return words("At the speed band, a month: {}.", joined(", ", [words("{} {}", c.model, c.span) for c in others])
+                     ) if others else NONE  # fmt: skip
 
     @property
     def cost_lines(self) -> tuple[CostLine, ...]:
@@ -600,7 +613,7 @@ def glance(page: Page) -> Table:
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
     monthly = f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}"
-    heads = (monthly, *(name for _, name in terms), "at FP8", "Serves at once")
+    heads = (monthly, *(name for _, name in terms), "at FP8", "Serves" if page.is_rate else "Serves at once")
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 
@@ -617,8 +630,9 @@ def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
 
 def _sentence(page: Page, card: Card) -> Cell:
     """What an answer buys, in words, and the cheaper way to pay for it."""
-    parts = [words("{} ({}) {} requests at once within the targets: {}, {}.", card.rent, card.hardware,
-                   card.held, card.token_time, card.first_token)]  # fmt: skip
+    held = card.held if page.is_rate else words("{} requests at once", card.held)
+    parts = [words("{} ({}) {} within the targets: {}, {}.", card.rent, card.hardware, held, card.token_time,
+                   card.first_token)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)
     return joined(" ", parts)

@@ -305,6 +305,7 @@ def picked(solved: Solution, one: Pick) -> Cell:
     return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
 
 
+NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
 AT_SLOW_END = "at the slow end of the band no count meets the targets"
 
 

@@ -129,6 +129,8 @@ class _Writer:
         if isinstance(cell.value, str) and _CONTROL.search(cell.value):
             where = _place(worksheet, row, column)
             raise PageError(f"{where}: the text {shown(cell.value)!r} holds a control character.")
+        if cell.span > 1:
+            worksheet.merge_range(row, column, row, column + cell.span - 1, "", form)
         if cell.formula is not None:
             if cell.value is None or cell.value == "":
                 raise PageError(f"{_place(worksheet, row, column)}: a formula without a cached value")

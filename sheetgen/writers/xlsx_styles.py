@@ -48,6 +48,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
+    "remark_link": {"font_color": "#1D4ED8", "font_size": 9, "text_wrap": True, "underline": 1},
     "workload": {"bold": True, **_BOTTOM},
     "context": {"font_color": GREY, "align": "left", **_BOTTOM},
     "tier": {"font_color": LINK_INK, **_BOTTOM},
@@ -124,22 +125,26 @@ def fitted(sheet: Sheet) -> Sheet:
         if isinstance(cell.value, str) and cell.value and cell.role != "off_page":
             look = look_of(cell.role, cell.display.excel)
             if look.get("text_wrap"):
-                wrapped.append((row, column, cell.value, look))
+                wrapped.append((row, column, cell.span, cell.value, look))
             elif not look.get("shrink"):
                 _fit_text(sheet, widths, (row, column), cell, look)
-    for _, column, text, look in wrapped:
-        have = widths.get(column, DEFAULT_WIDTH)
+    for _, column, span, text, look in wrapped:
+        have = _width(widths, column, span)
         if len(text) * WIDEST_LETTER > have:
             longest = max((text_width(word, look) for word in text.split()), default=0.0)
             if have < longest <= MOST_WIDTH:
                 widths[column] = longest
-    for row, column, text, look in wrapped:
-        width = widths.get(column, DEFAULT_WIDTH)
+    for row, column, span, text, look in wrapped:
+        width = _width(widths, column, span)
         if len(text) * WIDEST_LETTER > width:
             needed = text_height(text, width, look)
             if needed > heights.get(row, DEFAULT_HEIGHT):
                 heights[row] = round(needed, 1)
     return replace(sheet, widths=widths, heights=heights)
+
+
+def _width(widths: dict[int, float], column: int, span: int) -> float:
+    return sum(widths.get(one, DEFAULT_WIDTH) for one in range(column, column + span))
 
 
 def _fit_text(sheet: Sheet, widths: dict[int, float], at: tuple[int, int], cell: Cell, look: dict[str, Any]) -> None:

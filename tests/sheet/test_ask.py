@@ -180,3 +180,17 @@ def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[
     warn_of_letters(question, ("xlsx", "html"), None)
     warn_of_letters(question, ("pdf",), None, quiet=True)
     assert not capsys.readouterr().err
+
+
+def test_a_rate_is_no_number_of_requests_at_once() -> None:
+    found = page(models="8b", tiers=None, requests_per_second="4")
+    assert glance(found).columns[-1].head == "Serves" and "requests/s within the targets" in str(found.asks[0].sentence)
+    assert page().is_rate is False and glance(page()).columns[-1].head == "Serves at once"
+
+
+def test_the_bands_of_all_models_stand_on_the_page() -> None:
+    """Of the model to approve in the ask, of the others under the table; together the ask has the total's alone."""
+    one, both, each = page(ask="70b"), page(together="yes"), page()
+    eight, seventy = (f"{card.model} {card.span}" for card in one.cards)
+    assert eight in str(one.other_bands) and seventy not in str(one.other_bands) and one.other_bands in one.uncertain
+    assert eight in str(both.other_bands) and seventy in str(both.other_bands) and not each.other_bands

@@ -378,3 +378,9 @@ def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
     assert not is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=alike))
     for other in (alike._replace(offer=another), alike._replace(n_instances=choice.n_instances + 1)):
         assert is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=other))
+
+
+def test_what_is_cheaper_but_passed_over_is_called_a_near_tie() -> None:
+    """The answer may cost up to 5 % more for fewer machines: the cheaper one is not the next cheapest."""
+    card = page("gpt-oss-120b").cards[0]
+    assert re.fullmatch(r"within the near tie: \d+ × \S+ on AWS, \$[\d,]+ \(−\d+%\)", str(card.runner_up))

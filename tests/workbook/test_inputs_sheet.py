@@ -3,6 +3,7 @@ chooses is on a sheet of its own."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from openpyxl.utils import column_index_from_string
 from recalculation import edit, values_after
 
+from sheetgen import size
 from sheetgen.pull.pulled import pull
+from sheetgen.recommend import headline_rows, solve
 from sheetgen.scenario.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
+from sheetgen.scenario.question import ask
 
 SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
 
@@ -89,3 +93,47 @@ def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Pat
     pulled = pull(edit(path, tmp_path / "typed.xlsx", typed), books.catalog())
     assert pulled.options["together"] == "yes"
     assert pulled.overrides["inputs"] == {"money_model": "All models together"}
+
+
+def test_each_answer_links_to_its_price_and_the_discount_to_its_table(path: Path) -> None:
+    book = openpyxl.load_workbook(path)
+    first, money, inputs, prices = (book[name] for name in ("Sizing sheet", "Money", "Inputs", "Prices and hardware"))
+    rows = [cell.hyperlink.location for cell in first[6] if cell.hyperlink]
+    assert [money[place.rpartition("!")[2]].value for place in rows] == ["=Models!$A5", "=Models!$A6"]
+    heads = {money.cell(int(rows[0].rpartition("!A")[2]) - 1, column).value for column in (2, 7)}
+    assert heads == {"List price, $ per hour", "$ per month"}
+    (note,) = (c for row in inputs.iter_rows() for c in row if c.hyperlink)
+    assert prices[note.hyperlink.location.rpartition("!")[2]].value.startswith("Discounts of your contracts")
+
+
+def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(path: Path) -> None:
+    found = values_after(path, {})
+    top = next(int(cell[1:]) for (sheet, cell), v in found.items() if (sheet, v) == ("Money", "Up front"))
+    ahead, each, month = ([found.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
+    assert "-" in each and [one == "-" for one in ahead] == [one == "-" for one in each]
+    assert isinstance(month[0], int | float)
+    for monthly, paid in zip(each[:-1], month, strict=False):
+        if "-" in (monthly, paid):
+            assert paid == "-"
+        else:
+            to_date = [(monthly - each[-1]) * n - ahead[-1] for n in (paid - 1, paid)]
+            assert to_date[0] < 0 <= to_date[1]
+
+
+def test_the_change_log_names_the_cells_of_a_table_in_words(path: Path) -> None:
+    labels = [c.value for c in openpyxl.load_workbook(path)["Change log"]["A"] if c.value]
+    assert "Discount, aws, spot" in labels and "Discount, all other providers, reserved-1yr" in labels
+    assert not [one for one in labels if re.search(r"\(\w+_\w+\)", str(one))]
+
+
+def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) -> None:
+    """The workbook, the answer and `size` have the band of runs that one point set right."""
+    found = values_after(path, {"in_speed_factor": 0.9})["Sizing sheet", "D9"]
+    solved = solve(ask(books.catalog(), {**SMALL, "speed_factor": "0.9"}))
+    choice = solved.choices[headline_rows(solved)[0]]
+    low, high = (1000 * seconds for seconds in choice.bands[0])
+    assert found == f"{1000 * choice.tpot_seconds:.0f} ms a token ({low:.0f} to {high:.0f})"
+    alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")
+    ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
+    assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])
+    assert ends[0][1] - ends[0][0] < ends[1][1] - ends[1][0]

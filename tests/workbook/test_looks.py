@@ -68,3 +68,13 @@ def test_seven_tabs_are_shown_and_the_last_lists_the_others(default_book: Path) 
     listed = {row[1].value: row[0].value for row in notes.iter_rows() if row[1].hyperlink}
     for name in hidden:
         assert len(listed[name]) > len(f"{name}: ") and listed[name].startswith(f"{name}: ")
+
+
+def test_pages_of_more_models_begin_with_a_full_one_and_repeat_no_cut_title(tmp_path: Path) -> None:
+    """The first columns are printed on each page, and cut what runs on out of them; the last page has what is left."""
+    options = {**books.SMALL, "models": "8b,70b,405b,49b,gemma-3-27b", "workloads": "chat", "tiers": "32"}
+    book, _ = books.build(tmp_path, "five", options | {"title": "Five models"}, with_what_if=False)
+    sheet = openpyxl.load_workbook(book)["Sizing sheet"]
+    assert (sheet["A1"].value, sheet["D1"].value) == ("Sizing sheet", "Five models") and sheet["A2"].value is None
+    bars = [cell.column for cell in sheet[4] if cell.value and cell.column > 1]
+    assert [one.id for one in sheet.col_breaks.brk] == [bars[3] - 1]

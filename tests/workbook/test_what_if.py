@@ -240,7 +240,7 @@ def test_the_large_answer_is_the_cheapest_of_all_hardware_and_no_chosen_one_time
     found = values_after(book, {"in_whatif_users": 5_000, "in_whatif_hardware": "aws/g6e.xlarge"})
     at = {label: f"F{row}" for row, label in reversed(_rows(book).items())}  # the first of each label
     instance = str(found["rec_whatif_instance"]).partition("/")[2]
-    assert found["What-if", at["Cheapest to rent"]] == f"{found['rec_whatif_n_instances']:g} × {instance}"
+    assert found["What-if", at["To rent"]] == f"{found['rec_whatif_n_instances']:g} × {instance}"
     assert found["What-if", at["$ per month"]] == found["rec_whatif_monthly_usd"]
     assert found["What-if", at["Its $ per month"]] > found["rec_whatif_monthly_usd"]
     assert found["What-if", "B12"] == 5_000 * found["in_active_fraction"]  # requests at once, among the choices

@@ -139,17 +139,24 @@ class AsBuilt:
 
 
 def _choices(wiring: Wiring, others: Sequence[Sheet]) -> Iterator[tuple[str, str, Ref, Sheet]]:
-    """The named yellow cells on these sheets, with the words to their left."""
+    """The named yellow cells on these sheets, with the words to their left; those that share them, as the cells of a
+    table do, with what they are and with the head of their column."""
     sheets = {sheet.name: sheet for sheet in others}
-    taken: set[str] = set()
-    for name, ref in wiring.names.items():
-        if not (name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets):
-            continue
-        sheet = sheets[ref.sheet]
-        left = (sheet.cells.get((ref.row, column)) for column in range(ref.column - 1, -1, -1))
-        label = next((str(one.value) for one in left if one is not None and one.role == "label"), name)
-        yield name, f"{label} ({name.removeprefix('in_')})" if label in taken else label, ref, sheet
-        taken.add(label)
+    found = [(name, ref, sheets[ref.sheet]) for name, ref in wiring.names.items()
+             if name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets]  # fmt: skip
+    labels = [_beside(sheet, ref, name) for name, ref, sheet in found]
+    for (name, ref, sheet), label in zip(found, labels, strict=True):
+        check = sheet.cells[ref.row, ref.column].validation
+        above = (sheet.cells.get((row, ref.column)) for row in range(ref.row - 1, -1, -1))
+        head = next((str(one.value) for one in above if one is not None and one.role in ("head", "section")), "")
+        what = dict.fromkeys((check.title if check else label, label, head))
+        yield name, label if labels.count(label) == 1 else ", ".join(filter(None, what)), ref, sheet
+
+
+def _beside(sheet: Sheet, ref: Ref, name: str) -> str:
+    """The words to the left of a cell."""
+    left = (sheet.cells.get((ref.row, column)) for column in range(ref.column - 1, -1, -1))
+    return next((str(one.value) for one in left if one is not None and one.role == "label"), name)
 
 
 def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref]]]:

@@ -331,7 +331,7 @@ def _what_if(page: ChecksSheet, model: int) -> Ref:
     same = page.pairs(("What-if asks", "What-if", "First sheet"), (
         ("Model", picked["model"], wiring.tables["models"].columns["model"][model]),
         ("Context", picked["context_tokens"], of_workload["contexts"]),
-        ("Context of the base case, times", wiring.ref("in_case_context_base"), one),
+        ("Context multiplier of the base case", wiring.ref("in_case_context_base"), one),
         ("Answer", picked["answer_tokens"], of_workload["answers"]),
         ("Requests at once", requests, at_once),
         ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),

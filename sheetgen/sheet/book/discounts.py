@@ -7,6 +7,7 @@ from dataclasses import replace
 from sheetgen.recommend import Solution
 from sheetgen.scenario.discounts import cell_name, discount_in_force
 from sheetgen.scenario.inputs import BY_NAME
+from sheetgen.sheet.book.inputs import NOTE
 from sheetgen.sheet.book.wiring import Wiring, named
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, place_of
 from sheetgen.units import EXACT_PERCENT, PLAIN, PURCHASES
@@ -27,6 +28,8 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
     providers = list(dict.fromkeys(row.provider for row in question.rows))
     rows = {"": ALL_OTHERS, **{name: name for name in providers}}
     columns = ("", *PURCHASES)
+    note = wiring.inputs_sheet.cells[wiring.inputs["discount_fraction"].row, NOTE]
+    note.role, note.url = "remark_link", f"internal:'{sheet.name}'!A{top + 1}"
     sheet.texts(top, 0, (TITLE, *[""] * (LEFT - 1), "all classes", *PURCHASES), "section")
     typed: dict[tuple[str, str], Ref] = {}
     names = []

@@ -123,6 +123,7 @@ _OF_KINDS: tuple[Scope, ...] = ("fitted", "other")
 _SCOPES = {
     "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
     "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
+    "anchored": "Of runs that a measured point set right: where the factor above is not 1.",
 }  # fmt: skip
 
 
@@ -414,6 +415,7 @@ def _bands(page: InputsSheet) -> None:
         (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS
     }
     bands |= {(s,): speed_band_columns(known, s, MODEL_KINDS[0]) for s in OF_ANY_KIND}
+    bands |= {("anchored", k): speed_band_columns(known, "anchored", k) for k in MODEL_KINDS}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
         columns[name] = tuple(
             page.put("_".join((name, *of)), ", ".join((head, *reversed(of))).replace("_", " "), values[name], FACTOR,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sheetgen import cost, units
-from sheetgen.formula import Formula, is_number, is_text
+from sheetgen.formula import Formula, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.parse import TEXT as ANY_TEXT
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import of_class_in_use
 from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, entry
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring
-from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Source, Validation, lookup, place_of
+from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Source, Validation, derived, lookup, place_of
 from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
 MONTHS = cost.CONSTANTS["months_in_three_years"]
@@ -21,7 +21,8 @@ OWNED = "owned"
 WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned"}
 CHART_ROWS, CHART_WIDTH, PIXELS_PER_POINT = 13, 960, 4 / 3
 USD_AT, TOTAL_AT, IN_MONTH_AT = 5, 9, 8  # columns where the dollars begin, the totals, and the month's own cash
-MONTH_HEIGHT = 12.75
+MONTH_HEIGHT, SOURCE_HEIGHT = 12.75, 27.0  # of a row of the table of months; of a source, two lines
+MOST_ABOVE = 5  # models whose ways to pay stand on the first printed page, too
 ADDED_UP = "An amount is added up where the models are meant together (Inputs), and each has one."
 WHAT_IS_PAID = (
     "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
@@ -31,7 +32,7 @@ WHAT_IS_PAID = (
 
 def n_rows_of_page(n_models: int) -> int:
     """The row below these pages."""
-    return HEAD_ROWS + 4 * n_models + CHART_ROWS + MONTHS + 24
+    return HEAD_ROWS + 4 * n_models + CHART_ROWS + MONTHS + 25
 
 
 def build_page_of_money(solved: Solution, wiring: Wiring, blocks: Sequence[Block]) -> None:
@@ -39,8 +40,11 @@ def build_page_of_money(solved: Solution, wiring: Wiring, blocks: Sequence[Block
     page = MoneyPage(solved, wiring, blocks)
     page.costs()
     page.sources()
-    page.sheet.page_breaks.append(page.row)
+    if len(blocks) > MOST_ABOVE:
+        page.sheet.page_breaks.append(page.row)
     page.ways()
+    if len(blocks) <= MOST_ABOVE:
+        page.sheet.page_breaks.append(page.row)
     page.cash()
     assert page.row + 1 == n_rows_of_page(len(blocks))
 
@@ -86,7 +90,7 @@ class MoneyPage:
         sheet.compute(bar, 1, words.in_use_words, inputs, role="section")
         sheet.link(bar, USD_AT, self.blocks[0].of("load_words"), TEXT, "section")
         self._fill_bar(bar)
-        sheet.texts(self.row, 0, ("", "", "", "", "", "US dollars", "", "", ""))
+        sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, US dollars", "", "", ""))
         sheet.compute(self.row, TOTAL_AT, words.total_words, inputs, role="head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
         sheet.texts(self.row + 1, 0, ("Model", "To rent", "", "", "", "per month", "per year", "in 3 years",
@@ -122,6 +126,7 @@ class MoneyPage:
             place = block.place._replace(name=f"calc_money_row_{self.blocks.index(block) + 1}")
             count = block.count._replace(name=f"calc_money_count_{self.blocks.index(block) + 1}")
             sheet.link(self.row, 0, model, TEXT)
+            self.wiring.to_money[self.blocks.index(block)].url = f"internal:'{sheet.name}'!A{self.row + 1}"
             price = table.range("price_in_use")
             discount = entry(table.range("discount_in_use"), place, is_number)
             less = sheet.link(self.row, 2, discount, EXACT_PERCENT, "computed", lock="none")
@@ -143,7 +148,8 @@ class MoneyPage:
             env: dict[str, Source] = {
                 "row": place, "instance": block.of("instance"), "source": lookup(table.range("source"), place)
             }  # fmt: skip
-            sheet.compute(self.row, 1, words.source_words, env, role="unit")
+            sheet.compute(self.row, 1, words.source_words, env, role="remark_wrapped")
+            sheet.cells[self.row, 1].span, sheet.heights[self.row] = N_PRINTED - 1, SOURCE_HEIGHT
             self.row += 1
         self.row += 1
 
@@ -196,19 +202,23 @@ class MoneyPage:
         up_front, each_month, in_all = [], [], []
         for column, way in enumerate(WAYS, 1):
             of_way = Range(tuple(self.column[way]))
-            ahead = entry(Range(tuple(self.column["purchase"])), place, is_number)
-            up_front.append(
-                sheet.link(self.row, column, ahead, USD, "computed")
-                if way == OWNED else sheet.put(self.row, column, Cell(0, "fixed", USD), lock="row")
-            )  # fmt: skip
+            ahead: Lookup = entry(Range(tuple(self.column["purchase"])), place, is_number)
             # Of a GPU whose price nobody knows, power alone would look cheap.
-            each = entry(of_way, place, is_number, up_front[-1] if way == OWNED else None)
+            beside = Ref(sheet.name, self.row, column, ahead.value) if way == OWNED else None
+            each = entry(of_way, place, is_number, beside)
             each_month.append(sheet.link(self.row + 1, column, each, USD, "computed"))
+            if way != OWNED:  # nothing, where it has a price at all
+                ahead = derived(lambda each: where(is_number(each), 0, NONE), each_month[-1])
+            up_front.append(sheet.link(self.row, column, ahead, USD, "computed"))
             env = {**wiring.inputs, "monthly_usd": each_month[-1]._replace(lock="row")}
             in_all.append(sheet.compute(self.row + 2, column, cost.three_year_usd, env))
-        for k, label in enumerate(("Up front", "Each month", f"Months 1 to {MONTHS}")):
+        env = {"up_front_usd": up_front[-1], "owned_each_month_usd": each_month[-1]}
+        for column, ref in enumerate(each_month[:-1], 1):
+            sheet.compute(self.row + 3, column, cost.owning_pays_off_month, {**env, "each_month_usd": ref})
+        labels = "Up front", "Each month", f"Months 1 to {MONTHS}", cost.owning_pays_off_month.label
+        for k, label in enumerate(labels):
             sheet.text(self.row + k, 0, label, "label")
-        self.row += 3
+        self.row += len(labels)
         for line in WHAT_IS_PAID:
             sheet.text(self.row, 0, line, "unit")
             self.row += 1

@@ -55,10 +55,14 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[
     """
     one = SizingSheet(solved, wiring)
     sheet = one.sheet
-    sheet.text(0, 0, page.title, "title")
+    # Of several printed pages each repeats the first columns, and would cut what runs on out of them.
+    head = LOAD_COLUMNS if sheet.column_breaks else 0
+    if head:
+        sheet.text(0, 0, sheet.name, "title")
+    sheet.text(0, head, page.title, "title")
     how = "Change a yellow cell here, on Inputs or on Prices and hardware: everything recomputes."
-    sheet.text(1, 0, " · ".join(page.heads) or f"{sheet.kind}. {how}", "subtitle")
-    sheet.text(2, 0, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
+    sheet.text(1, head, " · ".join(page.heads) or f"{sheet.kind}. {how}", "subtitle")
+    sheet.text(2, head, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
     for column, name in enumerate(others, LOAD_COLUMNS + GROUP.index(RENTED)):
         sheet.text(2, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
     sheet.heights |= {0: 30, 1: 17, 2: 20}
@@ -135,7 +139,7 @@ class SizingSheet:
                            about="The answers on one page.")  # fmt: skip
         if n_pages > 1:
             self.sheet.freeze = 0, LOAD_COLUMNS
-        self.sheet.column_breaks = [self.groups[k * n_models // n_pages] for k in range(1, n_pages)]
+        self.sheet.column_breaks = [self.groups[-(-k * n_models // n_pages)] for k in range(1, n_pages)]
         self.sheet.widths = {0: 17, 1: 11, 2: GAP}
         for left in self.groups:
             self.sheet.widths |= {left + k: width for k, (_, width) in enumerate((*GROUP, ("", GAP)))}
@@ -172,7 +176,8 @@ class SizingSheet:
             of, built = partial(self._of, m=m), partial(self._as_built, m=m)
             env = {"n_instances": of("n_instances"), "instance": of("type")}
             sheet.compute(top + 1, left, rent_words, env, role="answer")
-            sheet.text(top + 2, left, "$ per month", "label")
+            sheet.text(top + 2, left, "Rent, $ per month", "link_text", url="internal:'Money'!A1")
+            self.wiring.to_money.append(sheet.cells[top + 2, left])
             monthly = sheet.link(top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
             self.wiring.headline_usd.append(monthly)
             lines = ("hardware_words", "room_words", "speed_words", "ttft_words", "runner_up_words")

@@ -65,6 +65,7 @@ OF_SHARD = (
 BILLS_ROW, CASES_ROW = HEAD_ROWS + 16, HEAD_ROWS + 29
 NO_RANKS = "Experts are tried on tensor-parallel layouts alone, as none of its models has any."
 ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, with the candidates of that hardware
+ANSWER_HEAD = "The answer of all hardware here: the cheapest, or of a near tie (Inputs) the fewest machines"
 
 
 class WhatIfSheets:
@@ -154,7 +155,7 @@ class WhatIfSheets:
         sheet.texts(
             row,
             ANSWER,
-            ["The answer: the cheapest of all hardware in this workbook", *[""] * (LAST - ANSWER)],
+            [ANSWER_HEAD, *[""] * (LAST - ANSWER)],
             "section",
         )
         kinds = {name.removeprefix("whatif_"): one.kind for name, one in BY_NAME.items() if name.startswith("whatif_")}
@@ -342,7 +343,7 @@ class WhatIfSheets:
         self.row = HEAD_ROWS + 1
         sequences, stages = (lookup(Range(self._of_sizes(name)), place) for name in ("sequences", "pipeline_stages"))
         n_needed = lookup(needed, place)
-        self._computed("Cheapest to rent", words.cheapest_answer,
+        self._computed("To rent", words.cheapest_answer,
                        {"n_instances": load["n_instances"], "instance": load["type"]}, role="answer")  # fmt: skip
         [cheapest] = self._shown("$ per month", load["monthly_usd"], display=USD, role="answer_money")
         self._shown("which is", load["hardware_words"], display=TEXT)
@@ -374,7 +375,7 @@ class WhatIfSheets:
         """What each case takes."""
         cases = [self.wiring.tables["loads"].row(LOADS.index((k, k))) for k in range(len(CASES))]
         self.row = CASES_ROW + 7
-        self._computed("Cheapest to rent", words.cheapest_words, *(
+        self._computed("To rent", words.cheapest_words, *(
             {"n_instances": case["n_instances"], "instance": case["type"]} for case in cases), role="rent")  # fmt: skip
         self._shown("GPUs", *(case["n_gpus"] for case in cases), display=PLAIN)
         monthly = self._computed("$ per month", words.case_monthly_usd, *(

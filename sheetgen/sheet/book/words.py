@@ -27,6 +27,7 @@ from sheetgen.formula import (
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
+from sheetgen.sheet.wording import NEAR_TIE, NEXT
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
 from sheetgen.sizing.weights import OF_STAGES
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
@@ -346,9 +347,6 @@ def room_words(
     aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
     words = join_text("serves ", served_at_target, aimed, "; memory for ", memory_holds, " at once")
     return where(is_number(n_instances), words, "-")
-
-
-NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "
 
 
 @formula("Next cheapest in words", TEXT)

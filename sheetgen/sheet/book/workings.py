@@ -170,15 +170,17 @@ def chosen(one: Formula, otherwise: Any = "-") -> Formula:
 
 
 @formula("Row of the band", PLAIN, within=[speed.measured_scope])
-def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
-    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
-    then data-parallel ranks and pipeline stages.
+def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any, set_factor: Any) -> Any:
+    """The row of the error bands on Constants: by kind of model those of runs on this GPU and engine, then all others';
+    then data-parallel ranks and pipeline stages; then by kind those of runs that a measured point set right, which is
+    what a factor other than 1 comes from.
 
     Source: docs/speed.md.
     """
-    return where(
+    row = where(
         measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
     )  # fmt: skip
+    return where(set_factor == 1, row, 2 * n_model_kinds + 2 + speed_kind)
 
 
 @formula("Milliseconds")
@@ -482,13 +484,19 @@ def _add_speed(table: Table, alone: bool) -> None:
         table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
     table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
     table.computed(chosen(parallelism.sized_by), name="sized_by")
-    table.computed(chosen(band_row), name="band_row", given={
-        **_at_profile(table, band_row.inputs), "pipeline_parallel_size": columns["pipeline_stages"],
-    })  # fmt: skip
+    read = _at_profile(table, (name for name in band_row.inputs if name != "set_factor"))
+    for name, label, factor in (
+        ("band_row", band_row.label, "speed_factor"),
+        *([] if alone else [("ttft_band_row", f"{band_row.label}, first token", "ttft_factor")]),
+    ):
+        table.computed(chosen(band_row), name=name, label=label, given={
+            **read, "pipeline_parallel_size": columns["pipeline_stages"], "set_factor": wiring.inputs[factor],
+        })  # fmt: skip
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
-            factors = [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in columns["band_row"]]
+            rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
+            factors = [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in rows]
             table.computed(chosen(speed.at_speed_band), {"predicted": columns[name], "band_factor": factors},
                            name=f"{name}_{end}", label=f"{figure.replace('_', ' ')}, {end}")  # fmt: skip
     for name, source in (
