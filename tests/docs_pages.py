@@ -106,12 +106,12 @@ def commands(page: Path) -> Iterator[Command]:
 
 
 def run(command: Command) -> tuple[int, str]:
-    """Its exit status, and all that it prints."""
+    """Its exit status, and its result, of one that failed what it says, too."""
     stdin = Path(command.stdin).read_text("utf-8") if command.stdin else None
     result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, command.words, input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.exit_code, result.output
+    return result.exit_code, result.output if result.exit_code else result.stdout
 
 
 def parse(command: Command) -> tuple[int, str]:
