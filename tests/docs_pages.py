@@ -5,7 +5,6 @@ python tests/docs_pages.py     writes the outputs anew
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -22,7 +21,7 @@ from click.testing import CliRunner
 from sheetgen.cli import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "CONTRIBUTING.md"]
 DAY = "1795132800"  # 2026-11-20
 WIDTH = "100"
 CALLS = ("./run ", "sheetgen ", "python -m sheetgen ")
@@ -45,19 +44,22 @@ PARSED_PAGES = ("docs/reference/commands.md",)  # examples of --help: they name 
 READERS_FILES = ("docs/plan.md",)  # pages whose commands may name files of the reader's; those are only parsed
 SLOW = ("build", "mail", "plan")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"`((?:\./run|sheetgen) [^`]+)`")  # within a sentence
 _FILE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(xlsx|json|yaml|csv|log|eml|pdf|gz)")
 
 
 @dataclass
 class Command:
     """One command of a page, without its comment. stdin: the file that `cat` gives it. printed: what the page says
-    that the last command of a block prints, "" where it says nothing; it stands at `span`."""
+    that the last command of a block prints, "" where it says nothing; it stands at `span`. is_named: it
+    stands in a sentence, and is only parsed."""
 
     typed: str
     line: int
     printed: str = ""
     span: tuple[int, int] = (-1, -1)
     stdin: str = ""
+    is_named: bool = False
     words: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ class Command:
         return self.words[0] in SLOW
 
     def only_parsed(self) -> bool:
-        return any(mark in self.typed for mark in PARSED)
+        return self.is_named or any(mark in self.typed for mark in PARSED)
 
     def lacks(self) -> list[str]:
         """Its files that are not there; those that it writes are not meant."""
@@ -98,15 +100,18 @@ def commands(page: Path) -> Iterator[Command]:
             if one:
                 printed = (block[2] or "", block.span(2)) if i == len(typed) - 1 else ()
                 yield Command(" ".join(one.split()), line + i, *printed)
+    if name(page) not in PARSED_PAGES:
+        for found in _NAMED.finditer(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
+            yield Command(found[1], 0, is_named=True)
 
 
 def run(command: Command) -> tuple[int, str]:
-    """Its exit status, and all that it prints."""
+    """Its exit status, and its result, of one that failed what it says, too."""
     stdin = Path(command.stdin).read_text("utf-8") if command.stdin else None
     result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, command.words, input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.exit_code, result.output
+    return result.exit_code, result.output if result.exit_code else result.stdout
 
 
 def parse(command: Command) -> tuple[int, str]:
@@ -131,7 +136,6 @@ def set_up(folder: Path) -> Path:
 
 
 def main_of_this() -> None:
-    os.environ["SOURCE_DATE_EPOCH"] = DAY
     for page in PAGES:
         text, outputs = page.read_text("utf-8"), list[tuple[int, int, str]]()
         with tempfile.TemporaryDirectory() as folder, chdir(set_up(Path(folder))):

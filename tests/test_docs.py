@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from docs_pages import (
     NOT_RUN,
     PAGES,
@@ -24,6 +25,7 @@ from docs_pages import (
     set_up,
 )  # fmt: skip
 
+from sheetgen.cli import main
 from sheetgen.scenario.inputs import BY_OPTION
 
 MOST_WORDS = 900  # of README.md, which is read in a quarter of an hour with its commands
@@ -81,7 +83,9 @@ def test_a_wrong_command_is_found(here: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+    text = page.read_text("utf-8")
+    assert [one for one in re.findall(r"`python (\S+\.py)", text) if not (ROOT / one).is_file()] == []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" not in target:
             file, _, heading = target.partition("#")
             found = page.parent / file if file else page
@@ -93,6 +97,11 @@ def test_links(page: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").split()) <= MOST_WORDS
+
+
+def test_completion_as_documented() -> None:
+    env = {"_SHEETGEN_COMPLETE": "bash_complete", "COMP_WORDS": "sheetgen si", "COMP_CWORD": "1"}
+    assert CliRunner(env=env).invoke(main, prog_name="sheetgen").output == "plain,size\n"
 
 
 def test_defaults_in_the_readme() -> None:
