@@ -18,7 +18,7 @@ from sheetgen.plan import needs
 from sheetgen.plan.read import Key, Plan
 from sheetgen.plan.schema import QUANTILES, Served, Service
 from sheetgen.plan.supplied import Place, improved, supplied
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
 from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import TABLES
 from sheetgen.recommend.solve import with_speed
@@ -68,6 +68,7 @@ class Asked:
     row: int
     offer: int  # where it runs
     pick: int  # where `recommend` puts it alone
+    cheapest: Pick  # the very cheapest
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class _Load:
     """A load at the quantile that is bought, on every offer."""
 
     offers: _Offers
-    picked: Any  # the offer that `recommend` takes; None where nothing serves
+    picks: tuple[Pick, Pick] | None  # what `recommend` takes, and the very cheapest; None where nothing serves
     verdict: str
     monthly_usd: Any  # NaN or 0 where it cannot serve
     machines: Any  # that its replicas fill
@@ -166,10 +167,10 @@ def placed(
             if (s, q) not in keys:
                 continue
             of = loads[s, q]
-            if of.picked is None:
+            if of.picks is None:
                 nothing[s, q], held = of.verdict, None
                 continue
-            offer = of.picked
+            offer = of.picks[0].offer
             if not math.isnan(of.usd(held)):
                 saves = sum(_savings(loads, s, q, held, of.offers.named[offer], months))
                 if saves > plan.policy.moving_cost_usd:
@@ -186,7 +187,10 @@ def placed(
     for key, one in solutions.items() if timed else ():
         mine = [at for at in wanted[key] if at in offers]
         speed |= dict(_speeds(one, mine, offers))
-        asked |= {at: Asked(one.solved, one.rows[(*at, case)], offers[at], loads[at].picked) for at in mine}
+        for at in mine:
+            picks = loads[at].picks
+            assert picks is not None
+            asked[at] = Asked(one.solved, one.rows[(*at, case)], offers[at], picks[0].offer, picks[1])
     where = {at: loads[at].placed(offer, moves.get(at)) for at, offer in offers.items()}
     return Hardware(where, speed, nothing, asked)
 
@@ -311,9 +315,8 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     known = {name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
              for name in KNOWN}  # fmt: skip
     for i, row in enumerate(rows):
-        found = picks[row]
         yield _Load(
-            offers, None if found is None else found[0].offer, TOO_SLOW if slow[i] else NOTHING_FITS, monthly[i],
+            offers, picks[row], TOO_SLOW if slow[i] else NOTHING_FITS, monthly[i],
             filled[i], {name: values[i] for name, values in known.items()},
         )  # fmt: skip
 
