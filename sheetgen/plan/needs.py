@@ -67,7 +67,7 @@ def set_by(
     spare_replicas: Quantity, replicas_per_instance: Quantity, offered_requests: Quantity, sized_by: Quantity,
 ) -> Any:  # fmt: skip
     """What set the number of replicas: the floor; what may be lost (survival), where it takes more machines than the
-    load alone; the room for chance (rate), where the mean load of a rate would take fewer; else what limits the
+    load alone; the allowance for chance (rate), where the mean load of a rate would take fewer; else what limits the
     requests of a replica: memory, tpot or ttft.
 
     Source: planned_replicas.

@@ -116,7 +116,7 @@ def _served(answer: Answer, s: int) -> Iterator[Text]:
     (one,) = question.workloads
     targets = [f"{limit:,.10g} ms {what}" for limit, what in ((one.tpot_target_ms, "a token"),
                                                            (one.ttft_target_ms, "to the first")) if limit]  # fmt: skip
-    lengths = f"{short_tokens(one.input_tokens)} tokens in and {short_tokens(one.output_tokens)} out, room for "
+    lengths = f"{short_tokens(one.input_tokens)} tokens in and {short_tokens(one.output_tokens)} out, memory is for "
     yield (f"Serves {'; '.join(said)}. A request has {lengths}{short_tokens(one.context_tokens)}; targets: "
            f"{', '.join(targets) or 'none'}.")  # fmt: skip
 
@@ -261,6 +261,5 @@ def _with_choice(asked: Asked) -> Solution:
 def _excuse(reason: Reason, is_pick: bool) -> Text:
     text, amount = reason.words, USD.text(reason.amount)
     if is_pick and reason.kind == "near_tie":
-        return words("{} a month, chosen alone; for the whole plan it is dearer, with what is there or what a move "
-                     "costs", usd(reason.amount))  # fmt: skip
+        return words("{} a month, chosen alone; with what is there, or what a move costs, the plan costs more with it", usd(reason.amount))  # fmt: skip
     return words("{}{}", usd(reason.amount), text[len(amount) :]) if text.startswith(amount) else text
