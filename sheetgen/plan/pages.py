@@ -369,6 +369,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
                 *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
     yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
                 cell(found.draws.n, WHOLE), cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
+    yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

@@ -9,12 +9,13 @@ from itertools import groupby
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
+from sheetgen.plan.findings import unit_costs
 from sheetgen.plan.hardware import Asked, served_in
 from sheetgen.plan.tables import CONSTANTS
-from sheetgen.recommend import Choice, Solution, short_tokens
+from sheetgen.recommend import Choice, Solution
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
-from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD, WHOLE
+from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
 # What sets the replicas, in words.
@@ -116,9 +117,8 @@ def _served(answer: Answer, s: int) -> Iterator[Text]:
     (one,) = question.workloads
     targets = [f"{limit:,.10g} ms {what}" for limit, what in ((one.tpot_target_ms, "a token"),
                                                            (one.ttft_target_ms, "to the first")) if limit]  # fmt: skip
-    lengths = f"{short_tokens(one.input_tokens)} tokens in and {short_tokens(one.output_tokens)} out, memory is for "
-    yield (f"Serves {'; '.join(said)}. A request has {lengths}{short_tokens(one.context_tokens)}; targets: "
-           f"{', '.join(targets) or 'none'}.")  # fmt: skip
+    lengths = f"{one.input_tokens:,} tokens in and {one.output_tokens:,} out, memory is for {one.context_tokens:,}"
+    yield f"Serves {'; '.join(said)}. A request has {lengths}; targets: {', '.join(targets) or 'none'}."
 
 
 def _model(answer: Answer, s: int, q: int) -> tuple[str, str, str]:
@@ -159,14 +159,16 @@ def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
     elif not others:
         said.append("Alone the cheapest that holds the load within the targets, or within a near tie of it.")
     if others:
-        spans = joined(", ", [str(plan.quarters[many[i]]) for i in others])
+        together = others == [*range(others[0], others[-1] + 1)]
+        spans = (_span(answer, many[others[0]], many[others[-1]]) if together
+                 else ", ".join(str(plan.quarters[many[i]]) for i in others))  # fmt: skip
         names = ", ".join(dict.fromkeys(_instance(asked[i], asked[i].pick) for i in others))
         reason: Text = "a move there saves nothing"
         if plan.policy.moving_cost_usd:
             reason = words("a move there saves no more than the {} that it costs", usd(plan.policy.moving_cost_usd))
         if _is_there(answer, one.instance):
             reason = words("some of it is owned or committed, or {}", reason)
-        said.append(words(f"Alone {names} would be chosen in {{}}; it is here, as {{}}.", spans, reason))
+        said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", reason))
     return joined(" ", said)
 
 
@@ -204,7 +206,12 @@ def _loads(answer: Answer, s: int) -> Table:
         ))  # fmt: skip
     counts = ("Requests/s, p10", "p50", "p90", "At once, p10", "p50", "p90", "Replicas, p50", "p90")
     heads: Heads = ("Quarter", *map(number, counts), "Set by", number("Machines, p50"), number("p90"))
-    return table("Demand, replicas and what sets them", heads, rows, level=3)
+    found = table("Demand, replicas and what sets them", heads, rows, level=3)
+    if not answer.plan.services[s].demand.at_once:
+        return found
+    kept = [0, *range(4, len(heads))]  # no rates where requests at once were stated
+    return found._replace(columns=tuple(found.columns[i] for i in kept),
+                          rows=tuple(tuple(row[i] for i in kept) for row in found.rows))  # fmt: skip
 
 
 def _money(answer: Answer, s: int) -> Table:
@@ -217,13 +224,15 @@ def _money(answer: Answer, s: int) -> Table:
         speed = answer.hardware.speed[s, q, answer.case]
         rows.append((
             str(quarter), *(usd(months * float(month[s, q, z])) for z in CASE.values()),
+            cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
             cell(1000 * speed.tpot_seconds, ONE_DECIMAL), cell(speed.ttft_seconds, TWO_DECIMALS),
         ))  # fmt: skip
-    rows.append(("all quarters", *(usd(_spend(answer, s, z)) for z in CASE.values()), NONE, NONE))
-    parts = ("Its part of the machines, $, p10", "p50", "p90", f"ms a token at {answer.plan.policy.plan_at}",
+    rows.append(("all quarters", *(usd(_spend(answer, s, z)) for z in CASE.values()), *[NONE] * 3))
+    parts = ("$, p10", "p50", "p90", "$ per million tokens, p50", f"ms a token at {answer.plan.policy.plan_at}",
              "First token, s")  # fmt: skip
     heads: Heads = ("Quarter", *map(number, parts))
-    return table("Its money and speed", heads, rows, level=3)
+    title = "Its part of the machines, at the price of what is bought, and its speed"
+    return table(title, heads, rows, level=3)
 
 
 def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
@@ -242,8 +251,8 @@ def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
     in_order = sorted(nearest.items(), key=lambda one: one[1][1].distance)
     rows: Rows = [(gpu, instance, _excuse(reason, instance == picked)) for gpu, (instance, reason) in in_order]
     if rows:
-        yield table(f"Hardware passed over in {answer.plan.quarters[q]}, alone, by month; of each GPU the nearest",
-                    ("GPU", "Machine", "Why not"), rows, level=3)  # fmt: skip
+        title = f"Hardware passed over in {answer.plan.quarters[q]}: of each GPU the nearest machine, for it alone"
+        yield table(title, ("GPU", "Machine", "Why not"), rows, level=3)
 
 
 def _with_choice(asked: Asked) -> Solution:
@@ -261,5 +270,6 @@ def _with_choice(asked: Asked) -> Solution:
 def _excuse(reason: Reason, is_pick: bool) -> Text:
     text, amount = reason.words, USD.text(reason.amount)
     if is_pick and reason.kind == "near_tie":
-        return words("{} a month, chosen alone; with what is there, or what a move costs, the plan costs more with it", usd(reason.amount))  # fmt: skip
+        return words("{} a month, chosen alone; with what is there, or what a move costs, the plan costs more with it",
+                     usd(reason.amount))  # fmt: skip
     return words("{}{}", usd(reason.amount), text[len(amount) :]) if text.startswith(amount) else text

@@ -15,7 +15,7 @@ from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
 from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, RULE, label, line, picture, rect
 
-P90, SUPPLY = "#8f1d16", "#17212b"
+P90, SUPPLY, BAND = "#8f1d16", "#17212b", "#a9bfd8"
 _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
 _POWERS = 12  # of ten, of GPUs: more than there are
 _RULES = 5  # across the plot, at most
@@ -79,7 +79,7 @@ def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str)
     n_rules = math.ceil(most / each)
     decimals = max(0, -exponent)
     left = width_em(f"{n_rules * each:,.{decimals}f}", font) * FIGURES + 5
-    bottom = _ROW + 3 + plot
+    bottom = _ROW + _ROW + plot  # the axis' name, and the figure above a quarter that reaches the top
     wide = (width - left) / len(of.quarters)
 
     def y(value: float) -> float:
@@ -94,7 +94,7 @@ def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str)
         x = left + wide * (q + (1 - _BAR) / 2)
         drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, "middle", FIGURES, QUIET, family))
         if high:
-            drawn += [rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), INKS[0]),
+            drawn += [rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), BAND),
                       line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
                       label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", "middle", FIGURES,
                             INK, family)]  # fmt: skip

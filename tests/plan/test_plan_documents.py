@@ -203,7 +203,9 @@ def test_each_service_has_a_page(paper: str) -> None:
         assert shows(found[at], "Demand, replicas and what sets them")
         for line in one.lines:
             assert shows(found[at], str(line)), line
-    words = {str(row[8]) for one in page().services for row in one.tables[0].rows}
+    heads = [[column.head for column in one.tables[0].columns] for one in page().services]
+    words = {str(row[of.index("Set by")]) for of, one in zip(heads, page().services, strict=True)
+             for row in one.tables[0].rows}  # fmt: skip
     assert words & {"memory", "chance", "survival"} and words <= {
         "memory", "chance", "survival", "floor", "speed (each token)", "speed (first token)", "not served"
     }  # fmt: skip
