@@ -17,7 +17,7 @@ import numpy
 from sheetgen.plan import needs
 from sheetgen.plan.read import Key, Plan
 from sheetgen.plan.schema import QUANTILES, Served, Service
-from sheetgen.plan.supplied import Place, improved, supplied
+from sheetgen.plan.supplied import improved, supplied
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
 from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import TABLES
@@ -34,8 +34,10 @@ At = tuple[int, int]  # a service and a quarter, by position
 class Placed:
     """Where a service runs in a quarter, and what one replica there serves."""
 
+    offer: int  # of its question, by position
     candidate: Candidate
     layout: Layout
+    machines: float  # that its replicas fill at the quantile that is bought
     pipeline_parallel_size: int
     paced_requests: float
     replicas_per_instance: float
@@ -118,9 +120,10 @@ class _Load:
     def placed(self, offer: int, saves: float | None) -> Placed:
         known = {name: float(column[offer]) for name, column in self.known.items()}
         return Placed(
-            self.offers.candidates[offer], self.offers.named[offer][1], int(known["pipeline_stages"]),
-            known["paced_requests"], known["replicas_per_instance"], known["full_turn_seconds"],
-            known["instance_month_usd"], known["wait_z"], known["output_tokens"], saves is not None, saves or 0.0,
+            offer, self.offers.candidates[offer], self.offers.named[offer][1], float(self.machines[offer]),
+            int(known["pipeline_stages"]), known["paced_requests"], known["replicas_per_instance"],
+            known["full_turn_seconds"], known["instance_month_usd"], known["wait_z"], known["output_tokens"],
+            saves is not None, saves or 0.0,
         )  # fmt: skip
 
 
@@ -203,23 +206,18 @@ def _supply(
     if not supply.is_any:
         return
 
-    def place(of: _Load, offer: int) -> Place:
-        one = of.offers.candidates[offer]
-        return Place(offer, one.instance, one.gpu.id, one.gpu_count, float(of.machines[offer]),
-                     float(of.known["instance_month_usd"][offer]))  # fmt: skip
-
-    chosen, others = dict[At, Place](), dict[At, list[Place]]()
+    chosen, others = dict[At, Placed](), dict[At, list[Placed]]()
     there: dict[int, Any] = {}  # by question the offers of which there is some
     for at, offer in offers.items():
         of = loads[at]
         if id(of.offers) not in there:
             there[id(of.offers)] = numpy.array([supply.knows(one.instance, one.gpu.id) for one in of.offers.candidates])
-        chosen[at] = place(of, offer)
+        chosen[at] = of.placed(offer, None)
         able = numpy.flatnonzero((of.monthly_usd > 0) & there[id(of.offers)])
         of_instance = of.offers.instances[able]
         fewest = [able[of_instance == one][of.machines[able[of_instance == one]].argmin()]
                   for one in dict.fromkeys(of_instance.tolist())]  # fmt: skip
-        others[at] = [chosen[at] if i == offer else place(of, int(i)) for i in fewest]
+        others[at] = [chosen[at] if i == offer else of.placed(int(i), None) for i in fewest]
     for at, one in improved(plan, supply, chosen, others, months).items():
         offers[at] = one.offer
     for s, q in offers:
