@@ -361,6 +361,9 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     plan = found.answer.plan
     policy, change = plan.policy, plan.prices.expected_change_per_year
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
+    if policy.plan_at != "p50":
+        yield (f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
+               "then must be given back, or it costs as much.")  # fmt: skip
     yield words("Headroom {}; {} of approval; quarters of lower need until it is given back: {}.",
                 cell(policy.headroom_fraction, PERCENT), f"{policy.approval_days} days",
                 str(policy.release_after_quarters))  # fmt: skip
