@@ -15,9 +15,10 @@ from sheetgen.plan.tables import CONSTANTS
 from sheetgen.recommend import Choice, Solution
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
-from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD, USD_CENTS, WHOLE
+from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE
 
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
+OF_MONEY = ("near_tie", "dearer")  # reasons that say what a month costs
 # What sets the replicas, in words.
 SET_BY = {"tpot": "speed (each token)", "ttft": "speed (first token)", "rate": "chance"}
 
@@ -268,8 +269,9 @@ def _with_choice(asked: Asked) -> Solution:
 
 
 def _excuse(reason: Reason, is_pick: bool) -> Text:
-    text, amount = reason.words, USD.text(reason.amount)
+    if reason.kind not in OF_MONEY:
+        return reason.words
     if is_pick and reason.kind == "near_tie":
         return words("{} a month, chosen alone; with what is there, or what a move costs, the plan costs more with it",
                      usd(reason.amount))  # fmt: skip
-    return words("{}{}", usd(reason.amount), text[len(amount) :]) if text.startswith(amount) else text
+    return words("{} {}", usd(reason.amount), reason.words.partition(" ")[2])  # they begin with the amount
