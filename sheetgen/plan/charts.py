@@ -21,6 +21,16 @@ class Machines:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """A service's demand by quarter at p10, p50, p90."""
+
+    service: str
+    unit: str
+    quarters: tuple[str, ...]
+    bands: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
 class Waterfall:
     """From the last plan's spend to this one's, in US dollars, or in another currency by its code and sign."""
 

@@ -8,15 +8,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sheetgen import cost
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.commitments import Commitment, commitments
 from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
 from sheetgen.plan.draws import Draws, drawn, quantiles
+from sheetgen.plan.hardware import served_in
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
-from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
+from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict, usd_per_million_planned
+from sheetgen.scenario.demand import mean_over_peak
 from sheetgen.sizing.parallelism import load_requests, needed_replicas
 
 
@@ -93,6 +96,24 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
         float(answer.money["reserve_usd"][[*many], CASE["p90"]].sum()), at_p90,
         quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"], budget_verdict(at_p50, at_p90),
     )  # fmt: skip
+
+
+def unit_costs(answer: Answer, s: int, q: int, z: int) -> dict[str, float | None]:
+    """What a million tokens cost, where the demand is a rate: its month over the month's tokens."""
+    service = answer.plan.services[s]
+    rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
+    if not rate:
+        return {"utilization": None, "usd_per_million_tokens": None}
+    of = service.demand.users or service.demand.requests or service.demand.tokens
+    assert of is not None
+    share = mean_over_peak(of.peak_hour_share, of.burst_factor)
+    request = answer.plan.question(answer.plan.key(service, served_in(service, answer.plan.quarters[q]))).workloads[0]
+    tokens = request.input_tokens + request.output_tokens
+    known = {
+        "service_month_usd": usd, "requests_per_second": rate, "mean_over_peak": share, "tokens_per_request": tokens,
+        "hours_per_month": answer.plan.prices.hours_per_month, **cost.CONSTANTS,
+    }  # fmt: skip
+    return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
 
 
 def inputs_sha256(answer: Answer) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy
@@ -17,8 +17,8 @@ import numpy
 from sheetgen.plan import needs
 from sheetgen.plan.read import Key, Plan
 from sheetgen.plan.schema import QUANTILES, Served, Service
-from sheetgen.plan.supplied import Place, improved, supplied
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
+from sheetgen.plan.supplied import Names, Supplied, improved, supplied
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
 from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import TABLES
 from sheetgen.recommend.solve import with_speed
@@ -34,8 +34,10 @@ At = tuple[int, int]  # a service and a quarter, by position
 class Placed:
     """Where a service runs in a quarter, and what one replica there serves."""
 
+    offer: int  # of its question, by position
     candidate: Candidate
     layout: Layout
+    machines: float  # that its replicas fill at the quantile that is bought
     pipeline_parallel_size: int
     paced_requests: float
     replicas_per_instance: float
@@ -68,6 +70,7 @@ class Asked:
     row: int
     offer: int  # where it runs
     pick: int  # where `recommend` puts it alone
+    cheapest: Pick  # the very cheapest
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,13 @@ class _Offers:
     named: Sequence[tuple[str, Layout]]
     of: Mapping[tuple[str, Layout], int]
     instances: Any  # numbers of them
+    there: dict[Names, Any] = field(default_factory=dict)
+
+    def of_supply(self, supply: Supplied) -> Any:
+        """Which of them there is some of."""
+        if supply.names not in self.there:
+            self.there[supply.names] = numpy.array([supply.knows(one.instance, one.gpu.id) for one in self.candidates])
+        return self.there[supply.names]
 
     @classmethod
     def of_solution(cls, solved: Solution) -> _Offers:
@@ -102,11 +112,13 @@ class _Load:
     """A load at the quantile that is bought, on every offer."""
 
     offers: _Offers
-    picked: Any  # the offer that `recommend` takes; None where nothing serves
+    picks: tuple[Pick, Pick] | None  # what `recommend` takes, and the very cheapest; None where nothing serves
     verdict: str
     monthly_usd: Any  # NaN or 0 where it cannot serve
     machines: Any  # that its replicas fill
     known: Mapping[str, Any]  # what `Placed` says
+    seen: dict[int, Placed] = field(default_factory=dict)  # what was asked of it, by offer, and by supply
+    there: dict[Names, Sequence[Placed]] = field(default_factory=dict)
 
     def usd(self, named: tuple[str, Layout] | None) -> float:
         """A month of an offer; NaN where it cannot serve."""
@@ -114,13 +126,24 @@ class _Load:
         usd = math.nan if offer is None else float(self.monthly_usd[offer])
         return usd if usd > 0 else math.nan
 
-    def placed(self, offer: int, saves: float | None) -> Placed:
-        known = {name: float(column[offer]) for name, column in self.known.items()}
-        return Placed(
-            self.offers.candidates[offer], self.offers.named[offer][1], int(known["pipeline_stages"]),
-            known["paced_requests"], known["replicas_per_instance"], known["full_turn_seconds"],
-            known["instance_month_usd"], known["wait_z"], known["output_tokens"], saves is not None, saves or 0.0,
-        )  # fmt: skip
+    def placed(self, offer: int) -> Placed:
+        if offer not in self.seen:
+            known = {name: float(column[offer]) for name, column in self.known.items()}
+            self.seen[offer] = Placed(
+                offer, self.offers.candidates[offer], self.offers.named[offer][1], float(self.machines[offer]),
+                int(known["pipeline_stages"]), known["paced_requests"], known["replicas_per_instance"],
+                known["full_turn_seconds"], known["instance_month_usd"], known["wait_z"], known["output_tokens"],
+            )  # fmt: skip
+        return self.seen[offer]
+
+    def on(self, supply: Supplied) -> Sequence[Placed]:
+        """Of each instance of which there is some the layout on which it fills least."""
+        if supply.names not in self.there:
+            able = numpy.flatnonzero((self.monthly_usd > 0) & self.offers.of_supply(supply))
+            of_instance = self.offers.instances[able]
+            alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
+            self.there[supply.names] = [self.placed(int(some[self.machines[some].argmin()])) for some in alike]
+        return self.there[supply.names]
 
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
@@ -166,10 +189,10 @@ def placed(
             if (s, q) not in keys:
                 continue
             of = loads[s, q]
-            if of.picked is None:
+            if of.picks is None:
                 nothing[s, q], held = of.verdict, None
                 continue
-            offer = of.picked
+            offer = of.picks[0].offer
             if not math.isnan(of.usd(held)):
                 saves = sum(_savings(loads, s, q, held, of.offers.named[offer], months))
                 if saves > plan.policy.moving_cost_usd:
@@ -186,8 +209,12 @@ def placed(
     for key, one in solutions.items() if timed else ():
         mine = [at for at in wanted[key] if at in offers]
         speed |= dict(_speeds(one, mine, offers))
-        asked |= {at: Asked(one.solved, one.rows[(*at, case)], offers[at], loads[at].picked) for at in mine}
-    where = {at: loads[at].placed(offer, moves.get(at)) for at, offer in offers.items()}
+        for at in mine:
+            picks = loads[at].picks
+            assert picks is not None
+            asked[at] = Asked(one.solved, one.rows[(*at, case)], offers[at], picks[0].offer, picks[1])
+    where = {at: loads[at].placed(offer) for at, offer in offers.items()}
+    where |= {at: replace(where[at], moved=True, saves_usd=saves or 0.0) for at, saves in moves.items() if at in where}
     return Hardware(where, speed, nothing, asked)
 
 
@@ -199,23 +226,8 @@ def _supply(
     if not supply.is_any:
         return
 
-    def place(of: _Load, offer: int) -> Place:
-        one = of.offers.candidates[offer]
-        return Place(offer, one.instance, one.gpu.id, one.gpu_count, float(of.machines[offer]),
-                     float(of.known["instance_month_usd"][offer]))  # fmt: skip
-
-    chosen, others = dict[At, Place](), dict[At, list[Place]]()
-    there: dict[int, Any] = {}  # by question the offers of which there is some
-    for at, offer in offers.items():
-        of = loads[at]
-        if id(of.offers) not in there:
-            there[id(of.offers)] = numpy.array([supply.knows(one.instance, one.gpu.id) for one in of.offers.candidates])
-        chosen[at] = place(of, offer)
-        able = numpy.flatnonzero((of.monthly_usd > 0) & there[id(of.offers)])
-        of_instance = of.offers.instances[able]
-        fewest = [able[of_instance == one][of.machines[able[of_instance == one]].argmin()]
-                  for one in dict.fromkeys(of_instance.tolist())]  # fmt: skip
-        others[at] = [chosen[at] if i == offer else place(of, int(i)) for i in fewest]
+    chosen = {at: loads[at].placed(offer) for at, offer in offers.items()}
+    others = {at: loads[at].on(supply) for at in offers}
     for at, one in improved(plan, supply, chosen, others, months).items():
         offers[at] = one.offer
     for s, q in offers:
@@ -311,9 +323,8 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     known = {name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
              for name in KNOWN}  # fmt: skip
     for i, row in enumerate(rows):
-        found = picks[row]
         yield _Load(
-            offers, None if found is None else found[0].offer, TOO_SLOW if slow[i] else NOTHING_FITS, monthly[i],
+            offers, picks[row], TOO_SLOW if slow[i] else NOTHING_FITS, monthly[i],
             filled[i], {name: values[i] for name, values in known.items()},
         )  # fmt: skip
 

@@ -64,17 +64,20 @@ def planned_replicas(
 @formula("What set the replicas", TEXT)
 def set_by(
     planned_replicas: Quantity, n_replicas: Quantity, load_requests: Quantity, paced_requests: Quantity,
-    spare_replicas: Quantity, replicas_per_instance: Quantity, sized_by: Quantity,
+    spare_replicas: Quantity, replicas_per_instance: Quantity, offered_requests: Quantity, sized_by: Quantity,
 ) -> Any:  # fmt: skip
     """What set the number of replicas: the floor; what may be lost (survival), where it takes more machines than the
-    load alone; else what limits the requests of a replica: memory, tpot or ttft.
+    load alone; the allowance for chance (rate), where the mean load of a rate would take fewer; else what limits the
+    requests of a replica: memory, tpot or ttft.
 
     Source: planned_replicas.
     """
     needed = needed_replicas(load_requests, paced_requests)
     safe = largest(n_replicas, needed + spare_replicas)
     whole, bare = (round_up(machines(one, replicas_per_instance)) for one in (safe, needed))
-    return where(planned_replicas > safe, "floor", where(whole > bare, "survival", sized_by))
+    mean = needed_replicas(where(offered_requests > 0, round_up(offered_requests), load_requests), paced_requests)
+    by_load = where(needed > mean, "rate", sized_by)
+    return where(planned_replicas > safe, "floor", where(whole > bare, "survival", by_load))
 
 
 @formula("Machines", FACTOR)

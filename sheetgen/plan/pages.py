@@ -4,13 +4,12 @@ would change our mind; services, supply, commitments, checks. Every document dra
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.answer import CASE, Answer
+from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision, owners, quarter_of_decision, served
 from sheetgen.plan.draws import quantiles
@@ -18,15 +17,14 @@ from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.in_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
+from sheetgen.plan.service_pages import ServicePart, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
-from sheetgen.sheet.page import NONE, Cell, Column, Source, Table, Text, joined, table, words
+from sheetgen.sheet.page import Cell, Source, Table, Text, joined, table, words
 from sheetgen.sheet.wording import short_money
-from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, WHOLE, Display
+from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE
 
-Heads = tuple[str | Column, ...]
-Rows = list[tuple[Text, ...]]
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
@@ -68,6 +66,7 @@ class PlanPage:
     since: str  # what the bridge is from, or that there is none
     waterfall: Waterfall | None
     second: tuple[Table, ...]
+    services: tuple[ServicePart, ...]
     further: tuple[Table, ...]
     assumptions: tuple[Text, ...]
     sources: tuple[Source, ...]
@@ -78,7 +77,8 @@ class PlanPage:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return (*self.first, *self.second, *self.further)
+        of_services = (one for part in self.services for one in part.tables)
+        return (*self.first, *self.second, *of_services, *self.further)
 
 
 def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
@@ -97,8 +97,9 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     page = PlanPage(
         head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
         _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
-        tuple(_second(found, in_order, n_first)), tuple(_further(found)), tuple(_assumptions(found)),
-        _sources(found.answer), _brief(found, in_order), plan.catalog.catalog_sha256()[:8], own_version(), paper,
+        tuple(_second(found, in_order, n_first)), service_parts(found.answer), tuple(_further(found)),
+        tuple(_assumptions(found)), _sources(found.answer), _brief(found, in_order),
+        plan.catalog.catalog_sha256()[:8], own_version(), paper,
     )  # fmt: skip
     converted: PlanPage = in_currency(page, head)
     brief = replace(converted.brief, request=_beside(converted.brief.request, page.brief, head))
@@ -110,30 +111,18 @@ def _beside(said: Text, dollars: Brief, head: Head) -> Text:
     if head.currency == DOLLARS:
         return said
     return words("{} In US dollars: {} and {}, at {} {} for one.", said, dollars.p50, dollars.p90,
-                 _cell(head.fx_rate, FACTOR), head.currency)  # fmt: skip
-
-
-def _number(head: str) -> Column:
-    return Column(head, right=True)
-
-
-def _cell(value: Any, display: Display) -> Cell:
-    return NONE if value is None or math.isnan(float(value)) else Cell(float(value), display)
-
-
-def _usd(value: Any) -> Cell:
-    return _cell(value, USD)
+                 cell(head.fx_rate, FACTOR), head.currency)  # fmt: skip
 
 
 def _ask(found: Findings) -> Text:
     """What is to be approved, in a sentence."""
     answer, plan = found.answer, found.answer.plan
-    usd = quantiles(found.draws.spend_usd.sum(axis=1))
+    together = quantiles(found.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
     return words(
         f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected (p50), {{}} where all demand is high "
         "(p90), contingency apart; with demand and prices as they may come, nine of ten cases are below {}.",
-        _usd(months[CASE["p50"]]), _usd(months[CASE["p90"]]), _usd(usd["p90"]),
+        usd(months[CASE["p50"]]), usd(months[CASE["p90"]]), usd(together["p90"]),
     )  # fmt: skip
 
 
@@ -149,21 +138,21 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     due = next((one.order_by for one in decisions if not one.late), None)
     approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
     rows: Rows = [
-        (str(quarter), "" if verdict == NO_BUDGET else f"budget {verdict}", _usd(plan.budget.get(quarter)),
-         *(_usd(spend[q, CASE[name]]) for name in ("p50", "p90")), _usd(_left(answer, q)[1]))
+        (str(quarter), "" if verdict == NO_BUDGET else f"budget {verdict}", usd(plan.budget.get(quarter)),
+         *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")), usd(_left(answer, q)[1]))
         for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
     ]  # fmt: skip
-    heads: Heads = ("Quarter", "Budget holds", *map(_number, ("Budget", "As expected (p50)", "Where all demand is high "
+    heads: Heads = ("Quarter", "Budget holds", *map(number, ("Budget", "As expected (p50)", "Where all demand is high "
                                                               "(p90)", "Budget left at p90")))  # fmt: skip
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}", _usd(p50), _usd(p90), short_money(p50), short_money(p90),
+        f"{plan.quarters[0]} to {plan.quarters[-1]}", usd(p50), usd(p90), short_money(p50), short_money(p90),
         f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
         approve_by.isoformat() if approve_by else "",
         tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
               for one in decisions[:FIRST_DECISIONS]),
         words("Please approve {} as expected and up to {} where all demand is high, contingency apart, for {} from {} "
-              "to {}.", _usd(p50), _usd(p90), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1])),
+              "to {}.", usd(p50), usd(p90), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1])),
         table("", heads, rows), tuple(_uncertain(found)),
         f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
     )  # fmt: skip
@@ -171,14 +160,14 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
 
 def _uncertain(found: Findings) -> Iterator[Text]:
     """How far the money may be off, and what is known of the error of such plans."""
-    usd, plan = quantiles(found.draws.spend_usd.sum(axis=1)), found.answer.plan
+    together, plan = quantiles(found.draws.spend_usd.sum(axis=1)), found.answer.plan
     yield words("All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of "
-                "ten.", *(_usd(usd[name]) for name in ("p10", "p90")))  # fmt: skip
+                "ten.", *(usd(together[name]) for name in ("p10", "p90")))  # fmt: skip
     measured = [*measures(found.answer)]
     for one in measured:
         yield words(f"{one.service} was measured in {one.quarter}: {{}} replicas served {{}} requests at once, and by "
-                    "this arithmetic it takes {} ({}).", _cell(one.replicas, WHOLE), _cell(one.in_flight_peak, WHOLE),
-                    _cell(one.predicted, WHOLE), _cell(one.error_fraction, EXACT_PERCENT))  # fmt: skip
+                    "this arithmetic it takes {} ({}).", cell(one.replicas, WHOLE), cell(one.in_flight_peak, WHOLE),
+                    cell(one.predicted, WHOLE), cell(one.error_fraction, EXACT_PERCENT))  # fmt: skip
     if len(measured) < len(plan.services):
         n = len(plan.services) - len(measured)
         yield f"Not measured: {n} of {len(plan.services)} services. Times there are predicted."
@@ -195,7 +184,7 @@ def _next(decisions: Sequence[Decision]) -> Text:
 
 
 def _what(one: Decision) -> Text:
-    return words(f"{one.what} {{}} x {one.instance}", _cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE))
+    return words(f"{one.what} {{}} x {one.instance}", cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE))
 
 
 def _left(answer: Answer, q: int) -> tuple[float, float]:
@@ -214,8 +203,8 @@ def _verdict(found: Findings) -> Text:
         verdict = budget_verdict(at_p50, at_p90)
         n_stated += verdict != NO_BUDGET
         if verdict not in (WITHIN, NO_BUDGET):
-            both = words(" and at p50 by {}", _usd(-at_p50)) if verdict == OVER else ""
-            over.append(words(f"{quarter} is over at p90 by {{}}{{}}", _usd(-at_p90), both))
+            both = words(" and at p50 by {}", usd(-at_p50)) if verdict == OVER else ""
+            over.append(words(f"{quarter} is over at p90 by {{}}{{}}", usd(-at_p90), both))
     if not n_stated:
         return "No budget is stated."
     if over:
@@ -230,8 +219,8 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
     if found.bridge is not None:
         parts = found.bridge.parts.items()
         steps = (("last plan", found.bridge.last_usd), *parts, ("this plan", found.bridge.usd))
-        rows: Rows = [(name, _usd(usd)) for name, usd in steps]
-        yield table("What changed since the last plan", ("Factor", _number("$ at p50")), rows)
+        rows: Rows = [(name, usd(part)) for name, part in steps]
+        yield table("What changed since the last plan", ("Factor", number("$ at p50")), rows)
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
     if more := decisions[n_first:]:
@@ -240,9 +229,7 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
 
 def _further(found: Findings) -> Iterator[Table]:
     answer = found.answer
-    yield table("Services", (), ())
-    for s in range(len(answer.plan.services)):
-        yield _service(answer, s)
+    yield services_table(answer)
     yield _gpus(found)
     yield _supply(answer)
     if found.commitments:
@@ -268,17 +255,17 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         cover = f"until then {one.cover.purchase}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
         either = one.what in ("commit", "renew") and (one.instance, one.needed_from) in ordered
-        saves = "" if one.saves_usd is None else words("expected to save {}", _usd(one.saves_usd))
+        saves = "" if one.saves_usd is None else words("expected to save {}", usd(one.saves_usd))
         said: tuple[Text, ...] = (
             late, one.purchase or "", one.about, saves, stuck, cover, f"for {names}{more}" if names else "",
             f"in place of an order {plan.policy.buy}" if either else "",
         )  # fmt: skip
         rows.append((
             one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
-            ", ".join(owners(answer, one)), _usd(one.usd), _usd(one.cost_of_waiting_usd),
+            ", ".join(owners(answer, one)), usd(one.usd), usd(one.cost_of_waiting_usd),
             joined("; ", [*filter(None, said)]) or "",
         ))  # fmt: skip
-    heads: Heads = ("By", "What", "Needed from", "Owner", _number("$"), _number("$ of a quarter's delay"), "In words")
+    heads: Heads = ("By", "What", "Needed from", "Owner", number("$"), number("$ of a quarter's delay"), "In words")
     return table(title, heads, rows)
 
 
@@ -295,12 +282,12 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
         planned = sum(float(at_once[s, quarter, answer.case]) for s in of_it)
         middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in of_it)
         rows.append((
-            one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), _cell(planned, WHOLE),
-            _cell(middle / planned if planned else None, PERCENT), _cell(one.break_even.fewer_below, PERCENT),
-            _cell(one.break_even.more_above, PERCENT),
+            one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), cell(planned, WHOLE),
+            cell(middle / planned if planned else None, PERCENT), cell(one.break_even.fewer_below, PERCENT),
+            cell(one.break_even.more_above, PERCENT),
         ))  # fmt: skip
     heads: Heads = (
-        "By", "What", "In", *map(_number, ("Planned for, at once", "Expected (p50), of it", "Fewer do, up to",
+        "By", "What", "In", *map(number, ("Planned for, at once", "Expected (p50), of it", "Fewer do, up to",
                                            "More are needed, from")),
     )  # fmt: skip
     return table("What would change our mind: demand, as a share of what is planned for", heads, rows)
@@ -312,11 +299,11 @@ def _money(found: Findings) -> Table:
     for name, _, many in spans(found.answer.plan):
         one = spent(found.answer, found.draws, many)
         rows.append((
-            name, _usd(one.budget_usd), *map(_usd, one.usd.values()), _usd(one.reserve_p90_usd),
-            _usd(one.left_p90_usd), _usd(one.together_p90_usd), "" if one.verdict == NO_BUDGET else one.verdict,
+            name, usd(one.budget_usd), *map(usd, one.usd.values()), usd(one.reserve_p90_usd),
+            usd(one.left_p90_usd), usd(one.together_p90_usd), "" if one.verdict == NO_BUDGET else one.verdict,
         ))  # fmt: skip
-    usd = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
-    return table("Money by quarter, US dollars", ("Quarter", *map(_number, usd), "Budget holds"), rows)
+    amounts = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
+    return table("Money by quarter, US dollars", ("Quarter", *map(number, amounts), "Budget holds"), rows)
 
 
 def _gpus(found: Findings) -> Table:
@@ -326,35 +313,12 @@ def _gpus(found: Findings) -> Table:
     for q, quarter in enumerate(drawn.quarters):
         together = quantiles(found.draws.n_gpus[:, q])
         rows.append((
-            quarter, *(_cell(values[q], WHOLE) for _, values in drawn.kinds),
-            *(_cell(together[name], WHOLE) for name in QUANTILES), _cell(drawn.supply[q], WHOLE),
+            quarter, *(cell(values[q], WHOLE) for _, values in drawn.kinds),
+            *(cell(together[name], WHOLE) for name in QUANTILES), cell(drawn.supply[q], WHOLE),
         ))  # fmt: skip
     kinds = (f"{name}, p50" for name, _ in drawn.kinds)
     counts = (*kinds, "p10 of all together", "p50", "p90", "Owned and committed")
-    return table("GPUs needed by quarter", ("Quarter", *map(_number, counts)), rows)
-
-
-def _service(answer: Answer, s: int) -> Table:
-    rows: Rows = []
-    for q, quarter in enumerate(answer.plan.quarters):
-        one, known = answer.hardware.placed.get((s, q)), answer.services
-        if one is None:
-            rows.append((str(quarter), *[NONE] * 6, answer.hardware.nothing.get((s, q), "not served"), NONE, NONE))
-            continue
-        middle, high = CASE["p50"], CASE["p90"]
-        rate = float(known["requests_per_second"][s, q, middle])
-        rows.append((
-            str(quarter), _cell(rate or None, TWO_DECIMALS),
-            *(_cell(known["at_once"][s, q, z], ONE_DECIMAL) for z in (middle, high)),
-            *(_cell(known["planned_replicas"][s, q, z], WHOLE) for z in (middle, high)),
-            answer.set_by(s, q, answer.case), one.instance,
-            *(_usd(known["service_month_usd"][s, q, z]) for z in (middle, high)),
-        ))  # fmt: skip
-    service = answer.plan.services[s]
-    owner = f" ({service.owner})" if service.owner else ""
-    counts = ("Requests/s, p50", "At once, p50", "p90", "Replicas, p50", "p90")
-    heads: Heads = ("Quarter", *map(_number, counts), "Set by", "Machines", _number("$ a month, p50"), _number("p90"))
-    return table(f"{service.id}{owner}", heads, rows, level=3)
+    return table("GPUs needed by quarter", ("Quarter", *map(number, counts)), rows)
 
 
 def _supply(answer: Answer) -> Table:
@@ -364,29 +328,29 @@ def _supply(answer: Answer) -> Table:
         for t, one in enumerate(answer.types):
             counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
             if any(counts):
-                rows.append((str(quarter), one.instance, *(_cell(count, WHOLE) for count in counts)))
-    heads: Heads = ("Quarter", "Machine", *map(_number, ("Needed", "Kept", "Owned", "Committed", "To buy", "Idle")))
+                rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts)))
+    heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Kept", "Owned", "Committed", "To buy", "Idle")))
     return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)
 
 
 def _commitments(found: Findings) -> Table:
     numbers = ("Machines", "$ of the term", "Expected to save", "Worth it where needed")
     regrets = (f"Regret at {name}" for name in QUANTILES)
-    heads: Heads = ("Machine", "Class", "From", *map(_number, (*numbers, *regrets)))
+    heads: Heads = ("Machine", "Class", "From", *map(number, (*numbers, *regrets)))
     rows: Rows = [
-        (one.instance, one.purchase, str(found.answer.plan.quarters[one.first]), _cell(one.n_instances, WHOLE),
-         _usd(one.term_usd), _usd(one.saves_usd), _cell(one.critical_share, EXACT_PERCENT),
-         *(_usd(each.regret_usd) for each in one.regrets))
+        (one.instance, one.purchase, str(found.answer.plan.quarters[one.first]), cell(one.n_instances, WHOLE),
+         usd(one.term_usd), usd(one.saves_usd), cell(one.critical_share, EXACT_PERCENT),
+         *(usd(each.regret_usd) for each in one.regrets))
         for one in found.commitments
     ]  # fmt: skip
     return table("Commitments worth making (not in the money)", heads, rows)
 
 
 def _calibration(found: list[Measure]) -> Table:
-    heads: Heads = ("Service", "Quarter", *map(_number, ("At once at peak", "Replicas", "Predicted", "Error")))
+    heads: Heads = ("Service", "Quarter", *map(number, ("At once at peak", "Replicas", "Predicted", "Error")))
     rows: Rows = [
-        (one.service, str(one.quarter), _cell(one.in_flight_peak, WHOLE), _cell(one.replicas, WHOLE),
-         _cell(one.predicted, WHOLE), _cell(one.error_fraction, EXACT_PERCENT))
+        (one.service, str(one.quarter), cell(one.in_flight_peak, WHOLE), cell(one.replicas, WHOLE),
+         cell(one.predicted, WHOLE), cell(one.error_fraction, EXACT_PERCENT))
         for one in found
     ]  # fmt: skip
     return table("Measured, and what the plan would have said", heads, rows)
@@ -397,14 +361,18 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     plan = found.answer.plan
     policy, change = plan.policy, plan.prices.expected_change_per_year
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
+    if policy.plan_at != "p50":
+        yield (f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
+               "then must be given back, or it costs as much.")  # fmt: skip
     yield words("Headroom {}; {} of approval; quarters of lower need until it is given back: {}.",
-                _cell(policy.headroom_fraction, PERCENT), f"{policy.approval_days} days",
+                cell(policy.headroom_fraction, PERCENT), f"{policy.approval_days} days",
                 str(policy.release_after_quarters))  # fmt: skip
     yield words("Prices are those read until now, less {}, and change by {} a year ({} to {}).",
-                _cell(plan.prices.discount_fraction, EXACT_PERCENT),
-                *(_cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
+                cell(plan.prices.discount_fraction, EXACT_PERCENT),
+                *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
     yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
-                _cell(found.draws.n, WHOLE), _cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
+                cell(found.draws.n, WHOLE), cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
+    yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

@@ -179,8 +179,19 @@ class _Reading:
         if len(every) > MAX_SERVICES:
             self.problems.append((("services",), f"{len(every):,} services; {MAX_SERVICES} are the most."))
             return {}
-        found = ((i, self._part(("services", i), one, Service)) for i, one in enumerate(every))
+        found = ((i, self._service(("services", i), one)) for i, one in enumerate(every))
         return {i: one for i, one in found if one is not None}
+
+    def _service(self, at: Loc, data: Any) -> Service | None:
+        """A service; where something in it is wrong, all else of it, so that its other faults are named too."""
+        known = len(self.problems)
+        entry: Service | None = self._part(at, data, Service)
+        if entry is not None or not isinstance(data, dict):
+            return entry
+        wrong = {loc[len(at)] for loc, _ in self.problems[known:] if len(loc) > len(at)}
+        wrong |= {"ramp"} if "launch" in wrong else set()
+        sound = {"demand": {"in_flight": 1}} | {name: one for name, one in data.items() if name not in wrong}
+        return checked(sound, Service, at)[0]
 
     def _found(self, at: Loc, find: Any, *names: Any) -> Any:
         """What `find` gives, or nothing and a problem at `at`."""

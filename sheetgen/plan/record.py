@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sheetgen import cost
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.bridge import Last, listed_prices
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles
-from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures, spans, spent
-from sheetgen.plan.hardware import served_in
+from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
-from sheetgen.scenario.demand import mean_over_peak
+from sheetgen.plan.spending import budget_verdict
 from sheetgen.sheet.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
@@ -94,7 +91,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "gpu": one.candidate.gpu.id, **one.layout._asdict(),
                     "pipeline_parallel_size": one.pipeline_parallel_size,
                     "requests_per_replica": plain(one.paced_requests), "ttft_seconds": speed.ttft_seconds,
-                    "tpot_seconds": speed.tpot_seconds, **_chance(answer, s, q, z), **_unit_costs(answer, s, q, z),
+                    "tpot_seconds": speed.tpot_seconds, **_chance(answer, s, q, z), **unit_costs(answer, s, q, z),
                 }  # fmt: skip
 
 
@@ -108,24 +105,6 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
     paced = float(table["paced_requests"][s, q, z])
     n_places = int(needed_replicas(float(table["load_requests"][s, q, z]), paced) * paced)
     return {"n_places": n_places, "wait_fraction": exact_wait_fraction(n_places, offered)}
-
-
-def _unit_costs(answer: Answer, s: int, q: int, z: int) -> Record:
-    """What a million tokens cost, where the demand is a rate: its month over the month's tokens."""
-    service = answer.plan.services[s]
-    rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
-    if not rate:
-        return {"utilization": None, "usd_per_million_tokens": None}
-    of = service.demand.users or service.demand.requests or service.demand.tokens
-    assert of is not None
-    share = mean_over_peak(of.peak_hour_share, of.burst_factor)
-    request = answer.plan.question(answer.plan.key(service, served_in(service, answer.plan.quarters[q]))).workloads[0]
-    tokens = request.input_tokens + request.output_tokens
-    known = {
-        "service_month_usd": usd, "requests_per_second": rate, "mean_over_peak": share, "tokens_per_request": tokens,
-        "hours_per_month": answer.plan.prices.hours_per_month, **cost.CONSTANTS,
-    }  # fmt: skip
-    return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
 
 
 OF_SUPPLY = {"owned": "owned_instances", "committed": "committed_instances", "needed": "needed_instances",

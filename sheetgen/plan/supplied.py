@@ -11,7 +11,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -19,20 +19,12 @@ from sheetgen.plan import needs
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import Committed, Owned
 
+if TYPE_CHECKING:
+    from sheetgen.plan.hardware import Placed
+
+Names = tuple[frozenset[str], frozenset[str]]  # instances, and kinds of GPU
 At = tuple[int, int]  # a service and a quarter, by position
 SWEEPS = 3  # over all services, as a move may make room for another
-
-
-@dataclass(frozen=True)
-class Place:
-    """An offer for a service in a quarter: the machines that it fills at the quantile that is bought."""
-
-    offer: int
-    instance: str
-    gpu: str
-    gpu_count: int
-    machines: float
-    month_usd: float
 
 
 @dataclass(frozen=True)
@@ -42,10 +34,15 @@ class Supplied:
     committed: Mapping[str, Any]
     gpus: Mapping[str, Any]
 
-    def has(self, place: Place, quarter: int) -> bool:
+    def has(self, place: Placed, quarter: int) -> bool:
         """Whether there is some of it in a quarter."""
-        counts = self.committed.get(place.instance), self.gpus.get(place.gpu)
+        counts = self.committed.get(place.instance), self.gpus.get(place.candidate.gpu.id)
         return any(one is not None and one[quarter] > 0 for one in counts)
+
+    @property
+    def names(self) -> Names:
+        """What there is some of, in any quarter."""
+        return frozenset(self.committed), frozenset(self.gpus)
 
     def knows(self, instance: str, gpu: str) -> bool:
         """Whether there is some of it in any quarter."""
@@ -86,34 +83,37 @@ def supplied(plan: Plan) -> Supplied:
 
 
 def improved(
-    plan: Plan, supply: Supplied, chosen: Mapping[At, Place], others: Mapping[At, Sequence[Place]],
+    plan: Plan, supply: Supplied, chosen: Mapping[At, Placed], others: Mapping[At, Sequence[Placed]],
     months: Sequence[float],
-) -> dict[At, Place]:  # fmt: skip
+) -> dict[At, Placed]:  # fmt: skip
     """`chosen`, with services on what is there where the plan is cheaper for it. others: what else can serve each
     service in each quarter; months: by quarter what a month's price stands for until the next."""
     now = dict(chosen)
     if not supply.is_any:
         return now
     costs = _Costs.of(plan, supply, (*chosen.values(), *itertools.chain.from_iterable(others.values())), months)
-    by_service: dict[int, dict[At, Place]] = defaultdict(dict)
+    by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for at in sorted(chosen):
         by_service[at[0]][at] = chosen[at]
     every = {s: [*_alternatives(supply, mine, others)] for s, mine in by_service.items()}
-    machines = sum((costs.machines(mine) for mine in by_service.values()), costs.machines({}))
+    drawn = {s: [costs.filled(one) for one in alternatives] for s, alternatives in every.items()}
+    filled = {s: costs.filled(mine) for s, mine in by_service.items()}
+    machines = sum((one.machines for one in filled.values()), costs.filled({}).machines)
     for _ in range(SWEEPS):
         changed = False
         for s, mine in by_service.items():
-            rest, near = machines - costs.machines(mine), plan.policy.near_tie_fraction * sum(
-                one.machines * one.month_usd * months[q] for (_, q), one in mine.items()
+            now_filled = filled[s]
+            rest, near = machines - now_filled.machines, plan.policy.near_tie_fraction * sum(
+                one.machines * one.instance_month_usd * months[q] for (_, q), one in mine.items()
             )
-            tried = [mine, *(mine | places for places in every[s])]
-            filled = [costs.machines(one) for one in tried]
-            usd = costs.usd(rest + numpy.array(filled)) + [costs.moves_usd(one) for one in tried]
+            tried = [now_filled, *(now_filled.but(one) for one in drawn[s])]
+            usd = costs.usd(rest + numpy.array([one.machines for one in tried]))
+            usd += [one.n_moves * plan.policy.moving_cost_usd for one in tried]
             usd[0] -= near  # what is there must be cheaper by more than a near tie
             best = int(usd.argmin())
             if best:
-                by_service[s], changed = tried[best], True
-                machines = rest + filled[best]
+                by_service[s], filled[s], changed = mine | every[s][best - 1], tried[best], True
+                machines = rest + tried[best].machines
         if not changed:
             break
     for mine in by_service.values():
@@ -122,11 +122,11 @@ def improved(
 
 
 def _alternatives(
-    supply: Supplied, mine: Iterable[At], others: Mapping[At, Sequence[Place]]
-) -> Iterator[dict[At, Place]]:
+    supply: Supplied, mine: Iterable[At], others: Mapping[At, Sequence[Placed]]
+) -> Iterator[dict[At, Placed]]:
     """A service on each type of what is there: in all quarters in which that can serve it, and in those in which there
     is some of it alone."""
-    by_type: dict[str, dict[At, Place]] = {}
+    by_type: dict[str, dict[At, Placed]] = {}
     for at in mine:
         for place in others[at]:
             by_type.setdefault(place.instance, {})[at] = place
@@ -136,6 +136,24 @@ def _alternatives(
             yield places
             if len(there) < len(places):
                 yield there
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A service's machines, and by quarter its type, by position; -1 where it has none."""
+
+    machines: Any  # types x quarters
+    types: Any
+
+    def but(self, other: _Filled) -> _Filled:
+        """These, and in the quarters of another those."""
+        there = other.types >= 0
+        return _Filled(numpy.where(there, other.machines, self.machines), numpy.where(there, other.types, self.types))
+
+    @property
+    def n_moves(self) -> int:
+        served = self.types[self.types >= 0]
+        return int((served[1:] != served[:-1]).sum())
 
 
 @dataclass(frozen=True)
@@ -151,22 +169,24 @@ class _Costs:
     month_usd: Any  # types
 
     @classmethod
-    def of(cls, plan: Plan, supply: Supplied, places: Iterable[Place], months: Sequence[float]) -> _Costs:
+    def of(cls, plan: Plan, supply: Supplied, places: Iterable[Placed], months: Sequence[float]) -> _Costs:
         types = {one.instance: one for one in places}
         none = numpy.zeros(len(months))
         return cls(
             plan, numpy.array(months), {name: i for i, name in enumerate(types)},
-            [(i, one.gpu, one.gpu_count) for i, one in enumerate(types.values()) if one.gpu in supply.gpus],
+            [(i, one.gpu.id, one.gpu_count) for i, one in enumerate(each.candidate for each in types.values())
+             if one.gpu.id in supply.gpus],
             supply.gpus, numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months)),
-            numpy.array([one.month_usd for one in types.values()]),
+            numpy.array([one.instance_month_usd for one in types.values()]),
         )  # fmt: skip
 
-    def machines(self, places: Mapping[At, Place]) -> Any:
-        """By type and quarter the machines that a service fills."""
-        found = numpy.zeros(self.committed.shape)
+    def filled(self, places: Mapping[At, Placed]) -> _Filled:
+        """What a service fills."""
+        found, types = numpy.zeros(self.committed.shape), numpy.full(len(self.months), -1)
         for (_, q), one in places.items():
-            found[self.place[one.instance], q] += one.machines
-        return found
+            types[q] = self.place[one.instance]
+            found[types[q], q] = one.machines
+        return _Filled(found, types)
 
     def usd(self, machines: Any) -> Any:
         """What must be bought: by case, of the machines of each type and quarter."""
@@ -181,9 +201,3 @@ class _Costs:
             free[gpu] = free[gpu] - owned[:, i] * count
         missing = needs.gap(kept, owned, self.committed)
         return (missing @ self.months) @ self.month_usd
-
-    def moves_usd(self, places: Mapping[At, Place]) -> float:
-        """What the moves of a service cost."""
-        in_order = sorted(places.items())
-        moves = sum(one[1].instance != other[1].instance for one, other in itertools.pairwise(in_order))
-        return moves * self.plan.policy.moving_cost_usd

@@ -62,8 +62,17 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     document.add_paragraph(_plain(page.since))
     if drawn["waterfall"]:
         _put_picture(document, drawn["waterfall"], width, font)
-    for one in (*page.second, *page.further):
+    for one in page.second:
         _put_table(document, one, width, font)
+    for part, demand in zip(page.services, drawn["demands"], strict=True):
+        document.add_heading(_plain(part.title), 1).paragraph_format.page_break_before = True
+        _put_picture(document, demand, width, font)
+        for line in part.lines:
+            document.add_paragraph(_plain(line))
+        for one in part.tables:
+            _put_table(document, one, width, font)
+    for i, one in enumerate(page.further):
+        _put_table(document, one, width, font, apart=i == 0 and bool(page.services))
     for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(one.text for one in page.sources))):
         document.add_heading(title, 1)
         for line in lines:
@@ -161,13 +170,13 @@ def _widths(one: Table, width: float, font: Path) -> list[float]:
     return [low + (high - low) * left / wished for low, high in zip(least, most, strict=True)]
 
 
-def _put_table(document: Document, one: Table, width: float, font: Path, n_late: int = 0) -> None:
+def _put_table(document: Document, one: Table, width: float, font: Path, n_late: int = 0, apart: bool = False) -> None:
     """A table under its heading; its head stands again on each page, and no row is torn."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement
     from docx.shared import Pt
 
-    document.add_heading(_plain(one.title), one.level - 1)
+    document.add_heading(_plain(one.title), one.level - 1).paragraph_format.page_break_before = apart or None
     if not one.rows:
         return
     grid = document.add_table(rows=1 + len(one.rows), cols=len(one.columns), style="Table Grid")

@@ -26,7 +26,12 @@ def _parts(page: PlanPage) -> Iterator[str]:
     yield plain(page.next)
     yield from _tables(page.first)
     yield f"## Since the last plan\n\n{plain(page.since)}"
-    yield from _tables((*page.second, *page.further))
+    yield from _tables(page.second)
+    for part in page.services:
+        yield f"## {plain(part.title)}"
+        yield bullets(map(plain, part.lines))
+        yield from _tables(part.tables)
+    yield from _tables(page.further)
     yield "## Assumptions"
     yield bullets(map(plain, page.assumptions))
     yield "## Sources"

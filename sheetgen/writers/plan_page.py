@@ -4,7 +4,7 @@ never shrinks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from sheetgen.writers import html
 from sheetgen.writers.formats import Options, gc_paused
 from sheetgen.writers.layout import FAMILY, FONTS, SPACINGS, Spacing, drawable_with
 from sheetgen.writers.pdf import Layout, laid_out
-from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
+from sheetgen.writers.plan_pictures import demand_chart, machines_chart, waterfall_chart
 
 TEMPLATE = "plan.html.j2"
 PLOT = 100.0  # points: the height of the chart without key and figures, 35 mm
+OF_SERVICE = 80.0  # points: the height of a service's demand
 ON_SCREEN = (640.0, 140.0)  # points: width of the chart and height of its plot, before it is shrunk to the screen
 
 
@@ -38,10 +39,12 @@ def write_plan_html(page: PlanPage, options: Options) -> bytes:
 def pictures(
     page: PlanPage, font: Path, width: float, plot: float, family: str, shown: Callable[[str], str]
 ) -> dict[str, Any]:
-    """The two pictures, with the characters that can be shown there."""
+    """The pictures, with the characters that can be shown there: of the services one each."""
     drawn = {"machines": machines_chart(page.machines, width, plot, font, family),
              "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, family)}  # fmt: skip
-    return {name: one and Markup(shown(str(one))) for name, one in drawn.items()}
+    demands = [demand_chart(one.demand, width, OF_SERVICE, font, family) for one in page.services]
+    of_services = [Markup(shown(str(one))) for one in demands]
+    return {name: one and Markup(shown(str(one))) for name, one in drawn.items()} | {"demands": of_services}
 
 
 def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
@@ -53,9 +56,10 @@ def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
 
 def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layout:
     """The plan with as much white as leaves its first part on one page; where there is none it goes on overleaf."""
+    drawn = pictures_of_print(page, templates)
 
     def laid(spacing: Spacing, **what: bool) -> Layout:
-        return laid_out(render_print(page, templates, spacing, brand, **what), templates, spacing, brand)
+        return laid_out(render_print(page, templates, spacing, drawn, brand, **what), templates, spacing, brand)
 
     # The first part is laid out by itself until it fits: all pages of a large plan take seconds.
     spacing = next((one for one in SPACINGS if laid(one, is_first=True).is_whole), None)
@@ -65,18 +69,22 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
     return found
 
 
+def pictures_of_print(page: PlanPage, templates: Path) -> dict[str, Any]:
+    """The pictures, which are the same whatever white is between things."""
+    font = templates / "fonts" / FONTS[400]
+    width = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X
+    return pictures(page, font, width, PLOT, FAMILY, drawable_with(font))
+
+
 def render_print(
-    page: PlanPage, templates: Path, spacing: Spacing, brand: Brand | None = None, *, apart: bool = True,
-    is_first: bool = False,
+    page: PlanPage, templates: Path, spacing: Spacing, drawn: Mapping[str, Any], brand: Brand | None = None, *,
+    apart: bool = True, is_first: bool = False,
 ) -> str:  # fmt: skip
     """The plan as one HTML document for paper; `apart`: what is behind the first part begins on its own page;
     `is_first`: the first part alone."""
-    font = templates / "fonts" / FONTS[400]
-    width = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X
     return html.print_environment(templates).get_template(TEMPLATE).render(
         page=page, apart=apart, is_first=is_first, sources=_sources(page),
-        **html.on_paper(page.title, page.paper, templates, spacing, brand),
-        **pictures(page, font, width, PLOT, FAMILY, drawable_with(font)),
+        **html.on_paper(page.title, page.paper, templates, spacing, brand), **drawn,
     )  # fmt: skip
 
 

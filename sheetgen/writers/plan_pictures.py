@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sheetgen.plan.charts import Machines, Waterfall
+from sheetgen.plan.charts import Demand, Machines, Waterfall
 from sheetgen.sheet.wording import short_money
 from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
 from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, RULE, label, line, picture, rect
 
-P90, SUPPLY = "#8f1d16", "#17212b"
+P90, SUPPLY, BAND = "#8f1d16", "#17212b", "#a9bfd8"
 _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
 _POWERS = 12  # of ten, of GPUs: more than there are
 _RULES = 5  # across the plot, at most
@@ -69,6 +69,42 @@ def machines_words(of: Machines) -> str:
         kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in of.kinds if values[q]) or "none"
         said.append(f"{quarter} {kinds} at p50, {of.p90[q]:,.0f} at p90, {of.supply[q]:,.0f} owned and committed")
     return f"GPUs needed by quarter: {'; '.join(said)}"
+
+
+def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str) -> Any:
+    """A box from p10 to p90 for each quarter, with p50 as a line across it."""
+    most = max((band[-1] for band in of.bands), default=0.0) or 1.0
+    exponent = math.floor(math.log10(most / _RULES))
+    each = next(n * 10.0**exponent for n in (1, 2, 5, 10) if n * 10.0**exponent * _RULES >= most)
+    n_rules = math.ceil(most / each)
+    decimals = max(0, -exponent)
+    left = width_em(f"{n_rules * each:,.{decimals}f}", font) * FIGURES + 5
+    bottom = _ROW + _ROW + plot  # the axis' name, and the figure above a quarter that reaches the top
+    wide = (width - left) / len(of.quarters)
+
+    def y(value: float) -> float:
+        return bottom - value / (n_rules * each) * plot
+
+    drawn = [label(0, _ROW - 4, f"{of.unit}: p10 to p90, p50 as a line", "start", FIGURES, QUIET, family)]
+    for n in range(n_rules + 1):
+        named = f"{n * each:,.{decimals}f}"
+        drawn += [line(left, y(n * each), width, y(n * each), RULE),
+                  label(left - 3, y(n * each) + 2.8, named, "end", FIGURES, QUIET, family)]  # fmt: skip
+    for q, (quarter, (low, middle, high)) in enumerate(zip(of.quarters, of.bands, strict=True)):
+        x = left + wide * (q + (1 - _BAR) / 2)
+        drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, "middle", FIGURES, QUIET, family))
+        if high:
+            drawn += [rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), BAND),
+                      line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
+                      label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", "middle", FIGURES,
+                            INK, family)]  # fmt: skip
+    return picture(demand_words(of), drawn, width, bottom + 14)
+
+
+def demand_words(of: Demand) -> str:
+    said = (f"{quarter} {' to '.join(f'{one:,.2f}' for one in (band[0], band[-1]))}, p50 {band[1]:,.2f}"
+            for quarter, band in zip(of.quarters, of.bands, strict=True))  # fmt: skip
+    return f"Demand of {of.service}, {of.unit}: {'; '.join(said)}"
 
 
 def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -23,10 +24,12 @@ from sheetgen.plan.bridge import (
     bridge,
     in_cents,
     listed_prices,
+    mixed,
     read_last,
     shapley,
     spend_usd,
 )
+from sheetgen.plan.hardware import Loads
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.record import record
 from sheetgen.plan.solve import solved_plan
@@ -146,3 +149,20 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     found = json.loads(made.stdout)
     assert [one["factor"] for one in found["bridge"]] == ["users"]
     assert found["since"]["now_p50_usd"] - found["since"]["p50_usd"] == pytest.approx(found["bridge"][0]["usd"])
+
+
+def test_loads_that_are_kept_give_the_same_plans() -> None:
+    """Every mixture of two plans costs the same with what other mixtures left, on owned and committed machines too."""
+    dice = random.Random(29)
+    data = [some_plan(dice) for _ in range(2)]
+    for one, count in zip(data, (8, 16), strict=True):
+        one["supply"] = {
+            "owned": [{"id": "o", "gpu": "h100", "count": count, "cost_per_quarter": 1000}],
+            "committed": [{"id": "c", "type": "aws/p5.48xlarge", "count": 1, "until": "2027-06-30", "usd_per_hour": 9}],
+        }
+    old, new = map(plan, data)
+    kept: Loads = {}
+    for taken in itertools.chain.from_iterable(itertools.combinations(FACTORS, n) for n in (0, 1, 2, 8)):
+        one = mixed(old, new, frozenset(taken))
+        assert spend_usd(one, kept) == spend_usd(one), taken
+    assert len(kept) > 10

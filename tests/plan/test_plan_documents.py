@@ -29,7 +29,9 @@ from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.record import record_of
+from sheetgen.plan.service_pages import MOST
 from sheetgen.plan.solve import solved_plan
+from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.layout import FONTS, SMALL, TEXT
@@ -180,7 +182,9 @@ def test_the_word_document_has_its_paper_and_pictures(paper: str, inches: tuple[
     assert (section.page_width.inches, section.page_height.inches) == pytest.approx(inches, abs=0.01)  # type: ignore[union-attr]
     alternatives = [one._inline.docPr.get("descr") for one in document.inline_shapes]
     totals = record_of(example())["totals"]["quarters"]
-    assert len(alternatives) == 2
+    assert len(alternatives) == 2 + len(DATA["services"])
+    for one, of_it in zip(DATA["services"], alternatives[2:], strict=True):
+        assert of_it.startswith(f"Demand of {one['id']}, requests ")
     for one in totals:
         assert f"{one['quarter']} " in alternatives[0] and f"{one['n_gpus']['p90']} at p90" in alternatives[0]
     assert "from the last plan" in alternatives[1].lower()
@@ -188,6 +192,53 @@ def test_the_word_document_has_its_paper_and_pictures(paper: str, inches: tuple[
         assert shape.width.mm >= 55
         assert shape.width <= section.page_width - section.left_margin - section.right_margin + 1  # type: ignore[operator]
     assert document.core_properties.title == page().title
+
+
+@pytest.mark.parametrize("paper", ["a4", "letter"])
+def test_each_service_has_a_page(paper: str) -> None:
+    """Its demand, what sets its replicas, its hardware and why, its money, and why other GPUs were passed over."""
+    found = [one.text for one in read(pdf(paper))]
+    for one in page().services:
+        (at,) = [i for i, text in enumerate(found) if text.startswith(one.title)]
+        assert shows(found[at], "Demand, replicas and what sets them")
+        for line in one.lines:
+            assert shows(found[at], str(line)), line
+    heads = [[column.head for column in one.tables[0].columns] for one in page().services]
+    words = {str(row[of.index("Set by")]) for of, one in zip(heads, page().services, strict=True)
+             for row in one.tables[0].rows}  # fmt: skip
+    assert words & {"memory", "chance", "survival"} and words <= {
+        "memory", "chance", "survival", "floor", "speed (each token)", "speed (first token)", "not served"
+    }  # fmt: skip
+    passed = [table for one in page().services for table in one.tables if table.title.startswith("Hardware passed")]
+    assert len(passed) == len(page().services) and all(len(one.rows) > 3 for one in passed)
+
+
+def test_of_many_services_the_largest_have_a_page() -> None:
+    data = deepcopy(DATA)
+    data["plan"]["quarters"] = 2
+    data["budget"], data["services"] = {}, [
+        {"id": f"s{i}", "demand": {"in_flight": 20 * (i + 1)}, "model": "8b"} for i in range(MOST + 2)
+    ]  # fmt: skip
+    found = plan_page(findings(solved_plan(plan(data))))
+    shown = {one.title.split(" ")[0] for one in found.services}
+    table = next(one for one in found.further if one.title.startswith("All services"))
+    spent = {str(row[0]): row[-1].value for row in table.rows}  # type: ignore[union-attr]
+    assert len(shown) == MOST
+    assert min(spent[name] for name in shown) >= max(usd for name, usd in spent.items() if name not in shown)
+    assert len(table.rows) == MOST + 2 and f"the {MOST} that cost most have a page above" in table.title
+
+
+def test_the_pictures_of_the_print_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever spacings are tried; they were drawn anew for each, which took seconds of a large plan."""
+    drawn = []
+
+    def counted(*of: Any) -> Any:
+        drawn.append(of)
+        return machines_chart(*of)
+
+    monkeypatch.setattr(plan_page_writer, "machines_chart", counted)
+    lay_out(page(), TEMPLATES)
+    assert len(drawn) == 1
 
 
 def test_the_same_bytes_again() -> None:

@@ -1,4 +1,4 @@
-"""Fifty services over twelve quarters: in half a minute of one core, and below 1 GB."""
+"""Fifty services over twelve quarters, in every format: in half a minute of one core, and below 1 GB."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import resource
 import time
 
 import pytest
+from pages import TEMPLATES
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
+from sheetgen.plan.findings import findings
+from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import plan_of
-from sheetgen.plan.record import record
+from sheetgen.plan.record import record_of
+from sheetgen.plan.service_pages import MOST
 from sheetgen.plan.solve import solved_plan
+from sheetgen.writers.docx import write_plan_docx
+from sheetgen.writers.formats import Options
+from sheetgen.writers.plan import plan_csv, plan_markdown
+from sheetgen.writers.plan_page import write_plan_html, write_plan_pdf
 
 MODELS = ("llama-3.1-8b", "llama-3.3-70b", "gpt-oss-120b", "qwen3-235b-a22b", "deepseek-v3", "gpt-oss-20b",
           "mixtral-8x22b-v0.1", "phi-4", "gemma-3-27b", "llama-3.1-405b")  # fmt: skip
@@ -36,8 +44,12 @@ def test_fifty_services_over_twelve_quarters() -> None:
             {"id": "c", "type": "aws/p5.48xlarge", "count": 6, "until": "2028-06-30", "usd_per_hour": 40}]},
     }  # fmt: skip
     began = time.process_time()  # of this process alone, however busy the machine is
-    found = record(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    found, page, options = record_of(whole), plan_page(whole), Options(TEMPLATES)
+    written = [write(page, options) for write in (write_plan_pdf, write_plan_docx, write_plan_html)]
+    written += [plan_markdown(page), plan_csv(found)]
     assert time.process_time() - began < SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB
+    assert all(written) and len(page.services) == MOST
     assert len(found["services"]) == 50 * 12 * 3
     assert all(one["ok"] for one in found["checks"] if one["check"] != "nothing is late")

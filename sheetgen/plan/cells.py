@@ -1,0 +1,24 @@
+"""Cells and columns of the plan's tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sheetgen.sheet.page import NONE, Cell, Column, Text
+from sheetgen.units import USD, Display
+
+Heads = tuple[str | Column, ...]
+Rows = list[tuple[Text, ...]]
+
+
+def number(head: str) -> Column:
+    return Column(head, right=True)
+
+
+def cell(value: Any, display: Display) -> Cell:
+    return NONE if value is None or math.isnan(float(value)) else Cell(float(value), display)
+
+
+def usd(value: Any) -> Cell:
+    return cell(value, USD)

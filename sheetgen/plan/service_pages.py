@@ -1,0 +1,277 @@
+"""What the plan says of one service: its demand, what it runs on and why, its money, and the hardware passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from sheetgen.plan.answer import CASE, Answer
+from sheetgen.plan.cells import Heads, Rows, cell, number, usd
+from sheetgen.plan.charts import Demand
+from sheetgen.plan.findings import unit_costs
+from sheetgen.plan.hardware import Asked, served_in
+from sheetgen.plan.tables import CONSTANTS
+from sheetgen.recommend import Choice, Solution
+from sheetgen.recommend.reasons import Reason, why_not
+from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
+from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE
+
+MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
+OF_MONEY = ("near_tie", "dearer")  # reasons that say what a month costs
+# What sets the replicas, in words.
+SET_BY = {"tpot": "speed (each token)", "ttft": "speed (first token)", "rate": "chance"}
+
+
+@dataclass(frozen=True)
+class ServicePart:
+    """A service's page: what it is, its demand as a picture, sentences, tables."""
+
+    title: str
+    demand: Demand
+    lines: tuple[Text, ...]
+    tables: tuple[Table, ...]
+
+
+def service_parts(answer: Answer) -> tuple[ServicePart, ...]:
+    """The services that cost most, in the plan's order."""
+    shown = sorted(_largest(answer)[:MOST])
+    return tuple(_part(answer, s) for s in shown)
+
+
+def _spend(answer: Answer, s: int, z: int) -> float:
+    """A service's part of what all quarters cost, at the price of the class that is bought."""
+    return float(answer.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
+
+
+def _largest(answer: Answer) -> list[int]:
+    return sorted(range(len(answer.plan.services)), key=lambda s: -_spend(answer, s, answer.case))
+
+
+def services_table(answer: Answer) -> Table:
+    """Every service in a line, in the plan's order."""
+    paged = {*_largest(answer)[:MOST]}
+    title = "All services"
+    if len(paged) < len(answer.plan.services):
+        title = f"All services; the {MOST} that cost most have a page above, the others stand here alone"
+    rows: Rows = []
+    for s, service in enumerate(answer.plan.services):
+        at = [q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed]
+        last = at[-1] if at else None
+        rows.append((
+            service.id, service.owner or answer.plan.head.owner,
+            "not served" if last is None else _span(answer, at[0], last),
+            NONE if last is None else answer.hardware.placed[s, last].instance,
+            *(NONE if last is None else cell(answer.services[name][s, last, answer.case], display)
+              for name, display in (("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE))),
+            "" if last is None else _set_by(answer, s, last),
+            *(usd(_spend(answer, s, CASE[name])) for name in ("p50", "p90")),
+        ))  # fmt: skip
+    counts = (f"At once at {answer.plan.policy.plan_at}, at the end", "Replicas")
+    heads: Heads = ("Service", "Owner", "Served", "Machines at the end", *map(number, counts), "Set by",
+                    number("$ of all quarters, p50"), number("p90"))  # fmt: skip
+    return table(title, heads, rows)
+
+
+def _set_by(answer: Answer, s: int, q: int) -> str:
+    said = answer.set_by(s, q, answer.case)
+    return SET_BY.get(said, said)
+
+
+def _span(answer: Answer, first: int, last: int) -> str:
+    quarters = answer.plan.quarters
+    return f"{quarters[first]} to {quarters[last]}" if last > first else str(quarters[first])
+
+
+def _part(answer: Answer, s: int) -> ServicePart:
+    service = answer.plan.services[s]
+    owner = service.owner or answer.plan.head.owner
+    heads = [service.id, f"tier {service.tier}" if service.tier else "", owner]
+    tables = [_loads(answer, s), _money(answer, s), *_passed_over(answer, s)]
+    lines = (*_served(answer, s), *_runs(answer, s), *_nothing(answer, s))
+    return ServicePart(" · ".join(filter(None, heads)), _demand(answer, s), lines, tuple(tables))
+
+
+def _demand(answer: Answer, s: int) -> Demand:
+    """Requests per second, or at once where those were stated."""
+    at_once = answer.plan.services[s].demand.at_once
+    of = answer.services["concurrent_requests" if at_once else "requests_per_second"]
+    bands = tuple(tuple(float(of[s, q, z]) for z in CASE.values()) for q in range(len(answer.plan.quarters)))
+    return Demand(
+        answer.plan.services[s].id, "requests at once at peak" if at_once else "requests per second at peak",
+        tuple(map(str, answer.plan.quarters)), bands,
+    )  # fmt: skip
+
+
+def _served(answer: Answer, s: int) -> Iterator[Text]:
+    """The models by their days, the request, and the targets."""
+    plan, service = answer.plan, answer.plan.services[s]
+    said = []
+    for (name, weights, kv), many in groupby(
+        (q for q in range(len(plan.quarters)) if (s, q) in answer.hardware.placed), lambda q: _model(answer, s, q)
+    ):
+        quarters = [*many]
+        said.append(f"{name}, weights {weights}, KV cache {kv}, {_span(answer, quarters[0], quarters[-1])}")
+    if not said:
+        return
+    question = plan.question(plan.key(service, served_in(service, plan.quarters[0])))
+    (one,) = question.workloads
+    targets = [f"{limit:,.10g} ms {what}" for limit, what in ((one.tpot_target_ms, "a token"),
+                                                           (one.ttft_target_ms, "to the first")) if limit]  # fmt: skip
+    lengths = f"{one.input_tokens:,} tokens in and {one.output_tokens:,} out, memory is for {one.context_tokens:,}"
+    yield f"Serves {'; '.join(said)}. A request has {lengths}; targets: {', '.join(targets) or 'none'}."
+
+
+def _model(answer: Answer, s: int, q: int) -> tuple[str, str, str]:
+    plan, service = answer.plan, answer.plan.services[s]
+    (one,) = plan.question(plan.key(service, served_in(service, plan.quarters[q]))).models
+    return one.model.name, DTYPES[one.weight_dtype].name, DTYPES[one.kv_cache_dtype].name
+
+
+def _runs(answer: Answer, s: int) -> Iterator[Text]:
+    """What it runs on, quarters with the same in one line, and why it is there, stays or changes."""
+    at = [q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed]
+    where = answer.hardware.placed
+    for _, run in groupby(at, lambda q: (where[s, q].instance, where[s, q].layout, where[s, q].paced_requests)):
+        many = [*run]
+        first, one = many[0], answer.hardware.placed[s, many[0]]
+        gpus = one.layout.n_gpus * one.pipeline_parallel_size
+        size = "a GPU" if gpus == 1 else f"{gpus} GPUs"
+        yield words(
+            f"{_span(answer, first, many[-1])}: {one.instance} ({one.candidate.gpu_count} x "
+            f"{one.candidate.gpu.short_name}), a replica on {size}, which serves {{}} requests at once within the "
+            "targets. {}", cell(one.paced_requests, WHOLE), _why(answer, s, many),
+        )  # fmt: skip
+
+
+def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
+    """Why a service is on its hardware in these quarters."""
+    plan, first = answer.plan, many[0]
+    one, before = answer.hardware.placed[s, first], answer.hardware.placed.get((s, first - 1))
+    asked = [answer.hardware.asked[s, q] for q in many]
+    others = [i for i, each in enumerate(asked) if _instance(each, each.pick) != one.instance]
+    said: list[Text] = []
+    if before is not None and before.instance == one.instance:
+        said.append("The same machine: the model, its precision or the layout on it is another.")
+    elif one.moved and one.saves_usd:
+        said.append(words("It moves here, which saves {} until the plan's end.", usd(one.saves_usd)))
+    elif before is not None:
+        said.append("It moves here: the hardware before cannot serve it any more, or some of this is there anyway.")
+    elif not others:
+        said.append("Alone the cheapest that holds the load within the targets, or within a near tie of it.")
+    if others:
+        together = others == [*range(others[0], others[-1] + 1)]
+        spans = (_span(answer, many[others[0]], many[others[-1]]) if together
+                 else ", ".join(str(plan.quarters[many[i]]) for i in others))  # fmt: skip
+        names = ", ".join(dict.fromkeys(_instance(asked[i], asked[i].pick) for i in others))
+        reason: Text = "a move there saves nothing"
+        if plan.policy.moving_cost_usd:
+            reason = words("a move there saves no more than the {} that it costs", usd(plan.policy.moving_cost_usd))
+        if _is_there(answer, one.instance):
+            reason = words("some of it is owned or committed, or {}", reason)
+        said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", reason))
+    return joined(" ", said)
+
+
+def _instance(asked: Asked, offer: int) -> str:
+    return asked.solved.candidate(offer).instance
+
+
+def _is_there(answer: Answer, instance: str) -> bool:
+    """Whether some of a type is owned or committed in any quarter."""
+    t = next(t for t, one in enumerate(answer.types) if one.instance == instance)
+    supply = answer.supply
+    return bool((supply["owned_instances"][t] + supply["committed_instances"][t]).any())
+
+
+def _nothing(answer: Answer, s: int) -> Iterator[Text]:
+    for (service, q), why in sorted(answer.hardware.nothing.items()):
+        if service == s:
+            yield f"{answer.plan.quarters[q]}: {why}."
+
+
+def _loads(answer: Answer, s: int) -> Table:
+    rows: Rows = []
+    for q, quarter in enumerate(answer.plan.quarters):
+        one, known = answer.hardware.placed.get((s, q)), answer.services
+        if one is None:
+            rows.append((str(quarter), *[NONE] * 8, answer.hardware.nothing.get((s, q), "not served"), NONE, NONE))
+            continue
+        rates = (float(known["requests_per_second"][s, q, z]) for z in CASE.values())
+        rows.append((
+            str(quarter), *(cell(rate or None, TWO_DECIMALS) for rate in rates),
+            *(cell(known["at_once"][s, q, z], ONE_DECIMAL) for z in CASE.values()),
+            *(cell(known["planned_replicas"][s, q, CASE[name]], WHOLE) for name in ("p50", "p90")),
+            _set_by(answer, s, q), *(cell(known["own_instances"][s, q, CASE[name]], TWO_DECIMALS)
+                                     for name in ("p50", "p90")),
+        ))  # fmt: skip
+    counts = ("Requests/s, p10", "p50", "p90", "At once, p10", "p50", "p90", "Replicas, p50", "p90")
+    heads: Heads = ("Quarter", *map(number, counts), "Set by", number("Machines, p50"), number("p90"))
+    found = table("Demand, replicas and what sets them", heads, rows, level=3)
+    if not answer.plan.services[s].demand.at_once:
+        return found
+    kept = [0, *range(4, len(heads))]  # no rates where requests at once were stated
+    return found._replace(columns=tuple(found.columns[i] for i in kept),
+                          rows=tuple(tuple(row[i] for i in kept) for row in found.rows))  # fmt: skip
+
+
+def _money(answer: Answer, s: int) -> Table:
+    """By quarter, at the price of the class that is bought, whatever of it is owned or committed."""
+    months, rows = CONSTANTS["months_in_a_quarter"], list[tuple[Text, ...]]()
+    for q, quarter in enumerate(answer.plan.quarters):
+        if (s, q) not in answer.hardware.placed:
+            continue
+        month = answer.services["service_month_usd"]
+        speed = answer.hardware.speed[s, q, answer.case]
+        rows.append((
+            str(quarter), *(usd(months * float(month[s, q, z])) for z in CASE.values()),
+            cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
+            cell(1000 * speed.tpot_seconds, ONE_DECIMAL), cell(speed.ttft_seconds, TWO_DECIMALS),
+        ))  # fmt: skip
+    rows.append(("all quarters", *(usd(_spend(answer, s, z)) for z in CASE.values()), *[NONE] * 3))
+    parts = ("$, p10", "p50", "p90", "$ per million tokens, p50", f"ms a token at {answer.plan.policy.plan_at}",
+             "First token, s")  # fmt: skip
+    heads: Heads = ("Quarter", *map(number, parts))
+    title = "Its part of the machines, at the price of what is bought, and its speed"
+    return table(title, heads, rows, level=3)
+
+
+def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
+    """Of each other kind of GPU the instance that came nearest, and why it was not chosen; in the first quarter."""
+    q = next((q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed), None)
+    if q is None:
+        return
+    asked = answer.hardware.asked[s, q]
+    nearest: dict[str, tuple[str, Reason]] = {}
+    of_instance = {one.instance: one.gpu for one in asked.solved.question.candidates}
+    for instance, reason in why_not(_with_choice(asked), asked.row):
+        gpu = of_instance[instance].short_name
+        if gpu not in nearest or reason.distance < nearest[gpu][1].distance:
+            nearest[gpu] = instance, reason
+    picked = _instance(asked, asked.pick)
+    in_order = sorted(nearest.items(), key=lambda one: one[1][1].distance)
+    rows: Rows = [(gpu, instance, _excuse(reason, instance == picked)) for gpu, (instance, reason) in in_order]
+    if rows:
+        title = f"Hardware passed over in {answer.plan.quarters[q]}: of each GPU the nearest machine, for it alone"
+        yield table(title, ("GPU", "Machine", "Why not"), rows, level=3)
+
+
+def _with_choice(asked: Asked) -> Solution:
+    """The solution in which the load is on the hardware that the plan puts it on."""
+    costs, none = asked.solved.costs, Choice("not asked")
+    one = Choice(
+        "fits", asked.offer, n_instances=int(costs["n_instances"][asked.row, asked.offer]),
+        monthly_usd=float(costs["monthly_usd"][asked.row, asked.offer]), cheapest=asked.cheapest,
+    )  # fmt: skip
+    choices = [none] * len(asked.solved.question.loads)
+    choices[asked.row] = one
+    return replace(asked.solved, choices=tuple(choices))
+
+
+def _excuse(reason: Reason, is_pick: bool) -> Text:
+    if reason.kind not in OF_MONEY:
+        return reason.words
+    if is_pick and reason.kind == "near_tie":
+        return words("{} a month, chosen alone; with what is there, or what a move costs, the plan costs more with it",
+                     usd(reason.amount))  # fmt: skip
+    return words("{} {}", usd(reason.amount), reason.words.partition(" ")[2])  # they begin with the amount

@@ -1,0 +1,72 @@
+"""docs/plan.md is true: its commands run as they are written, and its table is what the functions give."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sheetgen.cli import main
+from sheetgen.sizing.rates import exact_wait_fraction, z_of
+
+PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text(encoding="utf-8")
+LOADS, SHARE = (1, 2, 5, 10, 50, 200, 1_000), 0.05
+MOST_OFF = 1  # place; 1.74 standard deviations are for many places
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, in a folder that is empty but for what stands in the page."""
+    monkeypatch.chdir(tmp_path)
+    (csv,) = blocks("csv")
+    lines = [shlex.split(line, comments=True) for block in blocks("sh") for line in block.splitlines()]
+    assert len(lines) >= 12
+    said = []
+    for program, *arguments in lines:
+        if program == "cp":
+            shutil.copy(*arguments)
+            continue
+        assert program == "./run"
+        if "actuals" in arguments:
+            Path("plans/spent.csv").write_text(csv)
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, (arguments, result.output)
+        said.append(result.output)
+    assert sorted(one.name for one in Path("plans").glob("q1.*")) == [
+        f"q1.{ending}" for ending in ("csv", "docx", "html", "json", "md", "pdf")
+    ]
+    assert any("support-chat: calibrate: {quarter: 2027-Q1, in_flight_peak: 540, replicas: 16}" in one for one in said)
+    assert sum("Please approve $" in one for one in said) == 2
+
+
+def least_places(offered: float) -> int:
+    """The fewest of which exact Erlang-C finds all taken by at most that share of the requests."""
+    return next(n for n in range(math.floor(offered) + 1, 2 * math.ceil(offered) + 20)
+                if exact_wait_fraction(n, offered) <= SHARE)  # fmt: skip
+
+
+def by_rule(offered: float) -> int:
+    return math.ceil(offered + z_of(SHARE) * math.sqrt(offered))
+
+
+def table() -> str:
+    """Places that a load takes so that 5 % wait: by the rule, and by exact Erlang-C."""
+    rows = ["| Offered load, erlangs | By the rule | Exactly | Off by | Wait at the rule's |", "|" + " ---: |" * 5]
+    for load in LOADS:
+        n, exact = by_rule(load), least_places(load)
+        off = f"{n - exact:+d}" if n != exact else "0"
+        rows.append(f"| {load:,} | {n:,} | {exact:,} | {off} | {100 * exact_wait_fraction(n, load):.1f} % |")
+    return "\n".join(rows)
+
+
+def test_the_table_of_places() -> None:
+    assert table() in PAGE, f"docs/plan.md should have this table:\n{table()}"
+    assert all(abs(by_rule(load) - least_places(load)) <= MOST_OFF for load in LOADS)
