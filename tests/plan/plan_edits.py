@@ -62,7 +62,7 @@ def repriced(one: Placed, plan: Plan) -> Placed:
 
 def said(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
     """What Python says of a plan, and the cells of the workings that must say the same."""
-    n_services, n_quarters, n_types = work.n_services, work.n_quarters, len(work.types)
+    n_services, n_quarters, n_types = work.n_services, work.n_quarters, len(answer.types)
     for q in range(n_quarters):
         for z in range(len(QUANTILES)):
             for s in range(n_services):

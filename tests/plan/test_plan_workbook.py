@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from amounts import amount
+from plan_books import example, example_workbook
 from plan_edits import differ, edits, solved_with, typed, workings
 from recalculation import (
     ALLOWED_FUNCTIONS,
@@ -21,30 +22,20 @@ from recalculation import (
 )
 from workbook_cells import values
 
-from sheetgen.catalog import Catalog
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.book import build_plan_book
-from sheetgen.plan.findings import findings
-from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read import read_plan
-from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
-from sheetgen.writers.formats import templates_folder
-from sheetgen.writers.xlsx import write_xlsx
 
 SEED = 1919
 
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    return solved_plan(read_plan(templates_folder() / "plan.yaml", Catalog()))
+    return example().answer
 
 
 @pytest.fixture(scope="module")
-def path(answer: Answer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = findings(answer)
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan.xlsx"
-    target.write_bytes(write_xlsx(build_plan_book(found, plan_page(found), record_of(found))))
+    target.write_bytes(example_workbook())
     return target
 
 

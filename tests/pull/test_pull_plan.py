@@ -8,42 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plan_books import example_record, example_workbook
 from recalculation import edit
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import read_text
-from sheetgen.plan.book import build_plan_book
 from sheetgen.plan.bridge import last_of
-from sheetgen.plan.findings import findings
-from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import plan_of, read_plan
-from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
 from sheetgen.plan.yellow import changed, every_cell
 from sheetgen.pull.plan import lines, plan_text, pull_plan
 from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
 from sheetgen.writers.formats import templates_folder
-from sheetgen.writers.xlsx import write_xlsx
 
 CATALOG = Catalog()
 
 
 @pytest.fixture(scope="module")
-def record() -> dict[str, Any]:
-    return {}
-
-
-@pytest.fixture(scope="module")
-def path(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = findings(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG)))
-    record |= record_of(found)
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan.xlsx"
-    target.write_bytes(write_xlsx(build_plan_book(found, plan_page(found), record)))
+    target.write_bytes(example_workbook())
     return target
 
 
-def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path, record: dict[str, Any]) -> None:
+def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path) -> None:
     pulled = pull_plan(str(path), CATALOG)
     assert not pulled.edits and not pulled.notes
     assert [*lines(pulled, {})] == ["nothing was changed since the workbook was built"]
@@ -52,7 +40,7 @@ def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path, record: di
     assert (again.services, again.policy, again.supply, again.prices, again.budget, again.as_of) == (
         built.services, built.policy, built.supply, built.prices, built.budget, built.as_of,
     )  # fmt: skip
-    assert read_plan_book(path).record == record
+    assert read_plan_book(path).record == example_record()
 
 
 def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
@@ -95,11 +83,11 @@ def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Pa
         assert words in said
 
 
-def test_the_workbook_of_the_last_plan(path: Path, record: dict[str, Any]) -> None:
+def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert is_plan_book(path)
     book = read_plan_book(path)
     last = last_of(book.record, "plan.xlsx", CATALOG)
-    assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in record["money"]))
+    assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in example_record()["money"]))
 
 
 @pytest.mark.parametrize(("name", "value", "words"), [

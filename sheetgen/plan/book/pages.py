@@ -301,7 +301,7 @@ class Pages:
                 self.gpus.setdefault(f"together {name}", []).append(
                     sheet.put(at, column + k, Cell(together[name], "fixed", WHOLE))
                 )
-        self.kinds = [name for name in kinds if any(ref.value for ref in self.gpus[name])]
+        self.kinds = [name for name in kinds if any(ref.value for ref in self.gpus[name])] or [*kinds]
 
     # Decisions ------------------------------------------------------------------------------------------
 
@@ -406,6 +406,7 @@ class Pages:
         sheet.text(2, 3, "values of the build:", "right_label")
         sheet.link(2, 4, self.wiring.ref("chk_values")._replace(name="chk_values"), TEXT, "light")
         sheet.status_cells.append((2, 4))
+        sheet.text(2, 6, f"{LIVE}: follows Inputs. {BUILT}: a value of the build.", "remark")
         row = HEAD_ROWS
         self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: contingency apart", 9)
         bottom = row + 8
