@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,7 +175,7 @@ def build(
 
 @plan.command()
 @click.argument("file", metavar="FILE.csv")
-@click.option("--plan", "of_plan", metavar="PLAN.json", help="Compare with what that plan said of the quarters.")
+@click.option("--plan", "of_plan", metavar="PLAN", help="Compare with what that plan said: its JSON, or its workbook.")
 @common
 def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
@@ -187,8 +188,11 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
     """
     from sheetgen.plan import actuals as real
     from sheetgen.plan.bridge import read_record
+    from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
 
-    said = None if of_plan is None else read_record(Path(of_plan))
+    said: Mapping[str, Any] | None = None
+    if of_plan is not None:
+        said = read_plan_book(of_plan).record if is_plan_book(of_plan) else read_record(Path(of_plan))
     starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
     found = real.read_actuals(Path(file), starts)
     compared = [] if said is None else list(real.against(said, found))

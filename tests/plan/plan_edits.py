@@ -14,7 +14,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.book.inputs import PlanInputs
 from sheetgen.plan.book.workings import Workings
-from sheetgen.plan.decisions import orders
+from sheetgen.plan.decisions import decisions, orders
 from sheetgen.plan.hardware import Hardware, Placed
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.schema import QUANTILES
@@ -80,6 +80,7 @@ def said(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
         left = [float(one) for one in answer.money["budget_left_usd"][q]]
         yield f"verdict {q}", work.quarters.columns["budget_verdict"][q], budget_verdict(left[1], left[2])
     yield from _orders(work, answer)
+    yield from _quotas(work, answer)
 
 
 def _orders(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
@@ -102,6 +103,17 @@ def _orders(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
         yield f"waiting {at}", columns["waiting_usd"][row], waiting
     for at in rest:
         yield f"no order {at}", columns["ordered_instances"][work.row_of_order(*at)], 0.0
+
+
+def _quotas(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
+    raised = {one.instance: one for one in decisions(answer) if one.what == "raise quota"}
+    for row, i in enumerate(work.quota_of):
+        one = raised.get(answer.plan.machine(answer.plan.supply.quota[i].type))
+        state = "enough" if one is None else "late" if one.late else "live"
+        yield f"quota {i}", work.quotas.columns["quota_state"][row], state
+        if one is not None:
+            yield f"raise {i} by", work.quotas.columns["raise_by_day"][row], number(one.order_by)
+            yield f"raise {i} to", work.quotas.columns["most_instances"][row], one.n_instances
 
 
 def differ(work: Workings, answer: Answer, values: Mapping[Any, Any]) -> list[str]:

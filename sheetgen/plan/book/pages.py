@@ -7,7 +7,7 @@ from typing import Any
 
 from sheetgen.formula import both, formula, is_number, join_text, where
 from sheetgen.plan.answer import CASE
-from sheetgen.plan.book.workings import Workings
+from sheetgen.plan.book.workings import LATE, LIVE, Workings
 from sheetgen.plan.charts import machines
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
@@ -38,13 +38,13 @@ ON_PLAN, SPARE = 8, 8  # decisions on the first sheet; lines for orders that are
 INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#475569")
 P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 CHART_WIDTH, CHART_HEIGHT = 1080, 260
-BUILT, LIVE = "build", "live"
+BUILT = "build"
 
 
 @formula("State", TEXT)
 def order_state(n_machines: Any, is_late: Any) -> Any:
     """What became of an order: late, live, or no more needed."""
-    return where(n_machines > 0, where(is_late == 1, "late", LIVE), "no more")
+    return where(n_machines > 0, where(is_late == 1, LATE, LIVE), "no more")
 
 
 @formula("State", TEXT)
@@ -335,7 +335,27 @@ class Pages:
             return None
         return self.work.row_of_order(place[one.instance], days.index(one.needed_from))
 
+    def _quota_of(self, one: Decision) -> int | None:
+        """The row of Quotas that a decision is about."""
+        plan = self.plan
+        types = [plan.machine(plan.supply.quota[i].type) for i in self.work.quota_of]
+        return types.index(one.instance) if one.what == "raise quota" and types.count(one.instance) == 1 else None
+
+    def _raise(self, sheet: Sheet, at: int, one: Decision, row: int, owner: str, words: str) -> list[Ref]:
+        """A quota that is too small, live."""
+        quotas = self.work.quotas.columns
+        return [
+            sheet.link(at, 0, quotas["raise_by_day"][row], DATE), sheet.text(at, 1, one.what, "label"),
+            sheet.link(at, 2, quotas["most_instances"][row], WHOLE), sheet.text(at, 3, one.instance, "label"),
+            sheet.link(at, 4, quotas["first_day_over"][row], DATE), sheet.text(at, 5, owner, "label"),
+            *(sheet.text(at, column, NONE, "fixed") for column in (6, 7)),
+            sheet.link(at, 8, quotas["quota_state"][row], TEXT), sheet.text(at, 9, words, "wrapped"),
+        ]  # fmt: skip
+
     def _decision(self, sheet: Sheet, at: int, one: Decision, i: int | None, owner: str, words: str) -> list[Ref]:
+        row = self._quota_of(one)
+        if row is not None:
+            return self._raise(sheet, at, one, row, owner, words)
         orders = self.work.orders.columns
         line: list[Ref] = []
 
@@ -382,6 +402,7 @@ class Pages:
             found.append(table.sheet.link(*table.place(column, i), counted, PLAIN, "computed", lock="column"))
         numbers = Range(tuple(found))
         self.new_orders = Lookup.of(n, "SUM({0})", Range(tuple(table.columns["unlisted"])))
+        self._others(sheet, row + SPARE + 3, {self._quota_of(one) for one in self.found.decisions})
         self._bar(sheet, row, f"Orders that are new since the build, the first {SPARE} (live)", 10)
         for k in range(SPARE):
             at = row + 1 + k
@@ -394,6 +415,18 @@ class Pages:
                 refs = Range(tuple(table.columns[name]))
                 shown = NONE if value is None else refs.refs[value].value
                 sheet.link(at, c, Lookup.of(shown, f'IFERROR(INDEX({{0}},{place}),"-")', refs, numbers), display)
+
+    def _others(self, sheet: Sheet, row: int, listed: set[int | None]) -> None:
+        """Quotas that were large enough when the workbook was built."""
+        rest = [i for i in range(len(self.work.quota_of)) if i not in listed]
+        if not rest:
+            return
+        self._bar(sheet, row, "Quotas that were large enough (live)", 10)
+        quotas = self.work.quotas.columns
+        for at, i in enumerate(rest, row + 1):
+            for column, name, display in ((0, "raise_by_day", DATE), (2, "most_instances", WHOLE), (3, "type", TEXT),
+                                          (4, "first_day_over", DATE), (8, "quota_state", TEXT)):  # fmt: skip
+                sheet.link(at, column, quotas[name][i], display)
 
     # The first sheet --------------------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, 
 from sheetgen.units import DATE, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, Display
 
 N_CASES = len(QUANTILES)
+LATE, LIVE = "late", "live"
 
 
 @formula("Of them still needed")
@@ -78,7 +79,7 @@ class Workings:
         self.n_quarters, self.n_services = len(self.plan.quarters), len(self.plan.services)
         self.sheets: list[Sheet] = []
         for fill in (self._constants, self._quarters, self._types, self._stated, self._growth, self._loads,
-                     self._paid, self._pools, self._orders, self._shares, self._money):  # fmt: skip
+                     self._paid, self._pools, self._orders, self._quotas, self._shares, self._money):  # fmt: skip
             fill()
 
     # Which row is which
@@ -489,6 +490,37 @@ class Workings:
             "n_instances": table.columns["ordered_instances"],
         }, name="waiting_usd")  # fmt: skip
 
+    def _quotas(self) -> None:
+        """By quota the most machines of its type that are rented, and from which day on it is too small."""
+        plan, n = self.plan, self.n_quarters
+        place = {one.instance: t for t, one in enumerate(self.types)}
+        every = [(i, place.get(plan.machine(one.type))) for i, one in enumerate(plan.supply.quota)]
+        self.quota_of = [i for i, t in every if t is not None]  # by row, those whose type is one of the plan's
+        rows = [(i, t, q) for i, t in every if t is not None for q in range(n)]
+        if not rows:
+            return
+        table = self._table("Rented", "Of each quota the machines of its type, bought or committed, by quarter.",
+                            len(rows))  # fmt: skip
+        table.given("type", "Type", [plan.supply.quota[i].type for i, *_ in rows], TEXT, role="label", width=34)
+        self._given(table, "quarter", "Quarter", [q for *_, q in rows], PLAIN)
+        for name, label in (("gap", "Bought"), ("committed_instances", "Committed")):
+            found = [self.orders.columns[name][self.row_of_order(t, q)] for _, t, q in rows]
+            table.looked_up(name, label, found, PLAIN)
+        limits = [self.inputs.cells[f"quota_{i + 1}_limit"] for i, *_ in rows]
+        table.computed(rented_instances)
+        table.computed(over_quota, {"quota": limits})
+        table.looked_up("first_day", "First day", [self.quarters.columns["first_day"][q] for *_, q in rows], DATE)
+        quotas = self.quotas = self._table("Quotas", "Quotas: what is needed of each, and from when.", len(rows) // n)
+        quotas.given("type", "Type", [plan.supply.quota[i].type for i in self.quota_of], TEXT, role="label", width=34)
+        spans = {name: [Range(table.columns[name][k : k + n]) for k in range(0, len(rows), n)]
+                 for name in ("rented_instances", "over_quota", "first_day")}  # fmt: skip
+        most = [Lookup.of(max(ref.value for ref in one.refs), "MAX({0})", one) for one in spans["rented_instances"]]
+        quotas.looked_up("most_instances", "Most rented", most, PLAIN)
+        quotas.computed(first_day_over, {"over": spans["over_quota"], "days": spans["first_day"]})
+        days = [self.inputs.cells[f"quota_{i + 1}_days"] for i in self.quota_of]
+        quotas.computed(raise_by_day, {"lead_days": days})
+        quotas.computed(quota_state)
+
     def _running(self, table: Table, rows: Sequence[tuple[int, int]], late: Sequence[Ref]) -> None:
         """The machines ordered late, added up from quarter to quarter."""
         one = spending.late_instances
@@ -590,6 +622,48 @@ def paid_usd(is_owned: Any, count: Any, month_usd: Any, months_in_a_quarter: Any
     """
     committed = spending.committed_quarter_usd(count, month_usd, months_in_a_quarter, paid_share)
     return where(is_owned == 1, month_usd * paid_share, committed)
+
+
+@formula("Rented machines")
+def rented_instances(gap: Any, committed_instances: Any) -> Any:
+    """Machines of a type that count against its quota: bought or committed.
+
+    Source: definition.
+    """
+    return gap + committed_instances
+
+
+@formula("Over the quota", PLAIN)
+def over_quota(rented_instances: Any, quota: Any) -> Any:
+    """1 where more machines are rented than the quota allows.
+
+    Source: definition.
+    """
+    return where(rented_instances > quota, 1, 0)
+
+
+@formula("Too small from", DATE)
+def first_day_over(days: Any, over: Any) -> Any:
+    """The first day of the first quarter in which the quota is too small; none where it never is.
+
+    Source: definition.
+    """
+    return least_where(days, over == 1, otherwise=NONE)
+
+
+@formula("Raise by", DATE)
+def raise_by_day(first_day_over: Any, lead_days: Any, approval_days: Any) -> Any:
+    """The day by which approval must be requested, so that the quota is raised in time; none where it is large enough.
+
+    Source: order_by_day.
+    """
+    return number_where(is_number(first_day_over), spending.order_by_day(first_day_over, lead_days, approval_days))
+
+
+@formula("State", TEXT)
+def quota_state(raise_by_day: Any, as_of_day: Any) -> Any:
+    """What became of a quota that is too small: late, live, or large enough."""
+    return where(is_number(raise_by_day), where(raise_by_day < as_of_day, LATE, LIVE), "enough")
 
 
 @formula("Over its budget", PLAIN)
