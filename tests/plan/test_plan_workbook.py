@@ -78,7 +78,8 @@ def test_edits_follow(answer: Answer, path: Path) -> None:
 
 OTHERS = {
     "plan": {"start": "2027-Q1", "quarters": 3, "as_of": "2026-12-20"}, "prices": {"discount_fraction": 0.2},
-    "policy": {"approval_days": 20, "buy": "reserved-1yr", "redundancy": {"replicas": 1}}, "budget": {"2027-Q2": 90_000},
+    "policy": {"approval_days": 20, "buy": "reserved-1yr", "redundancy": {"replicas": 1}},
+    "budget": {"2027-Q2": 90_000},
     "services": [
         {"id": "tokens", "demand": {"tokens": {"per_month": {"p10": 1e9, "p50": 2e9, "p90": 5e9}, "of": "all"}},
          "growth": {"series": [1, {"p10": 1, "p50": 1.2, "p90": 2}, 3]}, "model": "llama-3.1-8b"},

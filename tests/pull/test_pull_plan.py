@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from plan_books import example_record, example_workbook
-from recalculation import edit
+from recalculation import edit, tamper
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import read_text
@@ -33,7 +33,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path) -> None:
     pulled = pull_plan(str(path), CATALOG)
-    assert not pulled.edits and not pulled.notes
+    assert not pulled.edits and not pulled.notes and not pulled.overwritten
     assert [*lines(pulled, {})] == ["nothing was changed since the workbook was built"]
     again = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
     built = read_plan(templates_folder() / "plan.yaml", CATALOG)
@@ -81,6 +81,13 @@ def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Pa
         "Users of a day, p10: is out of order", "'soon', where a date belongs", "is 'everything'. Allowed: none,",
     ):  # fmt: skip
         assert words in said
+
+
+def test_an_overwritten_formula_is_named(path: Path, tmp_path: Path) -> None:
+    sheet, cell, right, _ = tamper(path, tmp_path / "twin.xlsx")
+    pulled = pull_plan(str(tmp_path / "twin.xlsx"), CATALOG)
+    assert [(str(one.place), one.was) for one in pulled.overwritten] == [(f"{sheet}!{cell}", right)]
+    assert "the formula was overwritten by =" in "\n".join(lines(pulled, {}))
 
 
 def test_the_workbook_of_the_last_plan(path: Path) -> None:
