@@ -15,7 +15,6 @@ from sheetgen.plan.findings import Findings
 from sheetgen.plan.pages import PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import usd_per_million_planned
-from sheetgen.plan.tables import request_of
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, put_light, titled
 from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Sheet, Source, derived
 from sheetgen.sheet.page import Cell as Shown
@@ -188,12 +187,11 @@ class Pages:
         def cost_of(i: int, q: int) -> Lookup:
             s = services[i]
             at = work.row_of_load(s, q, CASE["p50"])
-            tokens = sum(request_of(self.plan, self.plan.services[s]))
             env: dict[str, Source] = {
                 **inputs, "service_month_usd": work.loads.columns["service_month_usd"][at],
                 "requests_per_second": work.loads.columns["requests_per_second"][at],
                 "mean_over_peak": work.stated.columns["mean_over_peak"][s],
-                "tokens_per_request": Lookup.of(tokens, str(tokens)),
+                "tokens_per_request": work.stated.columns["tokens_per_request"][s],
             }  # fmt: skip
             env = {name: env[name] for name in usd_per_million_planned.inputs}
             rate = env["requests_per_second"]
@@ -348,7 +346,7 @@ class Pages:
             sheet.link(at, 0, quotas["raise_by_day"][row], DATE), sheet.text(at, 1, one.what, "label"),
             sheet.link(at, 2, quotas["most_instances"][row], WHOLE), sheet.text(at, 3, one.instance, "label"),
             sheet.link(at, 4, quotas["first_day_over"][row], DATE), sheet.text(at, 5, owner, "label"),
-            *(sheet.text(at, column, NONE, "fixed") for column in (6, 7)),
+            *(sheet.put(at, column, Cell(NONE, "fixed", USD)) for column in (6, 7)),
             sheet.link(at, 8, quotas["quota_state"][row], TEXT), sheet.text(at, 9, words, "wrapped"),
         ]  # fmt: skip
 
@@ -392,7 +390,7 @@ class Pages:
         flags = [int(i in listed) for i in range(table.n_rows)]
         self.work._given(table, "is_listed", "Order of the build", flags, PLAIN)
         table.computed(unlisted)
-        column = table._head("Number of it", "", 10)
+        column = table.begin_column("Number of it", "", 10)
         found: list[Ref] = []
         n = 0
         for i, ref in enumerate(table.columns["unlisted"]):
@@ -432,7 +430,9 @@ class Pages:
 
     def first(self) -> Sheet:
         plan, work = self.plan, self.work
-        about = " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}")))
+        head = plan.head
+        other = "" if head.currency == "USD" else f"all in US dollars; one is {head.fx_rate:g} {head.currency}"
+        about = " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}", other)))
         sheet = titled("Plan", self.page.title, about, one_page=True)
         sheet.widths = dict(enumerate((22, 14, 18, 14, 18, 14, 14, 14, 24)))
         put_light(self.wiring, sheet, 2, 1, "All checks")

@@ -131,7 +131,8 @@ class Workings:
         self.sheets.append(sheet)
         row = HEAD_ROWS
         known = {**cost.CONSTANTS, **CONSTANTS, "hours_in_a_day": HOURS_PER_DAY,
-                 "least_utilization": BY_NAME["utilization"].kind.low}  # fmt: skip
+                 "least_utilization": BY_NAME["utilization"].kind.low,
+                 "n_months": MONTHS_OF_TERM.get(self.plan.policy.buy, 1)}  # fmt: skip
         for name, value in known.items():
             label = name.replace("_", " ").capitalize()
             self.wiring.inputs[name] = sheet.put(row, 1, Cell(value, "fixed", FACTOR), label=label)
@@ -236,8 +237,7 @@ class Workings:
         self._given(table, "is_rate", "Is a rate", [int(not one.demand.at_once) for one in plan.services], PLAIN)
         people = [int(one.demand.users is not None) for one in plan.services]
         self._given(table, "counts_people", "Counts people", people, PLAIN)
-        table.looked_up("mean_over_peak", "Mean over peak", [self._mean_over_peak(s) for s in range(self.n_services)],
-                        FACTOR)  # fmt: skip
+        self._rates(table)
         own = [f"service_{holder(plan, s, 'redundancy') + 1}_" if one.redundancy is not None else ""
                for s, one in enumerate(plan.services)]  # fmt: skip
         lost = [self.inputs.survive(f"{stem}survive") if stem else self.wiring.inputs["survive"] for stem in own]
@@ -248,18 +248,22 @@ class Workings:
         floors = [cells[f"service_{s + 1}_floor_replicas"] for s in holders]
         table.looked_up("floor_replicas", "Floor", floors, PLAIN)
 
-    def _mean_over_peak(self, s: int) -> Lookup:
-        """Of a rate the share of its peak that there is on average; 1 of what is stated at once."""
-        stated, known = self.plan.services[s].demand, self.wiring.inputs
-        of = stated.users or stated.requests or stated.tokens
-        if of is None or stated.at_once:
-            return Lookup.of(1, "1")
-        refs: list[Source] = []
-        for name in ("peak_hour_share", "burst_factor"):
-            value = getattr(of, name)
-            refs.append(self.inputs.cells.get(f"service_{s + 1}_{name}") or Lookup.of(value, repr(value)))
-        return derived(lambda least, hours, share, burst: largest(least, 1 / (hours * share * burst)),
-                       known["least_utilization"], known["hours_in_a_day"], *refs)  # fmt: skip
+    def _rates(self, table: Table) -> None:
+        """Of a rate the share of its peak that there is on average, and the tokens of a request."""
+        services = self.plan.services
+        for name, label in (("peak_hour_share", "Peak hour's share"), ("burst_factor", "Burst")):
+            line, column = table.begin_column(label, "", 12), list[Ref]()
+            for s, service in enumerate(services):
+                stated, at = service.demand, table.place(line, s)
+                of = stated.users or stated.requests or stated.tokens
+                cell = self.inputs.cells.get(f"service_{s + 1}_{name}")
+                value = 1.0 if of is None else getattr(of, name)
+                column.append(table.sheet.put(*at, Cell(value, "fixed", FACTOR), lock="column") if cell is None
+                              else table.sheet.link(*at, cell, FACTOR, lock="column"))  # fmt: skip
+            table.columns[name] = column
+        table.computed(mean_share, name="mean_over_peak")
+        tokens = [sum(request_of(self.plan, one)) for one in services]
+        self._given(table, "tokens_per_request", "Tokens of a request", tokens, PLAIN)
 
     def _growth(self) -> None:
         """By service and quarter the growth, and how far the demand reaches down and up."""
@@ -272,14 +276,16 @@ class Workings:
         table.given("quarter", "Quarter", [str(plan.quarters[q]) for _, q in pairs], TEXT, role="label")
         z_of_p90 = self.wiring.inputs["z_of_p90"]
         columns: tuple[list[Lookup], ...] = ([], [], [])
-        for s, q in pairs:
+        ahead = [max(0, plan.quarters[q].since(first_quarter(plan.services[s], plan))) for s, q in pairs]
+        self._given(table, "quarters_grown", "Quarters since its demand", ahead, PLAIN)
+        for (s, q), n, place in zip(pairs, ahead, table.columns["quarters_grown"], strict=True):
             service, quarter = plan.services[s], plan.quarters[q]
-            n, names = max(0, quarter.since(first_quarter(service, plan))), [*growth_bands(service.growth)]
+            names = [*growth_bands(service.growth)]
             stem = f"service_{s + 1}_growth_"
             refs = [self.inputs.cells[f"{stem}{part_of_name(name)}_{z}"] for name in names for z in QUANTILES]
             for part, column in enumerate(columns):
                 found = functools.partial(_grown, service.growth, names, quarter, n, part)
-                column.append(_derived(found, z_of_p90, *refs))
+                column.append(_derived(found, z_of_p90, place, *refs))
         for column, name, label in zip(columns, ("growth", "growth_spread_below", "growth_spread_above"),
                                        ("Growth", "Its spread below", "Its spread above"), strict=True):  # fmt: skip
             table.looked_up(name, label, column, FACTOR)
@@ -430,10 +436,9 @@ class Workings:
         last = {one.gpu: t for t, one in enumerate(types)}
         before: dict[tuple[str, int, int], int] = {}  # row of the type that took before
         counts = self.by_type.columns["gpu_count"]
-        line = table.next_column
         # The GPUs that are left hang on the column to the right, a row above: both are filled a row at a time.
-        free_at, owned_at = (table._head(label, "", 12) for label in ("GPUs owned, left", needs.owned_instances.label))
-        assert free_at == line
+        labels = "GPUs owned, left", needs.owned_instances.label
+        free_at, owned_at = (table.begin_column(label, "", 12) for label in labels)
         free, owned = list[Ref](), list[Ref]()
         for r, (t, z, q) in enumerate(rows):
             key = types[t].gpu, z, q
@@ -524,7 +529,7 @@ class Workings:
     def _running(self, table: Table, rows: Sequence[tuple[int, int]], late: Sequence[Ref]) -> None:
         """The machines ordered late, added up from quarter to quarter."""
         one = spending.late_instances
-        line, found = table._head(one.label, one.documentation, 12), list[Ref]()
+        line, found = table.begin_column(one.label, one.documentation, 12), list[Ref]()
         for r, (_, q) in enumerate(rows):
             env: dict[str, Source] = {"late_before": found[-1] if q else Lookup.of(0, "0"), "is_late": late[r],
                                       "ordered_instances": table.columns["ordered_instances"][r]}  # fmt: skip
@@ -536,11 +541,12 @@ class Workings:
         gaps, months, buy = table.columns["gap"], table.columns["quarter_instance_month_usd"], self.plan.policy.buy
         term, n = MONTHS_OF_TERM.get(buy), self.n_quarters
         if term is not None:
-            table.computed(of_term_usd, {"n_months": Lookup.of(term, str(term))}, name="order_usd")
+            table.computed(of_term_usd, name="order_usd")
             return
         ordered, kept = table.columns["ordered_instances"], list[list[Ref]]()
         for ahead in range(n):
-            line, column = table._head(f"Needed {ahead} quarters later", kept_of_order.documentation, 10), list[Ref]()
+            line = table.begin_column(f"Needed {ahead} quarters later", kept_of_order.documentation, 10)
+            column = list[Ref]()
             for r, (_, q) in enumerate(rows):
                 if q + ahead >= n:
                     column.append(table.sheet.put(*table.place(line, r), Cell(0, "fixed", PLAIN), lock="column"))
@@ -666,6 +672,15 @@ def quota_state(raise_by_day: Any, as_of_day: Any) -> Any:
     return where(is_number(raise_by_day), where(raise_by_day < as_of_day, LATE, LIVE), "enough")
 
 
+@formula("Mean over peak", FACTOR)
+def mean_share(peak_hour_share: Any, burst_factor: Any, hours_in_a_day: Any, least_utilization: Any) -> Any:
+    """The share of the peak's load that there is on average.
+
+    Source: mean_over_peak.
+    """
+    return largest(least_utilization, 1 / (hours_in_a_day * peak_hour_share * burst_factor))
+
+
 @formula("Over its budget", PLAIN)
 def is_over(budget_verdict: Any) -> Any:
     """1 where a quarter is over its budget, at p90 at least.
@@ -752,9 +767,11 @@ def _spread(side: int, z_of_p90: Any, *values: Any) -> Any:
 
 
 def _grown(
-    growth: Growth | None, names: Sequence[str], quarter: Quarter, n: int, part: int, z_of_p90: Any, *values: Any
-) -> Any:
-    return grown_in(growth, dict(zip(names, _threes(values), strict=True)), quarter, n, z_of_p90)[part]
+    growth: Growth | None, names: Sequence[str], quarter: Quarter, n: int, part: int, z_of_p90: Any,
+    quarters_grown: Any, *values: Any,
+) -> Any:  # fmt: skip
+    bands = dict(zip(names, _threes(values), strict=True))
+    return grown_in(growth, bands, quarter, n, z_of_p90, quarters_grown)[part]
 
 
 def _threes(values: Sequence[Any]) -> list[Sequence[Any]]:
