@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,14 @@ from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
-    from sheetgen.catalog import Catalog
     from sheetgen.plan.answer import Answer
-    from sheetgen.plan.bridge import Last
     from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
     from sheetgen.writers.formats import Options
 
 FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
-ACTUALS_SCHEMA, PULL_SCHEMA = 1, 1
+ACTUALS_SCHEMA = 1
 
 
 class Plans(click.Group):
@@ -144,6 +141,7 @@ def build(
     """
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import archive_of, brand_of, place_of
+    from sheetgen.cli.plan_book import last_plan
     from sheetgen.plan.findings import findings
     from sheetgen.plan.pages import plan_page
     from sheetgen.plan.read import read_plan
@@ -158,7 +156,7 @@ def build(
     read = read_plan(Path(file), catalog)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
-    last = None if since is None else _last(Path(since), catalog, quiet)
+    last = None if since is None else last_plan(Path(since), catalog)
     answer = solved_plan(read)
     whole = findings(answer, last)
     found = record_of(whole)
@@ -186,13 +184,10 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
     Example:
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
+    from sheetgen.cli.plan_book import record_of_file
     from sheetgen.plan import actuals as real
-    from sheetgen.plan.bridge import read_record
-    from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
 
-    said: Mapping[str, Any] | None = None
-    if of_plan is not None:
-        said = read_plan_book(of_plan).record if is_plan_book(of_plan) else read_record(Path(of_plan))
+    said = None if of_plan is None else record_of_file(Path(of_plan))
     starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
     found = real.read_actuals(Path(file), starts)
     compared = [] if said is None else list(real.against(said, found))
@@ -216,59 +211,6 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
     for one in measured:
         say(f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
-
-
-def _last(path: Path, catalog: Catalog, quiet: bool) -> Last:
-    """The last plan: its JSON, or what its workbook was built of."""
-    from sheetgen.plan.bridge import last_of, read_last
-    from sheetgen.workbook.plan_book import edits_of, is_plan_book, read_plan_book
-
-    if not is_plan_book(path):
-        return read_last(path, catalog)
-    book = read_plan_book(path)
-    last = last_of(book.record, shown(path, 200), catalog)
-    if edits := edits_of(book, last.plan):
-        note(f"{shown(path, 200)}: {len(edits)} yellow cells were changed since; it counts as built", quiet)
-    return last
-
-
-def pull_book(
-    edited: str, formats: str | None, out: str | None, name: str | None, brand: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool,
-) -> None:  # fmt: skip
-    """Carry an edited plan's workbook back to a plan.yaml and new documents."""
-    from sheetgen import __version__
-    from sheetgen.catalog import Catalog
-    from sheetgen.cli.build import brand_of, place_of
-    from sheetgen.plan.findings import findings
-    from sheetgen.plan.pages import plan_page
-    from sheetgen.plan.record import record_of
-    from sheetgen.plan.solve import solved_plan
-    from sheetgen.pull.plan import data, lines, plan_text, pull_plan
-    from sheetgen.writers.formats import Archive, Options
-
-    named = _formats(formats or "pdf")
-    place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
-    note(f"reading {shown(edited)}, and working it out anew ...", quiet)
-    catalog = Catalog(*catalogs)
-    pulled = pull_plan(edited, catalog)
-    answer = solved_plan(pulled.plan)
-    whole = findings(answer)
-    page, found = plan_page(whole), record_of(whole)
-    archive = Archive(catalog_sha256=catalog.catalog_sha256())
-    options = Options(brand=drawn_with, archive=archive)
-    written = {Path(f"{place}.{one}"): _drawn(one, whole, page, found, options) for one in named}
-    written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
-    for target in written:  # the workbook itself is spared
-        if target.resolve() == Path(edited).resolve():
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_files(written)
-    if as_json:
-        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
-    elif not quiet:
-        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
-        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *_words(answer, found)]
-        say("\n".join(said))
 
 
 def _drawn(name: str, whole: Findings, page: PlanPage, found: dict[str, Any], options: Options) -> bytes:
