@@ -16,7 +16,7 @@ from sheetgen.plan.answer import Answer
 from sheetgen.plan.book.inputs import PlanInputs
 from sheetgen.plan.book.workings import Workings
 from sheetgen.plan.decisions import decisions, orders
-from sheetgen.plan.hardware import Hardware, Placed
+from sheetgen.plan.hardware import Placed
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.solve import solved_plan
@@ -48,7 +48,7 @@ def solved_with(answer: Answer, edits: Mapping[str, Any]) -> Answer:
     data = changed(answer.plan, edits)
     plan = plan_of(Document("edited", data, {}), answer.plan.catalog)
     placed = {at: repriced(one, plan) for at, one in answer.hardware.placed.items()}
-    hardware = Hardware(placed, answer.hardware.speed, answer.hardware.nothing)
+    hardware = replace(answer.hardware, placed=placed)
     assert [one.instance for one in types_of(plan, hardware)] == [one.instance for one in answer.types]
     with unittest.mock.patch("sheetgen.plan.solve.placed", return_value=hardware):  # not what would be chosen now
         return solved_plan(plan)
