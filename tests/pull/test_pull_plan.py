@@ -12,7 +12,7 @@ from plan_books import example_record, example_workbook
 from recalculation import edit, tamper
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.base import read_text
+from sheetgen.catalog.base import Document, read_text
 from sheetgen.plan.bridge import last_of
 from sheetgen.plan.read import plan_of, read_plan
 from sheetgen.plan.yellow import changed, every_cell
@@ -108,6 +108,15 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
         read_plan_book(edited)
 
 
+def test_dollars_that_were_typed_are_stated_in_the_currency_of_the_plan() -> None:
+    data = {"plan": {"start": "2027-Q1", "quarters": 1, "currency": "EUR", "fx_rate": 0.5}, "budget": {"2027-Q1": 100},
+            "services": [{"id": "one", "demand": {"in_flight": 4}, "model": "llama-3.1-8b"}],
+            "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 100}]}}  # fmt: skip
+    plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
+    found = changed(plan, {"budget_2027_q1": 300, "owned_1_cost": 75})
+    assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
+
+
 @pytest.mark.parametrize(("shorthand", "name", "value", "written"), [
     ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
     ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
@@ -118,8 +127,7 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
 def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: Any, written: Any) -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 2},
             "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}]}  # fmt: skip
-    text = read_text("{}", "plan.yaml")
-    plan = plan_of(type(text)("plan.yaml", copy.deepcopy(data), {}), CATALOG)
+    plan = plan_of(Document("plan.yaml", copy.deepcopy(data), {}), CATALOG)
     assert name in every_cell(plan)
     found = changed(plan, {name: value, "service_1_growth_per_quarter_p90": 0.3, "lead_days_on_demand": 3,
                            "discount_fraction": 0.2, "budget_2027_q2": 7})  # fmt: skip
@@ -127,4 +135,4 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
     assert found["services"][0]["growth"] == {"per_quarter": {"p10": 0.1, "p50": 0.1, "p90": 0.3}}
     assert found["supply"] == {"lead_time_days": {"on-demand": 3}} and found["budget"] == {"2027-Q2": 7}
     assert plan.data == data, "what was written stays as it is"
-    assert plan_of(type(text)("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
+    assert plan_of(Document("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
