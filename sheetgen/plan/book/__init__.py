@@ -123,7 +123,7 @@ def _notes(page: PlanPage, hidden: list[Sheet]) -> Sheet:
             ("A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black figures are formulas; "
              "green ones are taken from another sheet. (build): a value that was worked out when the workbook was "
              f"built, and does not follow an edit; then the word beside it is {STALE} in place of {AS_BUILT}. The "
-             f"correlation of demand between services is in the joint draws alone, and so no input here. {LEGEND}", None),
+             f"correlation between services is in the joint draws alone, and so no input here. {LEGEND}", None),
             ("sheetgen pull THIS.xlsx carries what was typed back to a plan.yaml, and works everything out anew, the "
              "hardware too; sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.", None),
             (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected without a password.",

@@ -206,8 +206,8 @@ class Pages:
     def services(self) -> Sheet:
         work, loads = self.work, self.work.loads.columns
         sheet = self._sheet(
-            "Services", "Each service by quarter. Demand: requests a second at peak, or at once where those were stated. "
-            "p10, p50 and p90 of one service are exact. Hardware and its times are values of the build.",
+            "Services", "Each service by quarter. Demand: requests a second at peak, or at once where these were "
+            "stated. p10, p50 and p90 of one service are exact. Hardware and its times are values of the build.",
             (22, 9, *[10] * 6, *[8] * 3, 12, 32, *[11] * 3), freeze=(HEAD_ROWS + 1, 2),
         )  # fmt: skip
         self._heads(sheet, HEAD_ROWS, (
