@@ -122,7 +122,7 @@ def pull(
     from sheetgen.workbook.plan_book import is_plan_book
 
     if is_plan_book(edited):
-        from sheetgen.cli.plan import pull_book
+        from sheetgen.cli.plan_book import pull_book
 
         pull_book(edited, formats, out, name, brand, as_json, catalogs, quiet)
         return

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
-ACTUALS_SCHEMA, PULL_SCHEMA = 1, 1
+ACTUALS_SCHEMA = 1
 
 
 class Plans(click.Group):
@@ -145,10 +145,10 @@ def build(
     from sheetgen.cli.build import archive_of, brand_of, place_of
     from sheetgen.plan.record import NAME
 
-    named = _formats(formats)
+    named = formats_of_plan(formats)
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
-    solved = solved_file(file, Catalog(*catalogs), since, paper, quiet)
+    solved = solved_file(file, Catalog(*catalogs), since, paper)
     written, problems = dict[Path, bytes](), Problems()
     for one in named:
         step(f"drawing {one}")
@@ -165,7 +165,7 @@ def build(
     if as_json:
         print_json(found)
     elif not quiet:
-        say("\n".join([*(f"wrote {target}" for target in written), "", *_words(found)]))
+        say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found)]))
     note(f"{len(plan.services)} services, {len(plan.quarters)} quarters", quiet)
     if problems:
         raise SystemExit(1)
@@ -186,8 +186,9 @@ class Solved:
         return self.whole.answer
 
 
-def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", quiet: bool = True) -> Solved:
+def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
     """The plan in a file, YAML or the JSON that was written of one, worked out."""
+    from sheetgen.cli.plan_book import last_plan
     from sheetgen.plan.bridge import read_last, read_record
     from sheetgen.plan.read import read_plan
 
@@ -195,14 +196,14 @@ def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: st
     read = read_last(Path(file), catalog).plan if is_json else read_plan(Path(file), catalog)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
-    solved = _solved(read, None if since is None else _last(Path(since), catalog, quiet), paper, since)
+    solved = solved_of(read, None if since is None else last_plan(Path(since), catalog), paper, since)
     if is_json and solved.record["money"] != read_record(Path(file))["money"]:
         raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
                             "plan.yaml, and write the JSON anew.")  # fmt: skip
     return solved
 
 
-def _solved(read: Plan, last: Last | None = None, paper: str = "a4", since: str | None = None) -> Solved:
+def solved_of(read: Plan, last: Last | None = None, paper: str = "a4", since: str | None = None) -> Solved:
     from sheetgen.plan.findings import findings
     from sheetgen.plan.pages import plan_page
     from sheetgen.plan.record import record_of
@@ -215,7 +216,7 @@ def _solved(read: Plan, last: Last | None = None, paper: str = "a4", since: str 
 
 @plan.command()
 @click.argument("file", metavar="FILE.csv")
-@click.option("--plan", "of_plan", metavar="PLAN.json", help="Compare with what that plan said of the quarters.")
+@click.option("--plan", "of_plan", metavar="PLAN", help="Compare with what that plan said: its JSON, or its workbook.")
 @common
 def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
@@ -226,10 +227,10 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
     Example:
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
+    from sheetgen.cli.plan_book import record_of_file
     from sheetgen.plan import actuals as real
-    from sheetgen.plan.bridge import read_record
 
-    said = None if of_plan is None else read_record(Path(of_plan))
+    said = None if of_plan is None else record_of_file(Path(of_plan))
     starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
     found = real.read_actuals(Path(file), starts)
     compared = [] if said is None else list(real.against(said, found))
@@ -253,51 +254,6 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
     for one in measured:
         say(f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
-
-
-def _last(path: Path, catalog: Catalog, quiet: bool) -> Last:
-    """The last plan: its JSON, or what its workbook was built of."""
-    from sheetgen.plan.bridge import last_of, read_last
-    from sheetgen.workbook.plan_book import edits_of, is_plan_book, read_plan_book
-
-    if not is_plan_book(path):
-        return read_last(path, catalog)
-    book = read_plan_book(path)
-    last = last_of(book.record, shown(path, 200), catalog)
-    if edits := edits_of(book, last.plan):
-        note(f"{shown(path, 200)}: {len(edits)} yellow cells were changed since; it counts as built", quiet)
-    return last
-
-
-def pull_book(
-    edited: str, formats: str | None, out: str | None, name: str | None, brand: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool,
-) -> None:  # fmt: skip
-    """Carry an edited plan's workbook back to a plan.yaml and new documents."""
-    from sheetgen import __version__
-    from sheetgen.catalog import Catalog
-    from sheetgen.cli.build import brand_of, place_of
-    from sheetgen.pull.plan import data, lines, plan_text, pull_plan
-
-    named = _formats(formats or "pdf")
-    place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
-    note(f"reading {shown(edited)}, and working it out anew ...", quiet)
-    catalog = Catalog(*catalogs)
-    pulled = pull_plan(edited, catalog)
-    solved = _solved(pulled.plan)
-    found = solved.record
-    written = {Path(f"{place}.{one}"): drawn(one, solved, drawn_with) for one in named}
-    written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
-    for target in written:  # the workbook itself is spared
-        if target.resolve() == Path(edited).resolve():
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_files(written)
-    if as_json:
-        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
-    elif not quiet:
-        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
-        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *_words(found)]
-        say("\n".join(said))
 
 
 def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None) -> bytes:
@@ -330,7 +286,7 @@ def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | Non
     return json_text(found).encode()
 
 
-def _formats(text: str | None) -> tuple[str, ...]:
+def formats_of_plan(text: str | None) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(one.strip().lower() for one in (text or DEFAULT_FORMATS).split(",") if one.strip()))
     for one in names:
         if one not in FORMATS:
@@ -339,7 +295,7 @@ def _formats(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def _words(found: dict[str, Any]) -> list[str]:
+def summary(found: dict[str, Any]) -> list[str]:
     """Money by quarter against the budget, and the next decisions."""
     rows = [("quarter", "p50 $", "p90 $", "with contingency $", "budget $", "verdict")]
     for one in found["money"]:

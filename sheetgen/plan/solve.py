@@ -6,7 +6,7 @@ import numpy
 
 from sheetgen.plan.answer import CASE, OF_SERVICE, Answer
 from sheetgen.plan.decisions import late_usd
-from sheetgen.plan.hardware import Hardware, Loads, placed
+from sheetgen.plan.hardware import Loads, placed
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import price_factor
@@ -24,15 +24,12 @@ from sheetgen.plan.tables import (
 )
 
 
-def solved_plan(
-    plan: Plan, timed: bool = True, kept: Loads | None = None, hardware: Hardware | None = None
-) -> Answer:
-    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`. hardware: in place of what
-    `recommend` would choose."""
+def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
                       for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
-    hardware = hardware or placed(plan, rates, at_once, _months(plan), timed, kept)
+    hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
     types = types_of(plan, hardware)
     put_hardware(grid, plan, hardware, types)
     put_supply(grid, plan, types)

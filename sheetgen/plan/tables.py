@@ -135,16 +135,16 @@ def growth_bands(growth: Growth | None) -> dict[str, Band]:
 
 
 def grown_in(
-    growth: Growth | None, bands: Mapping[str, Three], quarter: Quarter, n: int, z_of_p90: Any
+    growth: Growth | None, bands: Mapping[str, Three], quarter: Quarter, n: int, z_of_p90: Any, quarters_grown: Any
 ) -> tuple[Any, Any, Any]:
     """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads.
-    bands: those of `growth_bands`."""
+    bands: those of `growth_bands`. quarters_grown: n, as a number or a cell."""
     if growth is None:
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
         of = bands["per_quarter"]
-        below, above = (demand.grown_spread(one, n) for one in spreads([of], z_of_p90, more=1))
-        return demand.grown(of[1], n), below, above
+        below, above = (demand.grown_spread(one, quarters_grown) for one in spreads([of], z_of_p90, more=1))
+        return demand.grown(of[1], quarters_grown), below, above
     if growth.series is not None:
         of = bands[f"series_{min(n, len(growth.series) - 1)}"]
         return of[1], *spreads([of], z_of_p90)
@@ -189,7 +189,9 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         at_p50, bands = stated_demand(service, *request_of(plan, service))
         stated.append((at_p50, *spreads(map(three, bands), Z_OF_P90)))
         first, known = first_quarter(service, plan), {k: three(v) for k, v in growth_bands(service.growth).items()}
-        every = (grown_in(service.growth, known, one, max(0, one.since(first)), Z_OF_P90) for one in plan.quarters)
+        ahead = [max(0, one.since(first)) for one in plan.quarters]
+        every = (grown_in(service.growth, known, one, n, Z_OF_P90, n)
+                 for one, n in zip(plan.quarters, ahead, strict=True))  # fmt: skip
         of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
     at_p50, below, above = numpy.array(stated).T
     lost = [plan.redundancy(s) for s in range(len(plan.services))]

@@ -248,7 +248,8 @@ def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
 
 
 def changed(plan: Plan, edits: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan as it was written, with other values in some of its yellow cells; of a band all three are written."""
+    """The plan as it was written, with other values in some of its yellow cells, whose money is US dollars; of a band
+    all three are written."""
     cells, found, bands = every_cell(plan), copy.deepcopy(dict(plan.data)), set[tuple[str, ...]]()
     for name, value in edits.items():
         line, cell = cells[name]
@@ -257,10 +258,15 @@ def changed(plan: Plan, edits: Mapping[str, Any]) -> dict[str, Any]:
             bands.add(names)
             values = [edits.get(one.name, one.value) for one in line.cells]
             for one, number in zip(line.cells, values, strict=True):
-                put(found, one.at, int(number) if float(number).is_integer() else number)
+                put(found, one.at, _whole(number))
         elif len(names) == 1:
-            _put_one(found, cell.at, value)
+            is_stated = cell.at[0] == "budget" or cell.at[-1] == "cost_per_quarter"  # in the plan's currency there
+            _put_one(found, cell.at, _whole(value * plan.head.fx_rate) if is_stated and value is not None else value)
     return found
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if float(value).is_integer() else value
 
 
 def _put_one(data: dict[str, Any], at: Loc, value: Any) -> None:

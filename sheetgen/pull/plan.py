@@ -11,13 +11,21 @@ from typing import Any
 from sheetgen.catalog.base import Document
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.plan.book import build_plan_book
+from sheetgen.plan.findings import findings
+from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.solve import solved_plan
 from sheetgen.plan.yellow import changed
-from sheetgen.pull.words import yaml_text
+from sheetgen.pull.audit import Overwritten, audit
+from sheetgen.pull.words import MOST_FORMULAS, yaml_text
 from sheetgen.scenario.parse import plain
+from sheetgen.sheet.notes import own_version
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.compare import shown_value
 from sheetgen.workbook.plan_book import Edit, PlanBook, edits_of, read_plan_book
+from sheetgen.workbook.read import read_every_cell
+from sheetgen.writers.formats import gc_paused
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class PulledPlan:
     edits: tuple[Edit, ...]
     plan: Plan
     notes: tuple[str, ...]
+    overwritten: tuple[Overwritten, ...]  # formulas that are no longer those of the build
 
 
 def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
@@ -38,7 +47,22 @@ def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
     built = _plan(book.record["inputs"], book.record["as_of"], where, catalog)
     edits = edits_of(book, built)
     data = changed(built, {one.name: one.new for one in edits})
-    return PulledPlan(book, edits, _plan(data, None, where, catalog) if edits else built, tuple(_notes(book, catalog)))
+    plan = _plan(data, None, where, catalog) if edits else built
+    return PulledPlan(book, edits, plan, tuple(_notes(book, catalog)), _overwritten(book, built))
+
+
+def _overwritten(book: PlanBook, built: Plan) -> tuple[Overwritten, ...]:
+    """Formulas that differ from those of the same plan built anew; of another catalog or version nobody knows."""
+    if not _is_of_today(book, built.catalog):
+        return ()
+    found = findings(solved_plan(built))
+    with gc_paused():
+        anew = build_plan_book(found, plan_page(found), book.record)
+        return audit(anew, anew, read_every_cell(book.path), same_catalog=True).overwritten
+
+
+def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:
+    return (book.version, book.catalog_sha256) == (own_version(), catalog.catalog_sha256())
 
 
 def _plan(inputs: Mapping[str, Any], as_of: str | None, where: str, catalog: Catalog) -> Plan:
@@ -55,6 +79,8 @@ def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
     formulas = [str(one.place) for one in book.typed.values() if one.cell.formula is not None]
     if formulas:
         yield f"{', '.join(formulas[:4])}: a formula stands there; the value of the last recalculation is taken."
+    if not _is_of_today(book, catalog):
+        yield "its formulas were not compared: another sheetgen, or another catalog, built it"
     today = catalog.catalog_sha256()
     if book.catalog_sha256 != today:
         yield (f"built with the catalog {shown(book.catalog_sha256[:8])}, today's is {today[:8]}: hardware and prices "
@@ -70,6 +96,11 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
         yield f"{n} change{'s' if n > 1 else ''} since the workbook was built:"
     for one in pulled.edits:
         yield f"  {one.label} ({one.place}): {_shown(one.old)} -> {_shown(one.new)}"
+    for cell in pulled.overwritten[:MOST_FORMULAS]:
+        held = cell.now if isinstance(cell.now, str) else shown_value(cell.now)
+        yield f"{cell.place} ({shown(cell.label, 100)}): the formula was overwritten by {shown(held, 120)}"
+    if (more := len(pulled.overwritten) - MOST_FORMULAS) > 0:
+        yield f"and {more:,} more formulas were overwritten; --json has all"
     yield from pulled.notes
     built = sum(one["p50_usd"] for one in pulled.book.record["money"])
     said = [pulled.book.results.get(f"{name}_usd") for name in SAID]
@@ -96,6 +127,8 @@ def data(pulled: PulledPlan) -> dict[str, Any]:
         "file": pulled.book.path, "version": pulled.book.version, "catalog_sha256": pulled.book.catalog_sha256,
         "changes": [{"name": one.name, "label": one.label, "place": str(one.place), "before": plain(one.old),
                      "after": plain(one.new)} for one in pulled.edits],
+        "overwritten": [{"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
+                        for one in pulled.overwritten],
         "notes": list(pulled.notes),
     }  # fmt: skip
 

@@ -39,7 +39,7 @@ KINDS = {
     "Plan": OUTPUT, "Decisions": OUTPUT, "Services": OUTPUT, "Supply": OUTPUT, "Commitments": OUTPUT, "Bands": OUTPUT,
     "Bridge": OUTPUT, "Actuals": INPUT, "Record": CONTROL,
     **dict.fromkeys(("Quarters", "Covers", "Types", "Stated", "Growth", "Loads", "Paid", "Commitment prices", "Pools",
-                     "Orders", "Totals"), WORKINGS),
+                     "Orders", "Rented", "Quotas", "Totals"), WORKINGS),
     "Catalog": WORKINGS, "What-if data": WORKINGS, "What-if contexts": WORKINGS, "What-if loads": WORKINGS,
 }  # fmt: skip
 # In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
@@ -408,6 +408,7 @@ class Chart:
     height: int
     axis: str
     lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
+    least: float = 0  # where the axis begins
 
 
 @dataclass

@@ -22,9 +22,9 @@ from workbook_cells import cells, names
 DAY_ZERO = datetime.datetime(1899, 12, 30)
 
 
-@pytest.fixture(params=("three models", "hostile"))
+@pytest.fixture(params=("three models", "hostile", "plan"))
 def read_book(request: pytest.FixtureRequest, built: dict[str, Path]) -> Path:
-    """A large workbook, and one whose texts are hostile."""
+    """A large workbook, one whose texts are hostile, and that of a plan."""
     if request.param == "hostile":
         path, _ = request.getfixturevalue("hostile_book")
         assert isinstance(path, Path)

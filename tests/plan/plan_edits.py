@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+import unittest.mock
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.book.inputs import PlanInputs
 from sheetgen.plan.book.workings import Workings
-from sheetgen.plan.decisions import orders
+from sheetgen.plan.decisions import decisions, orders
 from sheetgen.plan.hardware import Placed
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.schema import QUANTILES
@@ -49,7 +50,8 @@ def solved_with(answer: Answer, edits: Mapping[str, Any]) -> Answer:
     placed = {at: repriced(one, plan) for at, one in answer.hardware.placed.items()}
     hardware = replace(answer.hardware, placed=placed)
     assert [one.instance for one in types_of(plan, hardware)] == [one.instance for one in answer.types]
-    return solved_plan(plan, hardware=hardware)
+    with unittest.mock.patch("sheetgen.plan.solve.placed", return_value=hardware):  # not what would be chosen now
+        return solved_plan(plan)
 
 
 def repriced(one: Placed, plan: Plan) -> Placed:
@@ -62,7 +64,7 @@ def repriced(one: Placed, plan: Plan) -> Placed:
 
 def said(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
     """What Python says of a plan, and the cells of the workings that must say the same."""
-    n_services, n_quarters, n_types = work.n_services, work.n_quarters, len(work.types)
+    n_services, n_quarters, n_types = work.n_services, work.n_quarters, len(answer.types)
     for q in range(n_quarters):
         for z in range(len(QUANTILES)):
             for s in range(n_services):
@@ -80,6 +82,7 @@ def said(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
         left = [float(one) for one in answer.money["budget_left_usd"][q]]
         yield f"verdict {q}", work.quarters.columns["budget_verdict"][q], budget_verdict(left[1], left[2])
     yield from _orders(work, answer)
+    yield from _quotas(work, answer)
 
 
 def _orders(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
@@ -102,6 +105,17 @@ def _orders(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
         yield f"waiting {at}", columns["waiting_usd"][row], waiting
     for at in rest:
         yield f"no order {at}", columns["ordered_instances"][work.row_of_order(*at)], 0.0
+
+
+def _quotas(work: Workings, answer: Answer) -> Iterator[tuple[str, Ref, Any]]:
+    raised = {one.instance: one for one in decisions(answer) if one.what == "raise quota"}
+    for row, i in enumerate(work.quota_of):
+        one = raised.get(answer.plan.machine(answer.plan.supply.quota[i].type))
+        state = "enough" if one is None else "late" if one.late else "live"
+        yield f"quota {i}", work.quotas.columns["quota_state"][row], state
+        if one is not None:
+            yield f"raise {i} by", work.quotas.columns["raise_by_day"][row], number(one.order_by)
+            yield f"raise {i} to", work.quotas.columns["most_instances"][row], one.n_instances
 
 
 def differ(work: Workings, answer: Answer, values: Mapping[Any, Any]) -> list[str]:

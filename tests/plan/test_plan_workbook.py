@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from amounts import amount
+from plan_books import example, example_workbook, workbook_of
 from plan_edits import differ, edits, solved_with, typed, workings
 from recalculation import (
     ALLOWED_FUNCTIONS,
@@ -22,29 +23,24 @@ from recalculation import (
 from workbook_cells import values
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.book import build_plan_book
 from sheetgen.plan.findings import findings
-from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read import read_plan
-from sheetgen.plan.record import record_of
+from sheetgen.plan.read import plan_of
 from sheetgen.plan.solve import solved_plan
-from sheetgen.writers.formats import templates_folder
-from sheetgen.writers.xlsx import write_xlsx
 
 SEED = 1919
 
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    return solved_plan(read_plan(templates_folder() / "plan.yaml", Catalog()))
+    return example().answer
 
 
 @pytest.fixture(scope="module")
-def path(answer: Answer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = findings(answer)
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan.xlsx"
-    target.write_bytes(write_xlsx(build_plan_book(found, plan_page(found), record_of(found))))
+    target.write_bytes(example_workbook())
     return target
 
 
@@ -78,6 +74,41 @@ def check_edits(answer: Answer, path: Path, n: int, seed: int) -> None:
 
 def test_edits_follow(answer: Answer, path: Path) -> None:
     check_edits(answer, path, amount(12, 24), SEED)
+
+
+OTHERS = {
+    "plan": {"start": "2027-Q1", "quarters": 3, "as_of": "2026-12-20"}, "prices": {"discount_fraction": 0.2},
+    "policy": {"approval_days": 20, "buy": "reserved-1yr", "redundancy": {"replicas": 1}},
+    "budget": {"2027-Q2": 90_000},
+    "services": [
+        {"id": "tokens", "demand": {"tokens": {"per_month": {"p10": 1e9, "p50": 2e9, "p90": 5e9}, "of": "all"}},
+         "growth": {"series": [1, {"p10": 1, "p50": 1.2, "p90": 2}, 3]}, "model": "llama-3.1-8b"},
+        {"id": "people", "demand": {"users": {"people": 900, "active_fraction": 0.3}}, "model": "llama-3.1-8b",
+         "growth": {"steps": {"2027-Q2": {"p10": 1, "p50": 2, "p90": 3}, "2027-Q3": 1.1}},
+         "redundancy": {"survive": "machine"}},
+        {"id": "month", "demand": {"requests": {"per_month": {"p10": 1e6, "p50": 2e6, "p90": 5e6}}}, "like": "people"},
+        {"id": "too-large", "demand": {"in_flight": 9}, "model": "kimi-k2",
+         "allowed": {"gpus": ["l4"]}},
+    ],
+    "supply": {
+        "owned": [{"id": "o", "gpu": "h100", "count": 2, "until": "2027-08-09", "cost_per_quarter": 5000}],
+        "committed": [{"id": "c", "type": "aws/g6e.xlarge", "count": 2, "from": "2027-02-01", "days": 100}],
+        "allowed": {"gpus": ["l40s", "h100"]}, "lead_time_days": {"reserved-1yr": 30, "capacity-block": 90},
+    },
+}  # fmt: skip
+
+
+def test_other_demands(tmp_path: Path) -> None:
+    """Tokens, people, requests of a month; series and steps; a service that nothing serves; late orders."""
+    found = findings(solved_plan(plan_of(Document("plan.yaml", OTHERS, {}), Catalog())))
+    assert found.answer.hardware.nothing and any(found.answer.money["late_usd"][:, 0] > 0)
+    path = tmp_path / "others.xlsx"
+    path.write_bytes(workbook_of(found))
+    poison(path, tmp_path / "poisoned.xlsx")
+    result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches, str(result)
+    assert not differ(workings(found.answer), found.answer, values(path))
+    check_edits(found.answer, path, amount(6, 60), SEED + 2)
 
 
 @pytest.mark.long

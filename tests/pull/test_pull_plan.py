@@ -8,51 +8,39 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recalculation import edit
+from plan_books import example_record, example_workbook
+from recalculation import edit, tamper
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.base import read_text
-from sheetgen.plan.book import build_plan_book
+from sheetgen.catalog.base import Document, read_text
 from sheetgen.plan.bridge import last_of
-from sheetgen.plan.findings import findings
-from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import plan_of, read_plan
-from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
 from sheetgen.plan.yellow import changed, every_cell
 from sheetgen.pull.plan import lines, plan_text, pull_plan
 from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
 from sheetgen.writers.formats import templates_folder
-from sheetgen.writers.xlsx import write_xlsx
 
 CATALOG = Catalog()
 
 
 @pytest.fixture(scope="module")
-def record() -> dict[str, Any]:
-    return {}
-
-
-@pytest.fixture(scope="module")
-def path(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = findings(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG)))
-    record |= record_of(found)
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan.xlsx"
-    target.write_bytes(write_xlsx(build_plan_book(found, plan_page(found), record)))
+    target.write_bytes(example_workbook())
     return target
 
 
-def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path, record: dict[str, Any]) -> None:
+def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path) -> None:
     pulled = pull_plan(str(path), CATALOG)
-    assert not pulled.edits and not pulled.notes
+    assert not pulled.edits and not pulled.notes and not pulled.overwritten
     assert [*lines(pulled, {})] == ["nothing was changed since the workbook was built"]
     again = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
     built = read_plan(templates_folder() / "plan.yaml", CATALOG)
     assert (again.services, again.policy, again.supply, again.prices, again.budget, again.as_of) == (
         built.services, built.policy, built.supply, built.prices, built.budget, built.as_of,
     )  # fmt: skip
-    assert read_plan_book(path).record == record
+    assert read_plan_book(path).record == example_record()
 
 
 def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
@@ -95,11 +83,18 @@ def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Pa
         assert words in said
 
 
-def test_the_workbook_of_the_last_plan(path: Path, record: dict[str, Any]) -> None:
+def test_an_overwritten_formula_is_named(path: Path, tmp_path: Path) -> None:
+    sheet, cell, right, _ = tamper(path, tmp_path / "twin.xlsx")
+    pulled = pull_plan(str(tmp_path / "twin.xlsx"), CATALOG)
+    assert [(str(one.place), one.was) for one in pulled.overwritten] == [(f"{sheet}!{cell}", right)]
+    assert "the formula was overwritten by =" in "\n".join(lines(pulled, {}))
+
+
+def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert is_plan_book(path)
     book = read_plan_book(path)
     last = last_of(book.record, "plan.xlsx", CATALOG)
-    assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in record["money"]))
+    assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in example_record()["money"]))
 
 
 @pytest.mark.parametrize(("name", "value", "words"), [
@@ -113,6 +108,15 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
         read_plan_book(edited)
 
 
+def test_dollars_that_were_typed_are_stated_in_the_currency_of_the_plan() -> None:
+    data = {"plan": {"start": "2027-Q1", "quarters": 1, "currency": "EUR", "fx_rate": 0.5}, "budget": {"2027-Q1": 100},
+            "services": [{"id": "one", "demand": {"in_flight": 4}, "model": "llama-3.1-8b"}],
+            "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 100}]}}  # fmt: skip
+    plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
+    found = changed(plan, {"budget_2027_q1": 300, "owned_1_cost": 75})
+    assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
+
+
 @pytest.mark.parametrize(("shorthand", "name", "value", "written"), [
     ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
     ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
@@ -123,8 +127,7 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
 def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: Any, written: Any) -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 2},
             "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}]}  # fmt: skip
-    text = read_text("{}", "plan.yaml")
-    plan = plan_of(type(text)("plan.yaml", copy.deepcopy(data), {}), CATALOG)
+    plan = plan_of(Document("plan.yaml", copy.deepcopy(data), {}), CATALOG)
     assert name in every_cell(plan)
     found = changed(plan, {name: value, "service_1_growth_per_quarter_p90": 0.3, "lead_days_on_demand": 3,
                            "discount_fraction": 0.2, "budget_2027_q2": 7})  # fmt: skip
@@ -132,4 +135,4 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
     assert found["services"][0]["growth"] == {"per_quarter": {"p10": 0.1, "p50": 0.1, "p90": 0.3}}
     assert found["supply"] == {"lead_time_days": {"on-demand": 3}} and found["budget"] == {"2027-Q2": 7}
     assert plan.data == data, "what was written stays as it is"
-    assert plan_of(type(text)("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
+    assert plan_of(Document("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sheetgen.formula import where
@@ -14,7 +15,7 @@ from sheetgen.plan.book.inputs import STALE, PlanInputs
 from sheetgen.plan.book.pages import SPARE, Pages
 from sheetgen.plan.book.workings import Workings
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.pages import PlanPage
+from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.sheet.book.checks import HEADS, ChecksSheet
 from sheetgen.sheet.book.guide import notes_sheet
 from sheetgen.sheet.book.inputs import AS_BUILT, OUT_OF_RANGE
@@ -24,10 +25,17 @@ from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Column, Table
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS
 
+DOLLARS = "USD"
+
 
 def build_plan_book(found: Findings, page: PlanPage, record: Mapping[str, Any]) -> Book:
-    """All sheets of the workbook, in the order of their tabs. record: the plan as JSON, which it carries."""
+    """All sheets of the workbook, in the order of their tabs: in US dollars, whatever the plan's currency. record: the
+    plan as JSON, which it carries."""
     plan, wiring = found.answer.plan, Wiring()
+    if plan.head.currency != DOLLARS:
+        head = plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
+        answer = replace(found.answer, plan=replace(plan, head=head))
+        page = plan_page(replace(found, answer=answer), page.paper)
     inputs = PlanInputs(plan, wiring)
     work = Workings(found.answer, inputs, wiring)
     pages = Pages(found, page, work, wiring)
@@ -114,8 +122,8 @@ def _notes(page: PlanPage, hidden: list[Sheet]) -> Sheet:
         ("About", [
             ("A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black figures are formulas; "
              "green ones are taken from another sheet. (build): a value that was worked out when the workbook was "
-             f"built, and does not follow an edit; then the word beside it is {STALE} in place of {AS_BUILT}. {LEGEND}",
-             None),
+             f"built, and does not follow an edit; then the word beside it is {STALE} in place of {AS_BUILT}. The "
+             f"correlation between services is in the joint draws alone, and so no input here. {LEGEND}", None),
             ("sheetgen pull THIS.xlsx carries what was typed back to a plan.yaml, and works everything out anew, the "
              "hardware too; sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.", None),
             (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected without a password.",

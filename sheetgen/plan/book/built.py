@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,14 @@ from typing import Any
 from sheetgen.formula import both, formula, is_number, number_where, where
 from sheetgen.plan.answer import CASE
 from sheetgen.plan.book.pages import Pages, shown_value
+from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, inputs_sha256
 from sheetgen.plan.pages import PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.scenario.parse import Kind
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, titled
-from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Validation
+from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Validation
 from sheetgen.sheet.page import Table
 from sheetgen.units import EXACT_PERCENT, PLAIN, TEXT, USD, WHOLE
 
@@ -75,7 +77,7 @@ def commitments(page: PlanPage, wiring: Wiring) -> Sheet:
     sheet = titled("Commitments", "Commitments", "Values of the build: how much to commit, for how long, against "
                    "buying what is missing (newsvendor over the joint draws); and what would change our mind.",
                    freeze=(HEAD_ROWS, 0))  # fmt: skip
-    sheet.widths = dict(enumerate((34, 26, 14, 14, 14, 14, 14, 14, 14, 14)))
+    sheet.widths = dict(enumerate((34, 46, *[13] * 8)))
     put_state_of_values(sheet, wiring)
     row, found = HEAD_ROWS, tables_named(page, "Commitments", "What would change our mind")
     for one in sorted(found, key=lambda one: one.title):
@@ -126,14 +128,43 @@ def bands(found: Findings, pages: Pages, wiring: Wiring) -> Sheet:
     return sheet
 
 
+STEPS = (("before it", "#FFFFFF"), ("more", "#8F1D16"), ("less", "#0E7490"), ("plan", "#475569"))  # colours of bars
+
+
+def _waterfall(sheet: Sheet, row: int, of: Waterfall) -> None:
+    """Each part as a bar that begins where the one before ended: what stands below it is white."""
+    ends = [*itertools.accumulate((usd for _, usd in of.parts), initial=of.last_usd)]
+    bars = [("last plan", 0.0, 0.0, 0.0, of.last_usd)]
+    for (name, usd), (before, after) in zip(of.parts, itertools.pairwise(ends), strict=True):
+        bars.append((name, min(before, after), max(usd, 0.0), max(-usd, 0.0), 0.0))
+    bars.append(("this plan", 0.0, 0.0, 0.0, of.usd))
+    sheet.texts(row, 0, ("What the chart draws, $", *(name for name, _ in STEPS)))
+    columns: list[list[Ref]] = [[] for _ in range(len(STEPS) + 1)]
+    for at, (name, *values) in enumerate(bars, row + 1):
+        columns[0].append(sheet.text(at, 0, name, "label"))
+        for column, value in enumerate(values, 1):
+            columns[column].append(sheet.put(at, column, Cell(value, "fixed", USD)))
+    low, high = min(*ends, of.usd), max(*ends, of.usd)
+    step = 10.0 ** (len(str(int(high - low))) - 1)  # the axis begins at a round number
+    names, *series = [(refs[0], refs[-1]) for refs in columns]
+    sheet.charts.append(Chart(
+        row + len(bars) + 2, 0, "From the last plan's spend to this one's, US dollars at p50",
+        "A bar for each part of the difference, where the one before it ended.", names,
+        [(name, *refs, ink) for (name, ink), refs in zip(STEPS, series, strict=True)], 680, 300, "US dollars",
+        least=max(0.0, (low - (high - low) / 2) // step * step),
+    ))  # fmt: skip
+
+
 def bridge(page: PlanPage, wiring: Wiring) -> Sheet:
     sheet = titled("Bridge", "Bridge", "Values of the build: what changed since the last plan, in US dollars; the "
                    "parts sum to the difference.", freeze=(HEAD_ROWS, 0))  # fmt: skip
-    sheet.widths = {0: 34, 1: 18, 2: 60}
+    sheet.widths = {0: 34, **dict.fromkeys(range(1, 5), 16)}
     put_state_of_values(sheet, wiring)
     sheet.text(HEAD_ROWS, 0, page.since, "text")
     for one in tables_named(page, "What changed since the last plan"):
-        put_table(sheet, HEAD_ROWS + 2, one)
+        row = put_table(sheet, HEAD_ROWS + 2, one)
+        if page.waterfall is not None:
+            _waterfall(sheet, row, page.waterfall)
     return sheet
 
 

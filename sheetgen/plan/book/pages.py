@@ -7,7 +7,7 @@ from typing import Any
 
 from sheetgen.formula import both, formula, is_number, join_text, where
 from sheetgen.plan.answer import CASE
-from sheetgen.plan.book.workings import Workings
+from sheetgen.plan.book.workings import LATE, LIVE, Workings
 from sheetgen.plan.charts import machines
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
@@ -15,7 +15,6 @@ from sheetgen.plan.findings import Findings
 from sheetgen.plan.pages import PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import usd_per_million_planned
-from sheetgen.plan.tables import request_of
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, put_light, titled
 from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Sheet, Source, derived
 from sheetgen.sheet.page import Cell as Shown
@@ -38,13 +37,13 @@ ON_PLAN, SPARE = 8, 8  # decisions on the first sheet; lines for orders that are
 INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#475569")
 P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 CHART_WIDTH, CHART_HEIGHT = 1080, 260
-BUILT, LIVE = "build", "live"
+BUILT = "build"
 
 
 @formula("State", TEXT)
 def order_state(n_machines: Any, is_late: Any) -> Any:
     """What became of an order: late, live, or no more needed."""
-    return where(n_machines > 0, where(is_late == 1, "late", LIVE), "no more")
+    return where(n_machines > 0, where(is_late == 1, LATE, LIVE), "no more")
 
 
 @formula("State", TEXT)
@@ -188,12 +187,11 @@ class Pages:
         def cost_of(i: int, q: int) -> Lookup:
             s = services[i]
             at = work.row_of_load(s, q, CASE["p50"])
-            tokens = sum(request_of(self.plan, self.plan.services[s]))
             env: dict[str, Source] = {
                 **inputs, "service_month_usd": work.loads.columns["service_month_usd"][at],
                 "requests_per_second": work.loads.columns["requests_per_second"][at],
                 "mean_over_peak": work.stated.columns["mean_over_peak"][s],
-                "tokens_per_request": Lookup.of(tokens, str(tokens)),
+                "tokens_per_request": work.stated.columns["tokens_per_request"][s],
             }  # fmt: skip
             env = {name: env[name] for name in usd_per_million_planned.inputs}
             rate = env["requests_per_second"]
@@ -208,8 +206,8 @@ class Pages:
     def services(self) -> Sheet:
         work, loads = self.work, self.work.loads.columns
         sheet = self._sheet(
-            "Services", "Each service by quarter: demand, requests at once, replicas, machines; low, base and high are "
-            "exact of one service. Hardware and its times are values of the build.",
+            "Services", "Each service by quarter. Demand: requests a second at peak, or at once where these were "
+            "stated. p10, p50 and p90 of one service are exact. Hardware and its times are values of the build.",
             (22, 9, *[10] * 6, *[8] * 3, 12, 32, *[11] * 3), freeze=(HEAD_ROWS + 1, 2),
         )  # fmt: skip
         self._heads(sheet, HEAD_ROWS, (
@@ -301,7 +299,7 @@ class Pages:
                 self.gpus.setdefault(f"together {name}", []).append(
                     sheet.put(at, column + k, Cell(together[name], "fixed", WHOLE))
                 )
-        self.kinds = [name for name in kinds if any(ref.value for ref in self.gpus[name])]
+        self.kinds = [name for name in kinds if any(ref.value for ref in self.gpus[name])] or [*kinds]
 
     # Decisions ------------------------------------------------------------------------------------------
 
@@ -335,7 +333,27 @@ class Pages:
             return None
         return self.work.row_of_order(place[one.instance], days.index(one.needed_from))
 
+    def _quota_of(self, one: Decision) -> int | None:
+        """The row of Quotas that a decision is about."""
+        plan = self.plan
+        types = [plan.machine(plan.supply.quota[i].type) for i in self.work.quota_of]
+        return types.index(one.instance) if one.what == "raise quota" and types.count(one.instance) == 1 else None
+
+    def _raise(self, sheet: Sheet, at: int, one: Decision, row: int, owner: str, words: str) -> list[Ref]:
+        """A quota that is too small, live."""
+        quotas = self.work.quotas.columns
+        return [
+            sheet.link(at, 0, quotas["raise_by_day"][row], DATE), sheet.text(at, 1, one.what, "label"),
+            sheet.link(at, 2, quotas["most_instances"][row], WHOLE), sheet.text(at, 3, one.instance, "label"),
+            sheet.link(at, 4, quotas["first_day_over"][row], DATE), sheet.text(at, 5, owner, "label"),
+            *(sheet.put(at, column, Cell(NONE, "fixed", USD)) for column in (6, 7)),
+            sheet.link(at, 8, quotas["quota_state"][row], TEXT), sheet.text(at, 9, words, "wrapped"),
+        ]  # fmt: skip
+
     def _decision(self, sheet: Sheet, at: int, one: Decision, i: int | None, owner: str, words: str) -> list[Ref]:
+        row = self._quota_of(one)
+        if row is not None:
+            return self._raise(sheet, at, one, row, owner, words)
         orders = self.work.orders.columns
         line: list[Ref] = []
 
@@ -372,7 +390,7 @@ class Pages:
         flags = [int(i in listed) for i in range(table.n_rows)]
         self.work._given(table, "is_listed", "Order of the build", flags, PLAIN)
         table.computed(unlisted)
-        column = table._head("Number of it", "", 10)
+        column = table.begin_column("Number of it", "", 10)
         found: list[Ref] = []
         n = 0
         for i, ref in enumerate(table.columns["unlisted"]):
@@ -382,6 +400,7 @@ class Pages:
             found.append(table.sheet.link(*table.place(column, i), counted, PLAIN, "computed", lock="column"))
         numbers = Range(tuple(found))
         self.new_orders = Lookup.of(n, "SUM({0})", Range(tuple(table.columns["unlisted"])))
+        self._others(sheet, row + SPARE + 3, {self._quota_of(one) for one in self.found.decisions})
         self._bar(sheet, row, f"Orders that are new since the build, the first {SPARE} (live)", 10)
         for k in range(SPARE):
             at = row + 1 + k
@@ -395,17 +414,32 @@ class Pages:
                 shown = NONE if value is None else refs.refs[value].value
                 sheet.link(at, c, Lookup.of(shown, f'IFERROR(INDEX({{0}},{place}),"-")', refs, numbers), display)
 
+    def _others(self, sheet: Sheet, row: int, listed: set[int | None]) -> None:
+        """Quotas that were large enough when the workbook was built."""
+        rest = [i for i in range(len(self.work.quota_of)) if i not in listed]
+        if not rest:
+            return
+        self._bar(sheet, row, "Quotas that were large enough (live)", 10)
+        quotas = self.work.quotas.columns
+        for at, i in enumerate(rest, row + 1):
+            for column, name, display in ((0, "raise_by_day", DATE), (2, "most_instances", WHOLE), (3, "type", TEXT),
+                                          (4, "first_day_over", DATE), (8, "quota_state", TEXT)):  # fmt: skip
+                sheet.link(at, column, quotas[name][i], display)
+
     # The first sheet --------------------------------------------------------------------------------------
 
     def first(self) -> Sheet:
         plan, work = self.plan, self.work
-        about = " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}")))
+        head = plan.head
+        other = "" if head.currency == "USD" else f"all in US dollars; one is {head.fx_rate:g} {head.currency}"
+        about = " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}", other)))
         sheet = titled("Plan", self.page.title, about, one_page=True)
         sheet.widths = dict(enumerate((22, 14, 18, 14, 18, 14, 14, 14, 24)))
         put_light(self.wiring, sheet, 2, 1, "All checks")
         sheet.text(2, 3, "values of the build:", "right_label")
         sheet.link(2, 4, self.wiring.ref("chk_values")._replace(name="chk_values"), TEXT, "light")
         sheet.status_cells.append((2, 4))
+        sheet.text(2, 6, f"{LIVE}: follows Inputs. {BUILT}: a value of the build.", "remark")
         row = HEAD_ROWS
         self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: contingency apart", 9)
         bottom = row + 8

@@ -53,6 +53,7 @@ from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, 
 from sheetgen.units import DATE, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, Display
 
 N_CASES = len(QUANTILES)
+LATE, LIVE = "late", "live"
 
 
 @formula("Of them still needed")
@@ -78,7 +79,7 @@ class Workings:
         self.n_quarters, self.n_services = len(self.plan.quarters), len(self.plan.services)
         self.sheets: list[Sheet] = []
         for fill in (self._constants, self._quarters, self._types, self._stated, self._growth, self._loads,
-                     self._paid, self._pools, self._orders, self._shares, self._money):  # fmt: skip
+                     self._paid, self._pools, self._orders, self._quotas, self._shares, self._money):  # fmt: skip
             fill()
 
     # Which row is which
@@ -130,7 +131,8 @@ class Workings:
         self.sheets.append(sheet)
         row = HEAD_ROWS
         known = {**cost.CONSTANTS, **CONSTANTS, "hours_in_a_day": HOURS_PER_DAY,
-                 "least_utilization": BY_NAME["utilization"].kind.low}  # fmt: skip
+                 "least_utilization": BY_NAME["utilization"].kind.low,
+                 "n_months": MONTHS_OF_TERM.get(self.plan.policy.buy, 1)}  # fmt: skip
         for name, value in known.items():
             label = name.replace("_", " ").capitalize()
             self.wiring.inputs[name] = sheet.put(row, 1, Cell(value, "fixed", FACTOR), label=label)
@@ -235,8 +237,7 @@ class Workings:
         self._given(table, "is_rate", "Is a rate", [int(not one.demand.at_once) for one in plan.services], PLAIN)
         people = [int(one.demand.users is not None) for one in plan.services]
         self._given(table, "counts_people", "Counts people", people, PLAIN)
-        table.looked_up("mean_over_peak", "Mean over peak", [self._mean_over_peak(s) for s in range(self.n_services)],
-                        FACTOR)  # fmt: skip
+        self._rates(table)
         own = [f"service_{holder(plan, s, 'redundancy') + 1}_" if one.redundancy is not None else ""
                for s, one in enumerate(plan.services)]  # fmt: skip
         lost = [self.inputs.survive(f"{stem}survive") if stem else self.wiring.inputs["survive"] for stem in own]
@@ -247,18 +248,22 @@ class Workings:
         floors = [cells[f"service_{s + 1}_floor_replicas"] for s in holders]
         table.looked_up("floor_replicas", "Floor", floors, PLAIN)
 
-    def _mean_over_peak(self, s: int) -> Lookup:
-        """Of a rate the share of its peak that there is on average; 1 of what is stated at once."""
-        stated, known = self.plan.services[s].demand, self.wiring.inputs
-        of = stated.users or stated.requests or stated.tokens
-        if of is None or stated.at_once:
-            return Lookup.of(1, "1")
-        refs: list[Source] = []
-        for name in ("peak_hour_share", "burst_factor"):
-            value = getattr(of, name)
-            refs.append(self.inputs.cells.get(f"service_{s + 1}_{name}") or Lookup.of(value, repr(value)))
-        return derived(lambda least, hours, share, burst: largest(least, 1 / (hours * share * burst)),
-                       known["least_utilization"], known["hours_in_a_day"], *refs)  # fmt: skip
+    def _rates(self, table: Table) -> None:
+        """Of a rate the share of its peak that there is on average, and the tokens of a request."""
+        services = self.plan.services
+        for name, label in (("peak_hour_share", "Peak hour's share"), ("burst_factor", "Burst")):
+            line, column = table.begin_column(label, "", 12), list[Ref]()
+            for s, service in enumerate(services):
+                stated, at = service.demand, table.place(line, s)
+                of = stated.users or stated.requests or stated.tokens
+                cell = self.inputs.cells.get(f"service_{s + 1}_{name}")
+                value = 1.0 if of is None else getattr(of, name)
+                column.append(table.sheet.put(*at, Cell(value, "fixed", FACTOR), lock="column") if cell is None
+                              else table.sheet.link(*at, cell, FACTOR, lock="column"))  # fmt: skip
+            table.columns[name] = column
+        table.computed(mean_share, name="mean_over_peak")
+        tokens = [sum(request_of(self.plan, one)) for one in services]
+        self._given(table, "tokens_per_request", "Tokens of a request", tokens, PLAIN)
 
     def _growth(self) -> None:
         """By service and quarter the growth, and how far the demand reaches down and up."""
@@ -271,14 +276,16 @@ class Workings:
         table.given("quarter", "Quarter", [str(plan.quarters[q]) for _, q in pairs], TEXT, role="label")
         z_of_p90 = self.wiring.inputs["z_of_p90"]
         columns: tuple[list[Lookup], ...] = ([], [], [])
-        for s, q in pairs:
+        ahead = [max(0, plan.quarters[q].since(first_quarter(plan.services[s], plan))) for s, q in pairs]
+        self._given(table, "quarters_grown", "Quarters since its demand", ahead, PLAIN)
+        for (s, q), n, place in zip(pairs, ahead, table.columns["quarters_grown"], strict=True):
             service, quarter = plan.services[s], plan.quarters[q]
-            n, names = max(0, quarter.since(first_quarter(service, plan))), [*growth_bands(service.growth)]
+            names = [*growth_bands(service.growth)]
             stem = f"service_{s + 1}_growth_"
             refs = [self.inputs.cells[f"{stem}{part_of_name(name)}_{z}"] for name in names for z in QUANTILES]
             for part, column in enumerate(columns):
                 found = functools.partial(_grown, service.growth, names, quarter, n, part)
-                column.append(_derived(found, z_of_p90, *refs))
+                column.append(_derived(found, z_of_p90, place, *refs))
         for column, name, label in zip(columns, ("growth", "growth_spread_below", "growth_spread_above"),
                                        ("Growth", "Its spread below", "Its spread above"), strict=True):  # fmt: skip
             table.looked_up(name, label, column, FACTOR)
@@ -429,10 +436,9 @@ class Workings:
         last = {one.gpu: t for t, one in enumerate(types)}
         before: dict[tuple[str, int, int], int] = {}  # row of the type that took before
         counts = self.by_type.columns["gpu_count"]
-        line = table.next_column
         # The GPUs that are left hang on the column to the right, a row above: both are filled a row at a time.
-        free_at, owned_at = (table._head(label, "", 12) for label in ("GPUs owned, left", needs.owned_instances.label))
-        assert free_at == line
+        labels = "GPUs owned, left", needs.owned_instances.label
+        free_at, owned_at = (table.begin_column(label, "", 12) for label in labels)
         free, owned = list[Ref](), list[Ref]()
         for r, (t, z, q) in enumerate(rows):
             key = types[t].gpu, z, q
@@ -489,10 +495,41 @@ class Workings:
             "n_instances": table.columns["ordered_instances"],
         }, name="waiting_usd")  # fmt: skip
 
+    def _quotas(self) -> None:
+        """By quota the most machines of its type that are rented, and from which day on it is too small."""
+        plan, n = self.plan, self.n_quarters
+        place = {one.instance: t for t, one in enumerate(self.types)}
+        every = [(i, place.get(plan.machine(one.type))) for i, one in enumerate(plan.supply.quota)]
+        self.quota_of = [i for i, t in every if t is not None]  # by row, those whose type is one of the plan's
+        rows = [(i, t, q) for i, t in every if t is not None for q in range(n)]
+        if not rows:
+            return
+        table = self._table("Rented", "Of each quota the machines of its type, bought or committed, by quarter.",
+                            len(rows))  # fmt: skip
+        table.given("type", "Type", [plan.supply.quota[i].type for i, *_ in rows], TEXT, role="label", width=34)
+        self._given(table, "quarter", "Quarter", [q for *_, q in rows], PLAIN)
+        for name, label in (("gap", "Bought"), ("committed_instances", "Committed")):
+            found = [self.orders.columns[name][self.row_of_order(t, q)] for _, t, q in rows]
+            table.looked_up(name, label, found, PLAIN)
+        limits = [self.inputs.cells[f"quota_{i + 1}_limit"] for i, *_ in rows]
+        table.computed(rented_instances)
+        table.computed(over_quota, {"quota": limits})
+        table.looked_up("first_day", "First day", [self.quarters.columns["first_day"][q] for *_, q in rows], DATE)
+        quotas = self.quotas = self._table("Quotas", "Quotas: what is needed of each, and from when.", len(rows) // n)
+        quotas.given("type", "Type", [plan.supply.quota[i].type for i in self.quota_of], TEXT, role="label", width=34)
+        spans = {name: [Range(table.columns[name][k : k + n]) for k in range(0, len(rows), n)]
+                 for name in ("rented_instances", "over_quota", "first_day")}  # fmt: skip
+        most = [Lookup.of(max(ref.value for ref in one.refs), "MAX({0})", one) for one in spans["rented_instances"]]
+        quotas.looked_up("most_instances", "Most rented", most, PLAIN)
+        quotas.computed(first_day_over, {"over": spans["over_quota"], "days": spans["first_day"]})
+        days = [self.inputs.cells[f"quota_{i + 1}_days"] for i in self.quota_of]
+        quotas.computed(raise_by_day, {"lead_days": days})
+        quotas.computed(quota_state)
+
     def _running(self, table: Table, rows: Sequence[tuple[int, int]], late: Sequence[Ref]) -> None:
         """The machines ordered late, added up from quarter to quarter."""
         one = spending.late_instances
-        line, found = table._head(one.label, one.documentation, 12), list[Ref]()
+        line, found = table.begin_column(one.label, one.documentation, 12), list[Ref]()
         for r, (_, q) in enumerate(rows):
             env: dict[str, Source] = {"late_before": found[-1] if q else Lookup.of(0, "0"), "is_late": late[r],
                                       "ordered_instances": table.columns["ordered_instances"][r]}  # fmt: skip
@@ -504,11 +541,12 @@ class Workings:
         gaps, months, buy = table.columns["gap"], table.columns["quarter_instance_month_usd"], self.plan.policy.buy
         term, n = MONTHS_OF_TERM.get(buy), self.n_quarters
         if term is not None:
-            table.computed(of_term_usd, {"n_months": Lookup.of(term, str(term))}, name="order_usd")
+            table.computed(of_term_usd, name="order_usd")
             return
         ordered, kept = table.columns["ordered_instances"], list[list[Ref]]()
         for ahead in range(n):
-            line, column = table._head(f"Needed {ahead} quarters later", kept_of_order.documentation, 10), list[Ref]()
+            line = table.begin_column(f"Needed {ahead} quarters later", kept_of_order.documentation, 10)
+            column = list[Ref]()
             for r, (_, q) in enumerate(rows):
                 if q + ahead >= n:
                     column.append(table.sheet.put(*table.place(line, r), Cell(0, "fixed", PLAIN), lock="column"))
@@ -590,6 +628,57 @@ def paid_usd(is_owned: Any, count: Any, month_usd: Any, months_in_a_quarter: Any
     """
     committed = spending.committed_quarter_usd(count, month_usd, months_in_a_quarter, paid_share)
     return where(is_owned == 1, month_usd * paid_share, committed)
+
+
+@formula("Rented machines")
+def rented_instances(gap: Any, committed_instances: Any) -> Any:
+    """Machines of a type that count against its quota: bought or committed.
+
+    Source: definition.
+    """
+    return gap + committed_instances
+
+
+@formula("Over the quota", PLAIN)
+def over_quota(rented_instances: Any, quota: Any) -> Any:
+    """1 where more machines are rented than the quota allows.
+
+    Source: definition.
+    """
+    return where(rented_instances > quota, 1, 0)
+
+
+@formula("Too small from", DATE)
+def first_day_over(days: Any, over: Any) -> Any:
+    """The first day of the first quarter in which the quota is too small; none where it never is.
+
+    Source: definition.
+    """
+    return least_where(days, over == 1, otherwise=NONE)
+
+
+@formula("Raise by", DATE)
+def raise_by_day(first_day_over: Any, lead_days: Any, approval_days: Any) -> Any:
+    """The day by which approval must be requested, so that the quota is raised in time; none where it is large enough.
+
+    Source: order_by_day.
+    """
+    return number_where(is_number(first_day_over), spending.order_by_day(first_day_over, lead_days, approval_days))
+
+
+@formula("State", TEXT)
+def quota_state(raise_by_day: Any, as_of_day: Any) -> Any:
+    """What became of a quota that is too small: late, live, or large enough."""
+    return where(is_number(raise_by_day), where(raise_by_day < as_of_day, LATE, LIVE), "enough")
+
+
+@formula("Mean over peak", FACTOR)
+def mean_share(peak_hour_share: Any, burst_factor: Any, hours_in_a_day: Any, least_utilization: Any) -> Any:
+    """The share of the peak's load that there is on average.
+
+    Source: mean_over_peak.
+    """
+    return largest(least_utilization, 1 / (hours_in_a_day * peak_hour_share * burst_factor))
 
 
 @formula("Over its budget", PLAIN)
@@ -678,9 +767,11 @@ def _spread(side: int, z_of_p90: Any, *values: Any) -> Any:
 
 
 def _grown(
-    growth: Growth | None, names: Sequence[str], quarter: Quarter, n: int, part: int, z_of_p90: Any, *values: Any
-) -> Any:
-    return grown_in(growth, dict(zip(names, _threes(values), strict=True)), quarter, n, z_of_p90)[part]
+    growth: Growth | None, names: Sequence[str], quarter: Quarter, n: int, part: int, z_of_p90: Any,
+    quarters_grown: Any, *values: Any,
+) -> Any:  # fmt: skip
+    bands = dict(zip(names, _threes(values), strict=True))
+    return grown_in(growth, bands, quarter, n, z_of_p90, quarters_grown)[part]
 
 
 def _threes(values: Sequence[Any]) -> list[Sequence[Any]]:

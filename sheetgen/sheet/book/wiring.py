@@ -95,7 +95,8 @@ class Table:
             self.wiring.tables[self.key] = self
             self.key = self.wiring.prefix + self.key
 
-    def _head(self, label: str, note: str, width: float) -> int:
+    def begin_column(self, label: str, note: str, width: float) -> int:
+        """Place the head of the next column; gives where it is."""
         column = self.next_column
         self.next_column += 1
         self.sheet.text(self.top, column, label, "head", note=note)
@@ -118,7 +119,7 @@ class Table:
         validations: one a row, where rows differ. linked: to the address that a text names. A yellow column accepts
         what `pull` does, where nothing else is said.
         """
-        column = self._head(label, note, width)
+        column = self.begin_column(label, note, width)
         kind = TABLES.get(self.key, {}).get(name)
         if validation is None and kind is not None and role == "input":
             validation = Validation.of(kind, label, note)
@@ -141,7 +142,7 @@ class Table:
     ) -> None:  # fmt: skip
         """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
         label = label or one.label
-        line = self._head(label, one.documentation, width)
+        line = self.begin_column(label, one.documentation, width)
         known: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
         known = {read: known[read] for read in one.inputs if read in known}
         shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
@@ -152,7 +153,7 @@ class Table:
             for i, env in enumerate(envs)
         ]
         if found and self.sheet.is_search(found[0]):
-            line = self._head(f"{label}, found", PASSED_ON, width)
+            line = self.begin_column(f"{label}, found", PASSED_ON, width)
             found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
         self.columns[name or one.name] = found
 
@@ -170,7 +171,7 @@ class Table:
         width: float = 12,
     ) -> None:  # fmt: skip
         """A column of what stands elsewhere."""
-        line = self._head(label, note, width)
+        line = self.begin_column(label, note, width)
         self.columns[name] = [
             self.sheet.link(*self.place(line, i), what, display, "computed", lock=self.lock)
             for i, what in enumerate(found)
@@ -205,7 +206,7 @@ class Head(Table):
 
     lock = "row"
 
-    def _head(self, label: str, note: str, width: float) -> int:
+    def begin_column(self, label: str, note: str, width: float) -> int:
         self.sheet.text(self.top, 0, label, "head", note=note)
         self.sheet.text(self.top, 1, "", "head")
         self.top += 1

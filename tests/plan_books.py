@@ -1,0 +1,35 @@
+"""The example of a plan, worked out once a process, and its workbook."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from sheetgen.catalog import Catalog
+from sheetgen.plan.book import build_plan_book
+from sheetgen.plan.findings import Findings, findings
+from sheetgen.plan.pages import plan_page
+from sheetgen.plan.read import read_plan
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve import solved_plan
+from sheetgen.writers.formats import templates_folder
+from sheetgen.writers.xlsx import write_xlsx
+
+
+@functools.cache
+def example() -> Findings:
+    return findings(solved_plan(read_plan(templates_folder() / "plan.yaml", Catalog())))
+
+
+@functools.cache
+def example_record() -> dict[str, Any]:
+    return record_of(example())
+
+
+@functools.cache
+def example_workbook() -> bytes:
+    return workbook_of(example())
+
+
+def workbook_of(found: Findings) -> bytes:
+    return write_xlsx(build_plan_book(found, plan_page(found), record_of(found)))
