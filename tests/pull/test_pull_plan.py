@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import datetime
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from plan_books import example_record, example_workbook
 from recalculation import edit, tamper
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document, read_text
+from sheetgen.cli import main
 from sheetgen.plan.bridge import last_of
 from sheetgen.plan.read import plan_of, read_plan
 from sheetgen.plan.yellow import changed, every_cell
@@ -136,3 +139,18 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
     assert found["supply"] == {"lead_time_days": {"on-demand": 3}} and found["budget"] == {"2027-Q2": 7}
     assert plan.data == data, "what was written stays as it is"
     assert plan_of(Document("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
+
+
+def test_the_commands(path: Path, tmp_path: Path) -> None:
+    edited = edit(path, tmp_path / "edited.xlsx", {"in_headroom_fraction": 0.3})
+    pulled = CliRunner().invoke(main, ["pull", str(edited), "--format", "md", "--out", str(tmp_path), "--name", "q1"])
+    assert pulled.exit_code == 0, pulled.output
+    assert "Policy: Headroom (Inputs!B7): 0.1 -> 0.3" in pulled.output
+    assert {"q1.md", "q1.plan.yaml"} < {one.name for one in tmp_path.iterdir()}
+    since = CliRunner().invoke(main, ["plan", str(tmp_path / "q1.plan.yaml"), "--since", str(path), "--format", "json",
+                                      "--out", str(tmp_path), "--json"])  # fmt: skip
+    assert since.exit_code == 0, since.output
+    assert [one["factor"] for one in json.loads(since.stdout)["bridge"]] == ["headroom and survival"]
+    bad = edit(path, tmp_path / "bad.xlsx", {"in_approval_days": "x"})
+    refused = CliRunner().invoke(main, ["pull", str(bad), "--out", str(tmp_path), "--name", "no"])
+    assert refused.exit_code == 1 and not [*tmp_path.glob("no*")]
