@@ -273,7 +273,9 @@ def _words(found: dict[str, Any]) -> list[str]:
         rows.append((one["quarter"], f"{one['p50_usd']:,.0f}", f"{one['p90_usd']:,.0f}", budget, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
-        count, said = f"{one['n_instances']:g}", "late" if one["late"] else one["about"] or ""
+        saved = one["expected_saving_usd"]
+        about = ", ".join(filter(None, (one["about"], "" if saved is None else f"expected to save ${saved:,.0f}")))
+        count, said = f"{one['n_instances']:g}", "late" if one["late"] else about
         orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
     words = [table(rows, right=(1, 2, 3)), "", table(orders, right=(3,))]
     if found["since"]:
