@@ -67,7 +67,7 @@ def read_record(path: Path) -> dict[str, Any]:
         for one in known["money"]:
             parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
         return dict(known)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
@@ -76,7 +76,7 @@ def is_record(data: bytes) -> bool:
     """Whether these bytes are the JSON of a plan."""
     try:
         known = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
 
