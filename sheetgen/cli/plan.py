@@ -304,7 +304,9 @@ def summary(found: dict[str, Any]) -> list[str]:
         rows.append((one["quarter"], *(f"{amount:,.0f}" for amount in usd), budget, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
-        count, said = f"{one['n_instances']:g}", "late" if one["late"] else one["about"] or ""
+        saved = one["expected_saving_usd"]
+        about = ", ".join(filter(None, (one["about"], "" if saved is None else f"expected to save ${saved:,.0f}")))
+        count, said = f"{one['n_instances']:g}", "late" if one["late"] else about
         orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
     words = [table(rows, right=(1, 2, 3, 4)), "", table(orders, right=(3,))]
     if found["since"]:

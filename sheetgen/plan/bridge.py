@@ -71,7 +71,7 @@ def read_record(path: Path) -> dict[str, Any]:
     where = shown(path, 200)
     try:
         return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
@@ -80,7 +80,7 @@ def is_record(data: bytes) -> bool:
     """Whether these bytes are the JSON of a plan."""
     try:
         known = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
 

@@ -89,6 +89,9 @@ def test_a_plan_and_what_is_none(folder: Path) -> None:
     (folder / "sheet.json").write_text('{"inputs": {}, "cells": []}')
     with pytest.raises(ScenarioError, match=r"sheet\.json: is no plan"):
         compare_plans(str(folder / "sheet.json"), str(folder / "new.json"), CATALOG)
+    (folder / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(ScenarioError, match=r"deep\.json: is no plan"):
+        compare_plans(str(folder / "deep.json"), str(folder / "new.json"), CATALOG)
 
 
 def test_a_plan_that_cannot_be_worked_out_again(folder: Path) -> None:

@@ -104,8 +104,10 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
         (demand.grown_spread, {"growth_spread": 0.07, "quarters_grown": 3.0}),
         *((needs.set_by, {"planned_replicas": planned, "n_replicas": safe, "load_requests": 90.0,
                           "paced_requests": 20.0, "spare_replicas": spare, "replicas_per_instance": 4.0,
-                          "sized_by": 0.0})
-          for planned, safe, spare in ((9.0, 5.0, 0.0), (9.0, 9.0, 0.0), (6.0, 5.0, 1.0))),
+                          "offered_requests": mean, "sized_by": 0.0})
+          for planned, safe, spare, mean in (
+              (9.0, 5.0, 0.0, 0.0), (9.0, 9.0, 0.0, 0.0), (6.0, 5.0, 1.0, 70.0), (5.0, 5.0, 0.0, 70.0),
+              (5.0, 5.0, 0.0, 85.0))),
         *((spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
           for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))),
         (spending.usd_per_million_planned, {
