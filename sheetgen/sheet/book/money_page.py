@@ -148,7 +148,7 @@ class MoneyPage:
             env: dict[str, Source] = {
                 "row": place, "instance": block.of("instance"), "source": lookup(table.range("source"), place)
             }  # fmt: skip
-            sheet.compute(self.row, 1, words.source_words, env, role="remark_wrapped")
+            sheet.compute(self.row, 1, words.source_words, env, role="unit_wrapped")
             sheet.cells[self.row, 1].span, sheet.heights[self.row] = N_PRINTED - 1, SOURCE_HEIGHT
             self.row += 1
         self.row += 1
