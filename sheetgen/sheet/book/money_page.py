@@ -90,7 +90,7 @@ class MoneyPage:
         sheet.compute(bar, 1, words.in_use_words, inputs, role="section")
         sheet.link(bar, USD_AT, self.blocks[0].of("load_words"), TEXT, "section")
         self._fill_bar(bar)
-        sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, US dollars", "", "", ""))
+        sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, $", "", "", ""))
         sheet.compute(self.row, TOTAL_AT, words.total_words, inputs, role="head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
         sheet.texts(self.row + 1, 0, ("Model", "To rent", "", "", "", "per month", "per year", "in 3 years",
