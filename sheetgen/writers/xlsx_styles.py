@@ -45,6 +45,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "left_number": {"align": "left", "indent": 1},
     "light": {"bold": True},
     "total": {"bold": True, "top": 1, "top_color": RULE},
+    "unit_wrapped": {"font_color": GREY, "text_wrap": True},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},

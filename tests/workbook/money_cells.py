@@ -139,7 +139,10 @@ def first_pages(solved: Solution) -> dict[str, Any]:
         out[f"{column}{top['costs'] + n}"] = math.fsum(known) if together else math.nan
     *each, ahead = added if together else ways[solved.question.ask or 0]
     each[-1] += 0 * ahead  # none where the purchase is not known
-    first = top["ways"] + n + 26  # the first month, and its cells
+    for column, usd in zip("BCDEF", each[:-1], strict=True):  # the month in which owning has paid off
+        saved = usd - each[-1]
+        out[f"{column}{top['ways'] + n + 9}"] = math.ceil(ahead / saved) if saved > 0 else math.nan
+    first = top["ways"] + n + 27  # the first month, and its cells
     in_use = list(PURCHASES).index(settings.purchase)
     for month in range(1, N_MONTHS + 1):
         at = first + month - 1

@@ -90,7 +90,7 @@ class MoneyPage:
         sheet.compute(bar, 1, words.in_use_words, inputs, role="section")
         sheet.link(bar, USD_AT, self.blocks[0].of("load_words"), TEXT, "section")
         self._fill_bar(bar)
-        sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, US dollars", "", "", ""))
+        sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, $", "", "", ""))
         sheet.compute(self.row, TOTAL_AT, words.total_words, inputs, role="head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
         sheet.texts(self.row + 1, 0, ("Model", "To rent", "", "", "", "per month", "per year", "in 3 years",
@@ -148,7 +148,7 @@ class MoneyPage:
             env: dict[str, Source] = {
                 "row": place, "instance": block.of("instance"), "source": lookup(table.range("source"), place)
             }  # fmt: skip
-            sheet.compute(self.row, 1, words.source_words, env, role="remark_wrapped")
+            sheet.compute(self.row, 1, words.source_words, env, role="unit_wrapped")
             sheet.cells[self.row, 1].span, sheet.heights[self.row] = N_PRINTED - 1, SOURCE_HEIGHT
             self.row += 1
         self.row += 1
