@@ -277,3 +277,18 @@ def test_a_link_in_place_of_a_target_is_followed_and_stays(here: Path) -> None:
             write_files({here / "z.txt": b"z", here / name: b"x"})
         assert not (here / "z.txt").exists()
     assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("megabytes", [60, 150])
+def test_too_little_memory_is_one_line(megabytes: int, here: Path) -> None:
+    """Where libraries cannot be loaded, and where they are loaded and nothing is left."""
+    import resource
+
+    limit = megabytes * 2**20
+    result = subprocess.run(
+        [sys.executable, "-m", "sheetgen", "recommend", "--model", "8b"], capture_output=True, text=True, timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert result.returncode == 1 and result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1 and "emory" in result.stderr and "Traceback" not in result.stderr
