@@ -12,7 +12,8 @@ from solved_pages import FIVE, MEMORY, THREE, answered, page
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Choice, Fit, Pick, Solution, has_little_headroom, headline_rows
 from sheetgen.scenario.overrides import BY_READER
-from sheetgen.sheet import notes
+from sheetgen.sheet import notes, wording
+from sheetgen.sheet.book.workings import ttft_words
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Bar, Page, formatted, tables_of
 from sheetgen.sheet.wording import is_cheaper_pick, money_band, month_range
@@ -378,3 +379,10 @@ def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
     assert not is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=alike))
     for other in (alike._replace(offer=another), alike._replace(n_instances=choice.n_instances + 1)):
         assert is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=other))
+
+
+def test_few_tokens_a_second_show_digits() -> None:
+    """A load that asks for so few never reads 0; the workbook's words are rounded as the page's."""
+    assert [str(wording.pace(rate)) for rate in (0.04, 0.31, 0.996, 1.0, 640.4)] == ["0.04", "0.31", "1.00", "1", "640"]
+    assert ttft_words(1, 2.04, 0.31) == "first token 2 s, indicative; 0.31 tokens/s in all"
+    assert ttft_words(1, 2.04, 640.4) == "first token 2 s, indicative; 640 tokens/s in all"
