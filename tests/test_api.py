@@ -14,7 +14,7 @@ import pandas
 import pytest
 
 import sheetgen
-from sheetgen.catalog import Catalog
+from sheetgen.catalog import Catalog, default_folder
 from sheetgen.errors import CatalogError, ScenarioError
 
 INPUTS = [
@@ -448,6 +448,7 @@ def test_size_refuses_with_a_sentence(inputs: dict[str, Any]) -> None:
 
 def test_one_folder_of_catalogs(tmp_path: Path) -> None:
     plain = sheetgen.size(model="8b")
+    (tmp_path / "tiers.yaml").write_bytes((default_folder() / "tiers.yaml").read_bytes())
     assert sheetgen.size(model="8b", catalogs=str(tmp_path)) == sheetgen.size(model="8b", catalogs=tmp_path) == plain
     with pytest.raises(CatalogError, match=r"/nowhere: is no folder"):
         sheetgen.recommend(model="8b", catalogs="/nowhere")

@@ -74,6 +74,23 @@ class Commands(click.Group):
                 err=True,
             )
             ctx.exit(1)
+        except (MemoryError, ImportError, OSError, RuntimeError) as error:
+            if not _lacks_memory(error):
+                raise
+            say("there is too little memory: sheetgen needs 500 MB, and more for many models or a PDF.", err=True)
+            ctx.exit(1)
+
+
+# What the system says where a library or a thread finds no memory.
+_NO_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether an error, or what it came from, is of memory that was not there."""
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) and cause not in causes:
+        causes.append(cause)
+    return any(isinstance(one, MemoryError) or any(words in str(one).lower() for words in _NO_MEMORY) for one in causes)
 
 
 @contextlib.contextmanager

@@ -277,3 +277,22 @@ def test_a_link_in_place_of_a_target_is_followed_and_stays(here: Path) -> None:
             write_files({here / "z.txt": b"z", here / name: b"x"})
         assert not (here / "z.txt").exists()
     assert not Path("/dev/null").is_file()
+
+
+def test_too_little_memory_is_one_line(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Where libraries cannot be loaded, and where they are loaded and nothing is left."""
+    import resource
+
+    def too_much(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("sheetgen.api.recommended", too_much)
+    result = run("recommend", "--model", "8b")
+    assert result.exit_code == 1 and result.stderr.startswith("there is too little memory: sheetgen needs 500 MB")
+    limit = 60 * 2**20
+    started = subprocess.run(
+        [sys.executable, "-m", "sheetgen", "recommend", "--model", "8b"], capture_output=True, text=True, timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert (started.returncode, started.stdout, started.stderr) == (1, "", result.stderr)

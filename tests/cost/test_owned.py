@@ -103,3 +103,11 @@ def test_what_is_not_known_is_none() -> None:
         cost.break_even_utilization(1.0, none, 730),
     ):  # fmt: skip
         assert math.isnan(value)
+
+
+def test_cash_of_each_month_adds_up_to_what_is_paid_to_date() -> None:
+    months = range(1, 37)
+    paid = [cost.cash_in_month_usd(month, 1000.0, 10.0) for month in months]
+    assert paid[:3] == [1010.0, 10.0, 10.0]
+    for month in months:
+        assert sum(paid[:month]) == cost.cash_to_month_usd(month, 1000.0, 10.0)

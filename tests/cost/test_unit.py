@@ -70,3 +70,16 @@ def test_what_is_not_known_is_none() -> None:
     read, written = millions(100, 0.7, 730, 0, 1024)  # no prompt: nothing to sell, and answers carry it all
     assert math.isnan(cost.usd_per_million_input_tokens(730, 0.0, read))
     assert cost.usd_per_million_output_tokens(730, 0.0, written) == pytest.approx(730 / written)
+
+
+def test_a_host_by_hand() -> None:
+    """10 million prompt tokens of which 30 % are cached, at $2 and $0.5, and 4 million answered at $6."""
+    asked = {
+        "million_input_tokens_per_month": 10, "million_output_tokens_per_month": 4, "input_tokens": 3072,
+        "prefix_cache_hit_fraction": 0.3, "input_usd_per_million": 2, "cached_usd_per_million": 0.5,
+        "output_usd_per_million": 6, "max_input_tokens": 3072,
+    }  # fmt: skip
+    assert cost.hosted_monthly_usd(**asked) == pytest.approx(10 * (0.7 * 2 + 0.3 * 0.5) + 4 * 6)
+    unstated = {**asked, "cached_usd_per_million": math.nan, "max_input_tokens": math.nan}
+    assert cost.hosted_monthly_usd(**unstated) == pytest.approx(10 * 2 + 4 * 6)
+    assert math.isnan(cost.hosted_monthly_usd(**{**asked, "max_input_tokens": 3071}))

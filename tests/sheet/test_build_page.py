@@ -12,7 +12,8 @@ from solved_pages import FIVE, MEMORY, THREE, answered, page
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Choice, Fit, Pick, Solution, has_little_headroom, headline_rows
 from sheetgen.scenario.overrides import BY_READER
-from sheetgen.sheet import notes
+from sheetgen.sheet import notes, wording
+from sheetgen.sheet.book.workings import ttft_words
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Bar, Page, formatted, tables_of
 from sheetgen.sheet.wording import is_cheaper_pick, money_band, month_range
@@ -384,3 +385,10 @@ def test_what_is_cheaper_but_passed_over_is_called_a_near_tie() -> None:
     """The answer may cost up to 5 % more for fewer machines: the cheaper one is not the next cheapest."""
     card = page("gpt-oss-120b").cards[0]
     assert re.fullmatch(r"within the near tie: \d+ × \S+ on AWS, \$[\d,]+ \(−\d+%\)", str(card.runner_up))
+
+
+def test_few_tokens_a_second_show_digits() -> None:
+    """A load that asks for so few never reads 0; the workbook's words are rounded as the page's."""
+    assert [str(wording.pace(rate)) for rate in (0.04, 0.31, 0.996, 1.0, 640.4)] == ["0.04", "0.31", "1.00", "1", "640"]
+    assert ttft_words(1, 2.04, 0.31) == "first token 2 s, indicative; 0.31 tokens/s in all"
+    assert ttft_words(1, 2.04, 640.4) == "first token 2 s, indicative; 640 tokens/s in all"
