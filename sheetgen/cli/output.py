@@ -191,6 +191,8 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             written[Path(name)] = target
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # or each rename would wait for the disk, with the set half in place
             Path(name).chmod(0o666 & ~umask)
         put_in_place(written)
         FINISHED.extend(written.values())
