@@ -23,6 +23,7 @@ from sheetgen.brand import read_brand
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
+from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.charts import Machines, Waterfall
 from sheetgen.plan.findings import Findings, findings
@@ -30,6 +31,7 @@ from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve import solved_plan
+from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.layout import FONTS, SMALL, TEXT
@@ -258,3 +260,14 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     assert "format 'xlsx' is unknown. Allowed: pdf, docx, html, json, md, csv." in refused.output
     wrong = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "md", "--pdf-variant", "pdf/a-3a"])
     assert wrong.exit_code == 1 and "pdf_variant is for the PDF" in wrong.output
+
+
+def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise MissingLibraryError("Pango is missing.")
+
+    monkeypatch.setattr(plan_page_writer, "write_plan_pdf", refuse)
+    arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--format"]
+    made = CliRunner().invoke(main, [*arguments, "pdf,md"])
+    assert made.exit_code == 1 and made.stderr == "Pango is missing.\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["capacity-plan.md"]
