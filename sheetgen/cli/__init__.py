@@ -17,9 +17,9 @@ from sheetgen.cli.ask import decode, diagnose, explain, recommend, size
 from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
-from sheetgen.cli.files import Stopped, stops_cleanly
+from sheetgen.cli.files import FINISHED, Stopped, stops_cleanly
 from sheetgen.cli.mail import mail
-from sheetgen.cli.output import FINISHED, progress, say, take_any_text
+from sheetgen.cli.output import progress, say, take_any_text
 from sheetgen.cli.plan import plan
 from sheetgen.errors import SheetgenError, escaped
 

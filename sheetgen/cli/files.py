@@ -11,8 +11,8 @@ import json
 import os
 import platform
 import re
+import secrets
 import signal
-import tempfile
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from sheetgen.errors import shown
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
+FINISHED: list[Path] = []  # the files that this command has put in place
 _OF = re.compile(r"\..*\.([0-9a-f]{8})-(\d{1,10})-\w{8}\.(?:part|set)")
 _MOST_LIST = 1 << 16  # bytes of a list of files
 
@@ -71,27 +72,24 @@ def _held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def new_part(target: Path, kind: str = "part") -> tuple[int, str]:
-    """A file beside its target, open, and its name."""
+def part_of(target: Path, kind: str = "part") -> Path:
+    """A name beside a target that no other process has. It is known before the file is there, to be cleared away."""
     here, pid = zlib.crc32(platform.node().encode(errors="replace")), os.getpid()
-    return tempfile.mkstemp(f".{kind}", f".{target.name[:80]}.{here:08x}-{pid}-", target.parent)
+    return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{secrets.token_hex(4)}.{kind}"
 
 
 def put_in_place(parts: Mapping[Path, Path]) -> None:
     """Rename every part to its target. Raises OSError, with the files before it renamed."""
     with _held_back():
-        listed = None
-        if len(parts) > 1:
-            handle, name = new_part(next(iter(parts.values())), "set")
-            listed = Path(name)
-            with os.fdopen(handle, "w") as file:
-                json.dump({str(part.absolute()): str(target) for part, target in parts.items()}, file)
+        listed = part_of(next(iter(parts.values())), "set")
         try:
+            if len(parts) > 1:
+                listed.write_text(json.dumps({str(part.absolute()): str(target) for part, target in parts.items()}))
             for part, target in parts.items():
                 part.replace(target)
+                FINISHED.append(target)
         finally:
-            if listed:
-                listed.unlink(missing_ok=True)
+            listed.unlink(missing_ok=True)
 
 
 def sweep(folder: Path) -> list[str]:

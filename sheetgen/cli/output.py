@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.scenario.question import Question
 
-FINISHED: list[Path] = []  # the files that this command has put in place
 LEAST_COLUMNS = 40
 _LEAST_CELL = 24  # columns of a table's last cell that is folded; a narrower one is hard to read
 
@@ -188,12 +187,10 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
 
     Raises ScenarioError with the path and the reason where a target cannot be written.
     """
-    from sheetgen.cli.files import new_part, put_in_place, sweep
+    from sheetgen.cli.files import part_of, put_in_place, sweep
 
     written: dict[Path, Path] = {}
     target, swept = Path(), list[Path]()
-    umask = os.umask(0)
-    os.umask(umask)
     try:
         for target, data in files.items():
             target = followed(target)
@@ -204,20 +201,21 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
                 swept.append(target.parent)
                 for remark in sweep(target.parent):
                     say(remark, err=True)
-            handle, name = new_part(target)
-            written[Path(name)] = target
-            with os.fdopen(handle, "wb") as file:
+            part = part_of(target)
+            written[part] = target
+            with part.open("xb") as file:
                 file.write(data)
-            Path(name).chmod(0o666 & ~umask)
+                file.flush()
+                os.fsync(file.fileno())  # or each rename would wait for the disk, with the set half in place
         put_in_place(written)
-        FINISHED.extend(written.values())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         problem = f"{shown(target, 200)}: cannot be written ({reason}). {change}"
         raise ScenarioError(problem) from error
     finally:
-        for temporary in written:
-            temporary.unlink(missing_ok=True)
+        for part in written:
+            with contextlib.suppress(OSError, ValueError):
+                part.unlink(missing_ok=True)
 
 
 def followed(target: Path) -> Path:

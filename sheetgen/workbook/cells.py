@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from sheetgen.errors import shown
 from sheetgen.sheet.model import column_number
-from sheetgen.workbook.package import MAIN, SAVE_ANEW, Outline, WorkbookError, read_xml
+from sheetgen.workbook.package import MAIN, SAVE_ANEW, Outline, WorkbookError, read_xml, walk_member
 
 MOST_SHEET_ELEMENTS = 300_000  # of the sheets that carry names; those of three models have 30,000
 MOST_ELEMENTS = 2_000_000  # of all sheets; those of eight models have 700,000
@@ -21,8 +22,11 @@ MOST_STYLE_ELEMENTS = 20_000
 MOST_WHOLE = 2**53
 
 _NAMESPACE = f"{{{MAIN}}}"
+_DATA, _CELL, _FORMULA, _VALUE, _INLINE, _HINT, _PIECE = (
+    f"{MAIN}}}{tag}" for tag in ("sheetData", "c", "f", "v", "is", "rPh", "t")
+)
 _IN_ROWS = {  # what rows are made of
-    f"{_NAMESPACE}{tag}"
+    f"{MAIN}}}{tag}"
     for tag in (
         "sheetData", "row", "c", "f", "v", "is", "t", "r", "rPr", "rPh", "phoneticPr", "rFont", "charset", "family",
         "b", "i", "strike", "outline", "shadow", "condense", "extend", "color", "sz", "u", "vertAlign", "scheme",
@@ -61,15 +65,12 @@ def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = Non
     left, left_inline = MOST_ELEMENTS if wanted is None else MOST_SHEET_ELEMENTS, MOST_INLINE_TEXTS
     for sheet in book.sheets if wanted is None else wanted:
         part = book.sheets[sheet]
-        root = read_xml(book.package, part, left)
-        left -= sum(1 for _ in root.iter())
-        left_inline -= sum(1 for _ in root.iter(f"{_NAMESPACE}is"))
+        rows = _Rows(strings, formats, (math.inf, math.inf) if wanted is None else wanted[sheet], left_inline)
         try:
-            if left_inline < 0:
-                raise _Unread("holds too many texts of its own.")
-            grids[sheet] = _grid(root, strings, formats, (math.inf, math.inf) if wanted is None else wanted[sheet])
+            left -= walk_member(book.package, part, left, rows.parser())
         except _Unread as error:
             raise WorkbookError(f"its part {shown(part)} {error} {SAVE_ANEW}") from error
+        left_inline, grids[sheet] = rows.left_inline, rows.grid
     return grids
 
 
@@ -77,55 +78,114 @@ class _Unread(Exception):
     """Why the cells of a sheet cannot be read."""
 
 
-def _grid(root: ElementTree.Element, strings: Sequence[str], formats: Sequence[str], last: tuple[float, float]) -> Grid:
-    rows = root.findall(f"{_NAMESPACE}sheetData")
-    if len(rows) > 1:
-        raise _Unread("has its rows in two places.")
-    grid: Grid = {}
-    shared: dict[str, tuple[tuple[int, int], str]] = {}
-    for element in (one for data in rows for one in data.iter()):
-        if element.tag not in _IN_ROWS:
-            raise _Unread(f"holds {shown(element.tag.rpartition('}')[2])!r} among its rows, as no sheet does.")
-        if element.tag != f"{_NAMESPACE}c":
-            continue
-        place = _POSITION.fullmatch(element.get("r", ""))
+class _Rows:
+    """The cells of a sheet, taken as its parser comes by them: a sheet of formulas has more text than memory should."""
+
+    def __init__(
+        self, strings: Sequence[str], formats: Sequence[str], last: tuple[float, float], left_inline: int
+    ) -> None:
+        self._strings, self._formats, self._last, self.left_inline = strings, formats, last, left_inline
+        self.grid: Grid = {}
+        self._shared: dict[str, tuple[tuple[int, int], str]] = {}
+        self._depth = self._of_cell = self._hints = 0  # within the rows; 0 outside
+        self._was_read = False
+        self._texts: list[str] | None = None  # of the element that is open, where they count
+        self._cell: Mapping[str, str] = {}
+        self._formula: tuple[Mapping[str, str], list[str]] | None = None
+        self._held: list[str] | None = None
+        self._own: list[str] | None = None
+
+    def parser(self) -> expat.XMLParserType:
+        parser = expat.ParserCreate(namespace_separator="}")
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler = self._text
+        return parser
+
+    def _text(self, text: str) -> None:
+        if self._texts is not None:
+            self._texts.append(text)
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if not self._depth:
+            if name == _DATA:
+                if self._was_read:
+                    raise _Unread("has its rows in two places.")
+                self._was_read, self._depth = True, 1
+            return
+        self._depth += 1
+        if name not in _IN_ROWS:
+            raise _Unread(f"holds {shown(name.rpartition('}')[2])!r} among its rows, as no sheet does.")
+        is_of_cell = self._of_cell and self._depth == self._of_cell + 1
+        if name == _CELL:
+            if self._of_cell:
+                raise _Unread("holds a cell in a cell.")
+            self._of_cell, self._cell = self._depth, attributes
+            self._formula = self._held = self._own = None
+        elif name == _FORMULA and is_of_cell and self._formula is None:
+            self._texts = []
+            self._formula = attributes, self._texts
+        elif name == _VALUE and is_of_cell and self._held is None:
+            self._texts = self._held = []
+        elif name == _INLINE:
+            self.left_inline -= 1
+            if self.left_inline < 0:
+                raise _Unread("holds too many texts of its own.")
+        elif name == _HINT:
+            self._hints += 1
+        elif name == _PIECE:  # of a text of its own, without its hints on pronunciation
+            self._own = self._own or []
+            self._texts = None if self._hints else self._own
+
+    def _end(self, name: str) -> None:
+        if not self._depth:
+            return
+        self._depth -= 1
+        self._texts = None
+        if name == _HINT:
+            self._hints -= 1
+        elif name == _CELL:
+            self._of_cell = 0
+            self._take()
+
+    def _take(self) -> None:
+        cell = self._cell
+        place = _POSITION.fullmatch(cell.get("r", ""))
         if place is None:
             raise _Unread("has cells that do not say where they stand.")
         at = int(place[2]), 1 + column_number(place[1])
-        if at[0] > last[0] or at[1] > last[1]:
-            continue
-        formula, text, away = element.find(f"{_NAMESPACE}f"), None, (0, 0)
-        if formula is not None:
-            text = formula.text or ""
-            if formula.get("t") == "shared" and "si" in formula.attrib:
-                origin, text = shared.setdefault(formula.attrib["si"], (at, text))
+        if at[0] > self._last[0] or at[1] > self._last[1]:
+            return
+        text, away = None, (0, 0)
+        if self._formula is not None:
+            attributes, pieces = self._formula
+            text = "".join(pieces)
+            if attributes.get("t") == "shared" and "si" in attributes:
+                origin, text = self._shared.setdefault(attributes["si"], (at, text))
                 away = at[0] - origin[0], at[1] - origin[1]
-        value, kind = _value(element, strings)
+        value, kind = self._value(cell)
         if value is not None or text is not None:
-            style = element.get("s", "0")
-            known = style.isdecimal() and int(style) < len(formats)
-            grid[at] = Cell(value, kind, formats[int(style)] if known else "General", text, away)
-    return grid
+            style = cell.get("s", "0")
+            known = style.isdecimal() and int(style) < len(self._formats)
+            self.grid[at] = Cell(value, kind, self._formats[int(style)] if known else "General", text, away)
 
-
-def _value(cell: ElementTree.Element, strings: Sequence[str]) -> tuple[Any, str]:
-    kind, held = cell.get("t", "n"), cell.find(f"{_NAMESPACE}v")
-    if kind == "inlineStr":
-        own = cell.find(f"{_NAMESPACE}is")
-        return None if own is None or own.find(f".//{_NAMESPACE}t") is None else _spoken_apart(own), "s"
-    text = None if held is None else held.text or ""
-    if text is None or (text == "" and kind != "str"):
-        return None, kind
-    try:
-        if kind == "s":
-            return strings[int(text)], "s"
-        if kind == "n":
-            return _number(text), "n"
-    except (ValueError, IndexError) as error:
-        raise _Unread(f"holds {shown(text)!r} in {shown(cell.get('r'))} ({error}).") from error
-    if kind == "b":
-        return text in ("1", "true"), "b"
-    return (text, kind) if kind in ("e", "d") else (_unescaped(text), "s")
+    def _value(self, cell: Mapping[str, str]) -> tuple[Any, str]:
+        kind = cell.get("t", "n")
+        if kind == "inlineStr":
+            return None if self._own is None else _unescaped("".join(self._own)), "s"
+        text = None if self._held is None else "".join(self._held)
+        if text is None or (text == "" and kind != "str"):
+            return None, kind
+        try:
+            if kind == "s":
+                return self._strings[int(text)], "s"
+            if kind == "n":
+                return _number(text), "n"
+        except (ValueError, IndexError) as error:
+            raise _Unread(f"holds {shown(text)!r} in {shown(cell.get('r'))} ({error}).") from error
+        if kind == "b":
+            return text in ("1", "true"), "b"
+        return (text, kind) if kind in ("e", "d") else (_unescaped(text), "s")
 
 
 def is_number(value: Any) -> TypeGuard[float]:

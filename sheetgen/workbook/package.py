@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -27,11 +27,11 @@ from sheetgen.sheet.model import column_name, column_number
 
 _CHUNK = 1 << 20
 MB = 10**6
-MOST_FILE_BYTES = 32 * MB
+MOST_FILE_BYTES = 64 * MB
 MOST_MEMBERS = 2_000
 MOST_DIRECTORY_BYTES = 1 * MB  # of the archive's list of members
-MOST_UNPACKED_BYTES = 256 * MB
-MOST_PART_BYTES = 128 * MB  # of a part that is read; LibreOffice writes every formula out: 50 MB of three models
+MOST_UNPACKED_BYTES = 512 * MB  # LibreOffice writes every formula out: 43 MB of five models
+MOST_PART_BYTES = 128 * MB  # of a part that is read at once; sheets are read by pieces
 MOST_RATIO, RATIO_FROM_BYTES = 200, 1 * MB  # unpacked over packed; a sheet of formulas reaches 30
 MOST_DEPTH = 64
 MOST_ELEMENTS = 50_000  # of a part that lists things; ours have some hundreds
@@ -192,7 +192,34 @@ def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> Element
     Raises WorkbookError where it is not well formed, declares a document type, or is too large.
     """
     data = read_member(package, part)
+    walk(part, [data], most_elements, expat.ParserCreate())
+    with _well_formed(part):
+        return ElementTree.fromstring(data)
+
+
+def walk_member(package: zipfile.ZipFile, part: str, most_elements: int, parser: expat.XMLParserType) -> int:
+    """A part of any size read through by pieces, its elements handed to `parser`; how many they are. Raises as
+    `read_xml` does."""
+    return walk(part, _sound_pieces(package, part), most_elements, parser)
+
+
+def _sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    pieces = _pieces(package, part)
+    while True:
+        try:
+            piece = next(pieces, None)
+        except Exception as error:  # as in read_member
+            raise WorkbookError(f"its part {shown(part)} is damaged ({shown(error)}). {COPY_AGAIN}") from error
+        if piece is None:
+            return
+        yield piece
+
+
+def walk(part: str, pieces: Iterable[bytes], most_elements: int, parser: expat.XMLParserType) -> int:
+    """Read pieces of a part through with a parser, which may have handlers of its own for elements."""
     n_elements = depth = 0
+    of_start: Any = parser.StartElementHandler
+    of_end: Any = parser.EndElementHandler
 
     def refuse(why: str) -> NoReturn:
         raise WorkbookError(f"its part {shown(part)} {why}")
@@ -205,10 +232,14 @@ def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> Element
             refuse("holds far more than sheetgen writes. Take out the rows that sheetgen did not write.")
         if depth > MOST_DEPTH:
             refuse(f"is nested more than {MOST_DEPTH} deep. {SAVE_ANEW}")
+        if of_start:
+            of_start(name, attributes)
 
     def end(name: str) -> None:
         nonlocal depth
         depth -= 1
+        if of_end:
+            of_end(name)
 
     def doctype(*declared: object) -> None:
         refuse("declares a document type (DOCTYPE), as no workbook does. It is not read.")
@@ -217,14 +248,23 @@ def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> Element
         if encoding is not None and encoding.lower() not in ("utf-8", "utf8", "us-ascii"):
             refuse(f"is not written in UTF-8. {SAVE_ANEW}")
 
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        refuse(f"is not written in UTF-8. {SAVE_ANEW}")
-    parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.StartDoctypeDeclHandler, parser.XmlDeclHandler = doctype, declaration
+    is_first = True
+    with _well_formed(part):
+        for piece in pieces:
+            if is_first and piece[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                refuse(f"is not written in UTF-8. {SAVE_ANEW}")
+            is_first = False
+            parser.Parse(piece, False)
+        parser.Parse(b"", True)
+    return n_elements
+
+
+@contextlib.contextmanager
+def _well_formed(part: str) -> Iterator[None]:
     try:
-        parser.Parse(data, True)
-        return ElementTree.fromstring(data)
+        yield
     except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:  # unknown encodings: the last
         raise WorkbookError(f"its part {shown(part)} is not well-formed XML ({shown(error)}). {SAVE_ANEW}") from error
 

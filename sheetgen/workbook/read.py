@@ -135,7 +135,7 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
             raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
         _check_schema(book.properties.get("sheetgen.schema"), book)
         found = areas(book)
-        _check_names(found)
+        _check_names(found, book)
         last: dict[str, tuple[int, int]] = {}  # of each sheet with names the last row and column that are read
         for area in found.values():
             row, column = last.get(area.sheet, (0, 0))
@@ -187,9 +187,22 @@ def _check_schema(schema: Any, book: Outline) -> None:
         raise WorkbookError(f"{what}; this one reads {SCHEMA}. {cure}")
 
 
-def _check_names(found: Mapping[str, Area]) -> None:
+def required_names() -> list[str]:
+    """The names that every workbook of this layout has."""
+    return [f"meta_{name}" for name in META] + [f"in_{name}" for name in REQUIRED] + required_columns()
+
+
+def _is_older(book: Outline) -> bool:
+    """Whether it was built before its layout had all the names of today; before layouts had a number, too."""
+    from sheetgen.sheet.book.change_log import LAYOUT
+
+    layout = book.properties.get("sheetgen.layout", "0")
+    return "sheetgen.schema" in book.properties and layout.isdecimal() and int(layout) < LAYOUT
+
+
+def _check_names(found: Mapping[str, Area], book: Outline) -> None:
     """Refuse a workbook that lost a name: what it stood for would pass for never having been there."""
-    required = [f"meta_{name}" for name in META] + [f"in_{name}" for name in REQUIRED] + required_columns()
+    required = required_names()
     stems = {m[1]: int(m[2]) for m in map(_RESULT.fullmatch, found) if m}
     required += [f"{stem}_{what}" for stem in stems for what in RESULTS]
     tiers = [int(m[1]) for m in map(_TIER.fullmatch, found) if m]
@@ -199,6 +212,10 @@ def _check_names(found: Mapping[str, Area]) -> None:
     if not workloads:
         required.append("in_context_<workload>")
     missing = list(dict.fromkeys(name for name in required if name not in found))
+    if missing and _is_older(book):
+        version = shown(book.properties.get("sheetgen.version", "?"), 20)
+        lacks = f"which had no {listed(missing)}"
+        raise WorkbookError(f"has the layout of an older sheetgen ({version}), {lacks}. Build it anew.")
     if missing:
         s, them = ("", "it") if len(missing) == 1 else ("s", "them")
         how = f"Define {them} again (Formulas, Name Manager), or start from a fresh build."

@@ -68,6 +68,27 @@ def test_the_next_run_sweeps_what_a_kill_left(tmp_path: Path, capsys: pytest.Cap
         assert contents(tmp_path) == [b"new"] * 4 and not list(tmp_path.glob(".*"))
 
 
+def test_a_stop_that_waited_for_the_files_says_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.testing import CliRunner
+
+    from sheetgen.cli import main
+
+    replace = Path.replace
+
+    def stopped_there(part: Path, target: Path) -> Path:
+        os.kill(os.getpid(), signal.SIGTERM)  # in the middle of the set: it is held back until the last is in place
+        return replace(part, target)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Path, "replace", stopped_there)
+    result = CliRunner().invoke(main, ["plan", "init"])
+    assert result.exit_code == 128 + signal.SIGTERM
+    assert result.stderr == "stopped by SIGTERM. plan.yaml: written before.\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.yaml"]
+
+
 def dead_process() -> int:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         pass
@@ -81,12 +102,10 @@ def test_a_half_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         parts = {}
         for target in targets:
             target.write_text("old")
-            handle, name = files.new_part(target)
-            os.close(handle)
-            parts[Path(name)] = target
-        handle, name = files.new_part(targets[0], "set")
-        os.write(handle, json.dumps({str(part): str(target) for part, target in parts.items()}).encode())
-        os.close(handle)
+            parts[part := files.part_of(target)] = target
+            part.write_text("new")
+        listed = json.dumps({str(part): str(target) for part, target in parts.items()})
+        files.part_of(targets[0], "set").write_text(listed)
     next(iter(parts)).replace(targets[0])  # and here it was killed
     said = files.sweep(tmp_path)
     killed = "a run was killed while it put its files in place"
@@ -95,13 +114,13 @@ def test_a_half_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
-    handle, name = files.new_part(tmp_path / "s.xlsx")  # of a process that lives
-    os.close(handle)
+    mine = files.part_of(tmp_path / "s.xlsx")  # of a process that lives
+    mine.write_text("x")
     for other in (".bashrc", ".s.xlsx.part", f".s.xlsx.00000000-{dead_process()}-abcdefgh.part"):
         (tmp_path / other).write_text("x")
     before = sorted(tmp_path.iterdir())
     assert files.sweep(tmp_path) == [] and sorted(tmp_path.iterdir()) == before
-    assert Path(name) in before
+    assert mine in before
 
 
 @pytest.mark.parametrize("after", [0.02, 0.06, 0.12, 0.2])

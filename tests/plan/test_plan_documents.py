@@ -23,6 +23,7 @@ from sheetgen.brand import read_brand
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
+from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.charts import Machines, Waterfall
 from sheetgen.plan.findings import Findings, findings
@@ -309,3 +310,14 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     assert "format 'xls' is unknown. Allowed: xlsx, pdf, docx, html, json, md, csv." in refused.output
     wrong = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "md", "--pdf-variant", "pdf/a-3a"])
     assert wrong.exit_code == 1 and "pdf_variant is for the PDF" in wrong.output
+
+
+def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise MissingLibraryError("Pango is missing.")
+
+    monkeypatch.setattr(plan_page_writer, "write_plan_pdf", refuse)
+    arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--format"]
+    made = CliRunner().invoke(main, [*arguments, "pdf,md"])
+    assert made.exit_code == 1 and made.stderr == "Pango is missing.\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["capacity-plan.md"]

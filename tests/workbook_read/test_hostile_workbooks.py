@@ -226,7 +226,7 @@ def validations(n: int) -> str:
 
 
 HEAVY: dict[str, tuple[Make, str]] = {
-    "a zip bomb": (bomb(260_000_000), "unpacks to 26"),
+    "a zip bomb": (bomb(260_000_000), "unpacks to 1,0"),
     "a smaller zip bomb": (bomb(50_000_000), "times its size"),
     "a zip that lies about sizes": (lying, "its part xl/styles.xml is damaged"),
     "three thousand members": (many_members, "holds 3,0"),

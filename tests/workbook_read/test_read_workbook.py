@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,10 @@ from workbook_cells import PRICES_SHEET, values
 
 from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.question import ask
-from sheetgen.workbook.read import REQUIRED, Snapshot, read_workbook, required_columns
+from sheetgen.sheet.book.change_log import LAYOUT
+from sheetgen.workbook import package
+from sheetgen.workbook.package import WorkbookError
+from sheetgen.workbook.read import REQUIRED, Snapshot, read_workbook, required_columns, required_names
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +224,33 @@ def test_names_keep_their_cells_when_a_sheet_is_called_otherwise(book: Path, tmp
     )
     got = read_workbook(rewritten(book, tmp_path / "named.xlsx", {"xl/workbook.xml": rename}))
     assert got.inputs == read_workbook(book).inputs and got.cells["in_tier_1"].place.sheet == "It's ours"
+
+
+def test_a_sheet_may_be_larger_than_what_is_read_at_once(
+    book: Path, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LibreOffice writes out every formula that its neighbours share: a part has no size that is too large."""
+    with zipfile.ZipFile(book) as archive:
+        sizes = {one.filename: one.file_size for one in archive.infolist()}
+    others = max(size for name, size in sizes.items() if not name.startswith("xl/worksheets/sheet"))
+    assert max(sizes.values()) > others
+    monkeypatch.setattr(package, "MOST_PART_BYTES", others)
+    monkeypatch.setattr(package, "_CHUNK", 997)  # where pieces end is nothing to a cell
+    assert read_workbook(book) == snapshot
+
+
+def test_a_workbook_of_an_older_layout_is_named_as_one(book: Path, tmp_path: Path) -> None:
+    without = {"xl/workbook.xml": replaced('name="in_hours_per_month"', 'name="elsewhere"')}
+    lost = rewritten(book, tmp_path / "lost.xlsx", without)
+    with pytest.raises(WorkbookError, match="lacks the defined name in_hours_per_month"):
+        read_workbook(lost)
+    older = rewritten(book, tmp_path / "old.xlsx", {**without, "docProps/custom.xml": replaced("sheetgen.layout", "x")})
+    with pytest.raises(WorkbookError) as caught:
+        read_workbook(older)
+    said = "has the layout of an older sheetgen (0.1.0), which had no in_hours_per_month. Build it anew."
+    assert str(caught.value).endswith(said)
+
+
+def test_the_layout_has_a_new_number_with_each_new_name() -> None:
+    names = hashlib.sha256("\n".join(sorted(required_names())).encode()).hexdigest()[:12]
+    assert (LAYOUT, names) == (1, "29dd7b955e32"), "raise LAYOUT, and write its names' hash here"

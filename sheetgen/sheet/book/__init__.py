@@ -9,7 +9,7 @@ from typing import Any
 from sheetgen.levers import EveryLever
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
-from sheetgen.sheet.book.change_log import SCHEMA, build_log
+from sheetgen.sheet.book.change_log import LAYOUT, SCHEMA, build_log
 from sheetgen.sheet.book.checks import build_checks
 from sheetgen.sheet.book.constants import build_constants, derive_constants
 from sheetgen.sheet.book.guide import build_guide, build_notes
@@ -90,7 +90,7 @@ def build_book(
     sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
     return Book(
         sheets, wiring.names,
-        {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,
+        {"sheetgen.schema": str(SCHEMA), "sheetgen.layout": str(LAYOUT), "sheetgen.version": page.version,
          "sheetgen.catalog_sha256": solved.question.catalog_sha256},
         datetime.datetime.combine(question.as_of, datetime.time()), page.paper, page.title, page.owner, page.approver,
         page.valid_until,
