@@ -219,8 +219,9 @@ ERROR_WORDS = ("Error: ", "Exception: ", "AssertionError", TRACEBACK)
 WORDS = (*ERROR_WORDS, *_STARTS)
 # Where an engine prints what a user wrote, or what was answered: no word from there on is the engine's.
 _USERS_LINES = ("Received request", "Generated response", "details: prompt", "Receive: obj=", "Finish: obj=",
-                "log_server_r: request", "prompt", "Parsing input with format", "request body: ",
-                "input_value=", "completion", "content", "answer", "question", "messages")  # fmt: skip
+                "log_server_r: request", "prompt=", "prompt:", "prompt'", 'prompt"',
+                "Parsing input with format", "request body: ", "input_value=", "completion", "content", "answer",
+                "question", "messages")  # fmt: skip
 _USERS_TEXT = re.compile(
     r"(?<=Receive: obj=)|(?<=Finish: obj=)|(?<=Parsing input with format)|(?<=request body: )"
     r"|\binput_value=(?=['\"{\[])"

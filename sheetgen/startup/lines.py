@@ -28,9 +28,10 @@ Answer = TypeVar("Answer")
 BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
 MOST = 4 << 30  # bytes of one log, unpacked
-_FREE_SECONDS, _SECONDS_PER_BYTE = 20.0, 100e-9  # of CPU: what any log may take, and what its length adds
+_FREE_SECONDS, _SECONDS_PER_BYTE = 40.0, 100e-9  # of CPU: what any log may take, and what its length adds
 _LOOKED_UP = 1000  # lines between two looks at the clock
 _GRAM = 4  # letters of a word that are looked for first
+_PAIRS, _LONG_GROUPS = 4, 28  # of letters that a word is known by in a block; of its 32 groups, those of long words
 _LONG = 1000  # characters: of a longer line its pieces take longer than to look for every word
 _SHAPED, _MOST_SHAPES = 2048, 50_000  # the longest line that is known by its shape; shapes that are remembered
 _HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's name: letters only are a word
@@ -163,24 +164,28 @@ class Grams(Generic[AnyStr]):
 _COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by how often they stand in a log; all others are rarer
 
 
-def rarest(word: str | bytes) -> int:
-    """Where the rarest few letters of a word begin."""
+def rarest(word: str | bytes, n: int = _GRAM) -> int:
+    """Where the rarest `n` letters of a word begin."""
     text = word if isinstance(word, str) else word.decode("latin-1")
     rank = [found if (found := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in text]
-    return max(range(len(rank) - _GRAM + 1), key=lambda at: sum(rank[at : at + _GRAM]))
+    return max(range(len(rank) - n + 1), key=lambda at: sum(rank[at : at + n]))
 
 
 class _Sieve:
-    """The lines of a block in which a word may stand, found without a look at each: the rarest four letters of every
-    word are two pairs, and both are looked up for a whole block at once."""
+    """The lines of a block in which a word may stand, found without a look at each: the rarest eight letters of every
+    word, of a short one four, are pairs, and each pair is looked up for a whole block at once."""
 
     def __init__(self, words: Sequence[bytes]) -> None:
         self._is_open = not words or any(len(word) < _GRAM for word in words)  # then every line may hold one
-        self._first, self._second = (np.zeros(1 << 16, np.uint32) for _ in range(2))
+        # By pair, the groups of words that have it there: all pairs of a word must be of one group.
+        self._groups = [np.zeros(1 << 16, np.uint32) for _ in range(_PAIRS)]
         for i, word in enumerate(() if self._is_open else words):
-            at, group = rarest(word), np.uint32(1 << i % 32)  # a first pair goes with a second one of its group alone
-            self._first[word[at] << 8 | word[at + 1]] |= group
-            self._second[word[at + 2] << 8 | word[at + 3]] |= group
+            n_pairs = _PAIRS if len(word) >= 2 * _PAIRS else _GRAM // 2
+            at = rarest(word, 2 * n_pairs)
+            group = np.uint32(1 << (i % _LONG_GROUPS if n_pairs == _PAIRS else _LONG_GROUPS + i % (32 - _LONG_GROUPS)))
+            for nth, groups in enumerate(self._groups):
+                pair = word[at + 2 * nth : at + 2 * nth + 2]
+                groups[pair[0] << 8 | pair[1] if nth < n_pairs else slice(None)] |= group
 
     def __call__(self, block: bytes) -> tuple[list[int], list[int], list[int]]:
         """Numbers of the lines, from 0, where they begin and where they end."""
@@ -190,9 +195,15 @@ class _Sieve:
             breaks = np.append(breaks, len(block))
         lines = np.arange(len(breaks))
         if not self._is_open:
-            pairs = letters[:-1].astype(np.uint16) << 8 | letters[1:]
-            places = np.flatnonzero(self._first[pairs[:-2]] & self._second[pairs[2:]])
-            lines = np.unique(np.searchsorted(breaks, places))
+            pairs = np.zeros(len(block) + 2 * _PAIRS, np.uint16)
+            pairs[: len(block) - 1] = letters[:-1].astype(np.uint16) << 8 | letters[1:]
+            first, second, *others = self._groups
+            found = first[pairs[: len(block)]] & second[pairs[2 : len(block) + 2]]
+            places = np.flatnonzero(found)
+            found = found[places]
+            for nth, groups in enumerate(others, 2):
+                found &= groups[pairs[places + 2 * nth]]
+            lines = np.unique(np.searchsorted(breaks, places[found != 0]))
         starts = np.concatenate(([0], breaks + 1))[lines]
         return lines.tolist(), starts.tolist(), breaks[lines].tolist()
 
