@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import gc
 import os
-from collections.abc import Mapping
+import random
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -93,18 +94,31 @@ def pytest_configure(config: pytest.Config) -> None:
     in_long = config.getoption("--long")
     if in_long:
         os.environ["SHEETGEN_TESTS"] = "long"
-    settings.register_profile("gate", derandomize=True, database=None, deadline=None)  # pace is tested apart
+    settings.register_profile("gate", max_examples=50, derandomize=True, database=None, deadline=None)
     settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
     settings.load_profile("long" if in_long else "gate")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
-        left_out = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if item not in left_out]
+        left_out = [item for item in items if item.get_closest_marker("long")] + list(_more_of_some(items))
+        left = set(left_out)
+        items[:] = [item for item in items if item not in left]
         config.hook.pytest_deselected(items=left_out)
     first = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: first.get(item.path, len(first)))
+
+
+def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of a test marked `some(n)` all cases but n, drawn by its name: always the same, and no parameter has its turn."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("some"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, of_it in cases.items():
+        (n,) = of_it[0].get_closest_marker("some").args
+        drawn = random.Random(name).sample(range(len(of_it)), min(n, len(of_it)))
+        yield from (item for i, item in enumerate(of_it) if i not in drawn)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

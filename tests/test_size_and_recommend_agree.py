@@ -126,6 +126,7 @@ def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -
     assert choice.prefill_fraction == pytest.approx(alone["prefill_fraction"], rel=1e-9)
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: dict[str, Any]) -> None:
@@ -167,6 +168,7 @@ DRAFTED: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("asked", DRAFTED, ids=str)
 def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked: dict[str, Any]) -> None:
     options = {**asked, "tpot_ms": "off", "ttft_ms": "off"}

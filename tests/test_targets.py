@@ -103,6 +103,7 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
         assert [c.by_speed for b in build_page(solved).matrix for r in b.rows for c in r.cells] == [reason == "tpot"]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("load", LOADS, ids=str)
 @pytest.mark.parametrize("tpot_ms", ["off", "100", "50", "25"])
 def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> None:
@@ -168,6 +169,7 @@ def test_a_switch_of_the_sheet_is_off_too() -> None:
 # What a lower target does -------------------------------------------------------------------------------
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
 @pytest.mark.parametrize("load", LOADS, ids=str)
 def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any], option: str) -> None:
@@ -285,6 +287,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     assert reasons["gcp/a4-highgpu-8g"].startswith("$")
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "asked,words",
     [
@@ -329,6 +332,7 @@ def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> f
 # Money --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("tpot_ms", ["off", "50", "25"])
 @pytest.mark.parametrize("users", [8, 200])
 def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) -> None:

@@ -45,6 +45,7 @@ def model_id(lever: Lever) -> str:
     return next(m.id for m in catalog().models() if m.name == name)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("model,context,users", LOADS)
 def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str, users: int) -> None:
     asked = 0

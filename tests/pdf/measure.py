@@ -45,7 +45,7 @@ question.reference.assumptions, catalog.file(LeverFile), catalog.file(StackFile)
 guidance.fingerprints(catalog), hosted_file(catalog)
 """,
     timed="""
-files, _ = draw(solve(ask(catalog, asked)), ["pdf"], catalog, required=True, archive=archive_of(None, None, "", ""))
+files, _ = draw(solve(ask(catalog, asked)), ["pdf"], catalog, archive=archive_of(None, None, "", ""))
 Path(sys.argv[2]).write_bytes(files["pdf"])
 """,
 )

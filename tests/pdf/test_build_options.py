@@ -34,6 +34,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [("--attach",), ("--pdf-variant", "PDF/A-3A", "--attach")])
 def test_the_workbook_inside_is_the_one_beside(build: Any, options: tuple[str, ...]) -> None:
     done = build(*LEAST, "--name", "fleet", *options)

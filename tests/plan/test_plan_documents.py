@@ -138,6 +138,7 @@ def test_only_the_first_page_is_of_the_first_part() -> None:
         assert [part_of(one) for one in found.document.pages][:2] == ["first", "further"]
 
 
+@pytest.mark.long
 def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
     data = deepcopy(DATA)
     data["plan"]["quarters"] = 12
@@ -259,6 +260,7 @@ def hostile(evil: str) -> PlanPage:
     return plan_page(findings(solved_plan(plan(data))))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("evil", [one for one in EVIL if one.isprintable()])
 def test_text_is_only_text(evil: str) -> None:
     found, options = hostile(evil), Options(TEMPLATES)

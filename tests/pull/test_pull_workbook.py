@@ -27,7 +27,7 @@ from sheetgen.scenario.overrides import TABLES, Written, input_kind
 from sheetgen.scenario.question import ask
 from sheetgen.writers.json import document
 
-N_RANDOM = amount(3, 16)
+N_RANDOM = amount(2, 16)
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,7 @@ def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(book: Pat
     assert pulled.options["headline"].endswith(f":{asked}")
 
 
+@pytest.mark.long
 def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_none(book: Path, tmp_path: Path) -> None:
     tier = pull(book, books.catalog()).solved.question.tiers[0]
     for cells_typed, changed in (
@@ -205,6 +206,7 @@ def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp
     assert fewer.audit is not None and fewer.audit.verdict == "agrees" and again(fewer) == document(fewer.solved)
 
 
+@pytest.mark.long
 def test_a_discount_of_a_provider_that_the_sheet_does_not_have_is_kept(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "oci", {**TINY, "discount_fraction": "oci=0.1"})
     assert pull(path, books.catalog()).options["discount_fraction"] == "oci=0.1"
@@ -237,6 +239,7 @@ def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: 
         assert words in said, words
 
 
+@pytest.mark.long
 def test_a_workbook_built_with_a_discount_has_no_changes(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "less", {**TINY, "discount_fraction": "0.2"})
     pulled = pull(path, books.catalog())
@@ -335,6 +338,7 @@ def test_an_unknown_gpu_and_more_gpus_than_built_are_remarked(book: Path, places
     assert "aws/g6.xlarge has 4 GPUs; it was built with 1" in count
 
 
+@pytest.mark.long
 def test_links_raised_for_ranks_are_remarked_and_followed_by_what_is_built_anew(tmp_path: Path) -> None:
     """The workbook has data-parallel layouts of the GPUs alone whose links were made for them when it was built: its
     checks say so, and what pull builds has them."""

@@ -113,6 +113,7 @@ def test_a_tier_changed_on_inputs_leaves_the_answer_with_its_number(book: Path) 
     assert found["chk_all"] == "OK"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("typed", [1, 20, 32, 200, 5000])
 @pytest.mark.parametrize("tiers", [{}, {"in_tier_1": 300, "in_tier_3": 20}])
 def test_the_table_has_every_load_once_in_order(book: Path, typed: int, tiers: dict[str, int]) -> None:

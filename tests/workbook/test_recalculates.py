@@ -56,6 +56,7 @@ def solved_with_flag(book: Path, options: dict[str, Any], gpu: str, name: str, l
     return wanted
 
 
+@pytest.mark.some(1)
 @needs_libreoffice
 def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
     result = assert_recalculates(book, tmp_path)
@@ -74,6 +75,7 @@ def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Pa
     assert_both_recalculate(book, tmp_path)
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
     """A share of experts left alone, 0.75 to the 2,560th: LibreOffice calls a power that small an error."""
@@ -126,6 +128,7 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     assert found["What-if", "F5"] == "4 × Standard_ND128isr_NDR_GB200_v6"
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_entries_of_fp8_latents_by_gpu(tmp_path: Path) -> None:
     """Sparse attention keeps 656 bytes a token and layer on Hopper, 576 on SM100: a live flag on GPUs."""

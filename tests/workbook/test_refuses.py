@@ -127,6 +127,7 @@ def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str
     assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "typed",
     [

@@ -27,7 +27,7 @@ OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books
 DTYPES = ("auto", "auto", "bf16", "fp8", "int8", "int4", "nvfp4")
 
 
-N_CHOICES = amount(12, 48)
+N_CHOICES = amount(6, 48)
 LONGEST, OF_HARDWARE = "Longest context for all on one replica", ("Rent", "Its $ per month", "Its speed")
 
 

@@ -48,6 +48,7 @@ def test_a_budget_is_told_wherever_the_answer_is() -> None:
     assert "with" not in str(page.cards[0].unit_money)  # said once
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("n_models", "paper"), [(3, "a4"), (8, "letter")])
 def test_budgets_leave_the_page_whole(n_models: int, paper: str) -> None:
     layout = lay_out(with_budgets(page_of(n_models, paper)), templates=TEMPLATES)
@@ -114,6 +115,7 @@ def test_dollars_never_break_within() -> None:
     assert n_loads > 10 and text_of(pdf).count("$245.51M") == n_loads
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("purchase", ["on-demand", "reserved-3yr"])
 def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     """Each model's month in every purchase class, as `recommend` has it, and the one that is answered in bold."""

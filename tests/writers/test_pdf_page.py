@@ -72,6 +72,7 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     assert "Overleaf: " in first and len(first) < MOST_CHARACTERS
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(("n_models", "paper", "long"), PAGES)
 def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     layout = laid_out(n_models, paper, long)
@@ -79,6 +80,7 @@ def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     assert_whole(drawn(n_models, paper, long), page_of(n_models, paper, LONG if long else None), layout)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("models", "paper", "has_loads"), [
     ("8b,49b,70b,100b,405b", "a4", True), (DENSE, "letter", False), ("gpt-oss-120b,70b,8b", "letter", True),
 ])  # fmt: skip
