@@ -28,6 +28,7 @@ from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
+MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
 
 
@@ -302,8 +303,7 @@ def _money(found: Findings) -> Table:
             name, usd(one.budget_usd), *map(usd, one.usd.values()), usd(one.reserve_p90_usd),
             usd(one.left_p90_usd), usd(one.together_p90_usd), "" if one.verdict == NO_BUDGET else one.verdict,
         ))  # fmt: skip
-    amounts = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
-    return table("Money by quarter, US dollars", ("Quarter", *map(number, amounts), "Budget holds"), rows)
+    return table("Money by quarter, US dollars", ("Quarter", *map(number, MONEY), "Budget holds"), rows)
 
 
 def _gpus(found: Findings) -> Table:
@@ -373,6 +373,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
                 cell(found.draws.n, WHOLE), cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
+    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, room for requests that come in bunches; "
+           "survival, what may be lost; floor, the fewest that are stated.")  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

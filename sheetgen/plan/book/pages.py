@@ -12,7 +12,7 @@ from sheetgen.plan.charts import machines
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.pages import PlanPage
+from sheetgen.plan.pages import MONEY, PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import usd_per_million_planned
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, put_light, titled
@@ -108,9 +108,7 @@ class Pages:
 
     def _quarters(self, sheet: Sheet, row: int) -> dict[str, list[Ref]]:
         """Spend by quarter against the budget, and their sums; gives the columns."""
-        heads = ("Quarter", "Budget", "p10", "p50", "p90", "Contingency at p90", "Left at p50", "Left at p90",
-                 "Budget holds")  # fmt: skip
-        self._heads(sheet, row, heads)
+        self._heads(sheet, row, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", "Budget holds"))
         quarters = self.work.quarters.columns
         columns: dict[str, list[Ref]] = {}
         for q in range(self.work.n_quarters):
@@ -122,16 +120,17 @@ class Pages:
             refs: list[tuple[str, Ref | Lookup]] = [
                 ("budget", Lookup(budget.value if known else NONE, shown.write)),
                 *((name, self._usd("spend_usd", q, z)) for name, z in CASE.items()),
-                ("reserve", self._usd("reserve_usd", q, 2)), ("left_p50", self._usd("budget_left_usd", q, 1)),
-                ("left_p90", self._usd("budget_left_usd", q, 2)),
+                ("reserve", self._usd("reserve_usd", q, 2)), ("left_p90", self._usd("budget_left_usd", q, 2)),
             ]  # fmt: skip
             for column, (name, ref) in enumerate(refs, 1):
                 columns.setdefault(name, []).append(sheet.link(at, column, ref, USD))
+            sheet.put(at, 7, Cell(quantiles(self.found.draws.spend_usd[:, q])["p90"], "fixed", USD))
             sheet.link(at, 8, quarters["budget_verdict"][q], TEXT)
         at = row + 1 + self.work.n_quarters
         sheet.text(at, 0, "all quarters", "light")
         for column, refs_of in enumerate(columns.values(), 1):
             self._total(sheet, at, column, refs_of)
+        sheet.put(at, 7, Cell(quantiles(self.found.draws.spend_usd.sum(axis=1))["p90"], "total", USD))
         sheet.text(at, 8, "", "total")
         return columns
 
