@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sheetgen.cost import contingency_usd
 from sheetgen.formula import both, formula, is_number, join_text, where
 from sheetgen.plan.answer import CASE
 from sheetgen.plan.book.workings import LATE, LIVE, Workings
@@ -374,7 +375,8 @@ class Pages:
         put(6, known["order_usd"] if is_order else None, one.usd, USD)
         put(7, known["waiting_usd"] if is_order else None, one.cost_of_waiting_usd, USD)
         if i is None:
-            line.append(sheet.text(at, 8, f"{BUILT}, late" if one.late else BUILT, "fixed"))
+            more = (", late" if one.late else "") + (", in place of an order" if one.in_place_of else "")
+            line.append(sheet.text(at, 8, f"{BUILT}{more}", "fixed"))
         elif is_order:
             env: dict[str, Source] = {"n_machines": orders["ordered_instances"][i], "is_late": orders["is_late"][i]}
             line.append(sheet.compute(at, 8, order_state, env))
@@ -440,19 +442,26 @@ class Pages:
         sheet.status_cells.append((2, 4))
         sheet.text(2, 6, f"{LIVE}: follows Inputs. {BUILT}: a value of the build.", "remark")
         row = HEAD_ROWS
-        self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: contingency apart", 9)
+        self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}; beside it what it may be, "
+                  "contingency apart", 9)  # fmt: skip
         bottom = row + 8
         columns = self._quarters(sheet, bottom)
-        for column, (label, name) in zip((0, 2), (("as expected (p50)", "p50"), ("all demand high (p90)", "p90")),
-                                         strict=True):  # fmt: skip
+        totals = [Range((columns[name][0], columns[name][-1]), lock="none") for name in CASE]
+        sums = [sum(ref.value for ref in columns[name]) for name in CASE]
+        inputs = self.wiring.inputs
+        case = inputs["planned_case"]
+        chosen = Lookup.of(sums[int(case.value) - 1], "CHOOSE({0},SUM({1}),SUM({2}),SUM({3}))", case, *totals)
+        asked = derived(lambda usd, share: usd + contingency_usd(usd, share), chosen, inputs["contingency_fraction"])
+        shown = [(0, "the machines as planned, and contingency", "asked", asked)]
+        for column, label, name in ((2, "as expected (p50)", "p50"), (4, "where all demand is high (p90)", "p90")):
+            found = Lookup.of(sums[CASE[name]], "SUM({0})", totals[CASE[name]])
+            shown.append((column, label, name, found))
+        for column, label, name, found in shown:
             sheet.text(row + 1, column, label, "unit")
-            total = Range((columns[name][0], columns[name][-1]), lock="none")
-            usd = sum(ref.value for ref in columns[name])
-            found = Lookup.of(usd, "SUM({0})", total)
             self.wiring.names[f"rec_{name}_usd"] = sheet.link(row + 2, column, found, USD, "answer_money")
         together = quantiles(self.found.draws.spend_usd.sum(axis=1))
-        sheet.text(row + 1, 4, "nine of ten cases are below (build)", "unit")
-        sheet.put(row + 2, 4, Cell(together["p90"], "answer_money", USD))
+        sheet.text(row + 1, 6, "below it in nine of ten cases (build)", "unit")
+        sheet.put(row + 2, 6, Cell(together["p90"], "answer_money", USD))
         quarters = work.quarters
         over, stated = (Range(tuple(quarters.columns[name])) for name in ("is_over", "has_budget"))
         n_over, n_stated = (sum(ref.value for ref in one.refs) for one in (over, stated))
