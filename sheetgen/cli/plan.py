@@ -297,18 +297,24 @@ def formats_of_plan(text: str | None) -> tuple[str, ...]:
 
 def summary(found: dict[str, Any]) -> list[str]:
     """Money by quarter against the budget, and the next decisions."""
-    rows = [("quarter", "p50 $", "p90 $", "with contingency $", "budget $", "verdict")]
+    from sheetgen.plan.spending import budget_left_usd
+
+    rows = [("US $", "", "", "", "Contingency", "Budget left", "Budget"),
+            ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds")]  # fmt: skip
     for one in found["money"]:
-        budget = "-" if one["budget_usd"] is None else f"{one['budget_usd']:,.0f}"
-        usd = (one["p50_usd"], one["p90_usd"], one["p90_usd"] + one["contingency_p90_usd"])
-        rows.append((one["quarter"], *(f"{amount:,.0f}" for amount in usd), budget, one["verdict"]))
+        budget, spent = one["budget_usd"], (one["p50_usd"], one["p90_usd"], one["contingency_p90_usd"])
+        left = None if budget is None else budget_left_usd(budget, *spent[1:])
+        usd = ("-" if amount is None else f"{amount:,.0f}" for amount in (budget, *spent, left))
+        rows.append((one["quarter"], *usd, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
-        saved = one["expected_saving_usd"]
-        about = ", ".join(filter(None, (one["about"], "" if saved is None else f"expected to save ${saved:,.0f}")))
+        saved, other = one["expected_saving_usd"], one["in_place_of_order"]
+        saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} ${abs(saved):,.0f}"
+        either = f"in place of the order by {other}" if other else ""
+        about = ", ".join(filter(None, (one["about"], saves, either)))
         count, said = f"{one['n_instances']:g}", "late" if one["late"] else about
         orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
-    words = [table(rows, right=(1, 2, 3, 4)), "", table(orders, right=(3,))]
+    words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
     if found["since"]:
         parts = [("since the last plan", "p50 $"), *((one["factor"], f"{one['usd']:+,.2f}") for one in found["bridge"])]
         words += ["", table(parts, right=(1,))]

@@ -117,7 +117,7 @@ def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
     title = page.title if len(page.title) <= most else page.title[: most - 1] + "…"
     brief = page.brief
     return {
-        "answer": f"{brief.quarters}, {brief.short_p50} expected, {brief.short_p90} at p90", "title": title,
+        "answer": f"{brief.quarters}, {brief.short_asked} to approve, {brief.short_p50} expected", "title": title,
         "quarters": brief.quarters, "p50": str(brief.p50), "p90": str(brief.p90), "budget": brief.budget,
         "as_of": page.as_of, "name": name,
     }  # fmt: skip

@@ -98,23 +98,47 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
             yield best
 
 
-def _commitment(
-    answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int
-) -> Commitment | None:
-    """The best number of a class, from a quarter on.
+def _term(answer: Answer, t: int, purchase: str, first: int) -> tuple[Any, Any] | None:
+    """The quarters of a term by position, those after the plan's end as its last one, and what one machine costs in
+    each where it is bought.
 
     After the plan's end demand is taken to be as in its last quarter, and prices go on as they are expected to; a term
     of which more than half is there is not looked at.
     """
     plan, n_quarters = answer.plan, len(answer.plan.quarters)
-    quarters = QUARTERS_OF_TERM[purchase]
-    ahead = numpy.arange(first, first + quarters)
-    if 2 * (n_quarters - first) < quarters:
+    ahead = numpy.arange(first, first + QUARTERS_OF_TERM[purchase])
+    if 2 * (n_quarters - first) < len(ahead):
         return None
-    at, per_quarter = numpy.minimum(ahead, n_quarters - 1), CONSTANTS["months_in_a_quarter"]
     change = plan.prices.expected_change_per_year.p50
-    bought = answer.types[t].month_usd * price_factor(change, ahead, CONSTANTS["quarters_in_a_year"]) * per_quarter
-    committed = month_usd * per_quarter
+    factors = price_factor(change, ahead, CONSTANTS["quarters_in_a_year"])
+    return (numpy.minimum(ahead, n_quarters - 1),
+            answer.types[t].month_usd * factors * CONSTANTS["months_in_a_quarter"])  # fmt: skip
+
+
+def renewal_usd(
+    answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int, count: int
+) -> float | None:
+    """What to renew so many machines is expected to save over the term, below 0 where it costs more; none of a class
+    without a term, or where more than half of it is after the plan's end."""
+    term = _term(answer, t, purchase, first) if purchase in QUARTERS_OF_TERM else None
+    if term is None:
+        return None
+    at, bought = term
+    wanted, committed = draws.gaps[:, t, :][:, at], month_usd * CONSTANTS["months_in_a_quarter"]
+    of_none, of_all = (expected_usd(n, wanted, committed, bought) for n in (0, count))
+    return of_none - of_all
+
+
+def _commitment(
+    answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int
+) -> Commitment | None:
+    """The best number of a class, from a quarter on."""
+    n_quarters, quarters = len(answer.plan.quarters), QUARTERS_OF_TERM[purchase]
+    term = _term(answer, t, purchase, first)
+    if term is None:
+        return None
+    at, bought = term
+    committed = month_usd * CONSTANTS["months_in_a_quarter"]
     wanted = draws.gaps[:, t, :][:, at]
     count = newsvendor(wanted, committed, bought)
     cost = expected_usd(count, wanted, committed, bought)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from sheetgen import cost
 from sheetgen.plan.answer import Answer
@@ -26,6 +26,8 @@ from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.units import PURCHASES
 
 MONTHS_OF_TERM = {"reserved-1yr": 12, "reserved-3yr": 36}  # others run on, or for a quarter
+
+IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class BreakEven:
 class Decision:
     """One thing to decide. usd: until the plan's end, or of the whole term where there is one.
 
-    cost_of_waiting_usd: what a quarter's delay costs more, in the class that covers it; none where nothing does.
+    cost_of_waiting_usd: what a quarter's delay costs more, in the class that covers it; none (or NaN) where nothing
+    dearer does. in_place_of: the day of the order that is in the money, and that is not placed where this is done.
     """
 
     what: str
@@ -64,12 +67,21 @@ class Decision:
     about: str = ""
     cover: Cover | None = None
     break_even: BreakEven | None = None
-    saves_usd: float | None = None  # expected, over the term of a commitment
+    saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
+    in_place_of: datetime.date | None = None
 
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
     """All that must be decided, by the day by which it must."""
     return in_order((*orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
+
+
+def with_orders(found: Sequence[Decision]) -> Iterator[Decision]:
+    """Commitments, renewals and pools with the order of the same machines that they are in place of."""
+    ordered = {(one.instance, one.needed_from): one.order_by for one in found if one.what == "order"}
+    for one in found:
+        other = ordered.get((one.instance, one.needed_from)) if one.what in IN_PLACE_OF_ORDERS else None
+        yield replace(one, in_place_of=other)
 
 
 def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
@@ -273,7 +285,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             yield Decision(
                 "replace owned", answer.types[types[0]].instance, count, None, day, first, None, day < plan.as_of,
-                max(0.0, waiting), about=f"pool {pool.id}, {pool.count} x {gpu}",
+                waiting if waiting > 0 else None, about=f"pool {pool.id}, {pool.count} x {gpu}",
             )  # fmt: skip
 
 

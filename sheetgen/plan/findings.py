@@ -6,19 +6,29 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sheetgen import cost
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
-from sheetgen.plan.commitments import Commitment, commitments
-from sheetgen.plan.decisions import Decision, decisions, in_order, lead_days, order_by
+from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments, renewal_usd
+from sheetgen.plan.decisions import (
+    MONTHS_OF_TERM,
+    Decision,
+    decisions,
+    in_order,
+    lead_days,
+    order_by,
+    quarter_of_decision,
+    with_orders,
+)
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict, usd_per_million_planned
+from sheetgen.plan.tables import CONSTANTS
 from sheetgen.scenario.demand import mean_over_peak
 from sheetgen.sizing.parallelism import load_requests, needed_replicas
 
@@ -52,7 +62,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     """All that a plan has to say; with what changed since the last one, where that is given."""
     draws = drawn(answer)
     found = tuple(commitments(answer, draws))
-    decided = in_order((*with_break_even(answer, decisions(answer)), *(_commit(answer, one) for one in found)))
+    decided = in_order(with_orders([*_with_commitments(answer, draws, found)]))
     return Findings(
         answer, draws, found, decided, last, None if last is None else bridge(last, answer.plan),
         tuple(checks(answer, decided)),
@@ -121,6 +131,30 @@ def inputs_sha256(answer: Answer) -> str:
     plan = answer.plan
     known = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog.catalog_sha256()}
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def _with_commitments(answer: Answer, draws: Draws, found: Sequence[Commitment]) -> Iterator[Decision]:
+    """All decisions: a commitment that is worth making where one at the same price ends is one line, a renewal of as
+    many."""
+    new = {(one.instance, one.purchase, one.first): one for one in found}
+    place = {one.instance: t for t, one in enumerate(answer.types)}
+    for one in with_break_even(answer, decisions(answer)):
+        quarter = quarter_of_decision(answer.plan, one)
+        if one.what != "renew" or quarter is None or one.usd is None:
+            yield one
+            continue
+        assert one.purchase is not None
+        worth = new.get((one.instance, one.purchase, quarter))
+        if worth is not None and math.isclose(worth.term_usd / worth.n_instances, one.usd / one.n_instances):
+            again = _commit(answer, new.pop((one.instance, one.purchase, quarter)))
+            yield replace(again, what="renew", about=f"{one.about}, {again.about}", late=one.late,
+                          break_even=one.break_even)  # fmt: skip
+            continue
+        n, months = one.n_instances, MONTHS_OF_TERM.get(one.purchase, CONSTANTS["months_in_a_quarter"])
+        saves = renewal_usd(answer, draws, place[one.instance], one.purchase, one.usd / n / months, quarter, int(n))
+        waiting = one.cost_of_waiting_usd if saves is None else saves / QUARTERS_OF_TERM[one.purchase]
+        yield replace(one, saves_usd=saves, cost_of_waiting_usd=waiting if waiting and waiting > 0 else None)
+    yield from (_commit(answer, one) for one in new.values())
 
 
 def _commit(answer: Answer, one: Commitment) -> Decision:

@@ -28,6 +28,7 @@ from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
+MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
 
 
@@ -36,10 +37,11 @@ class Brief:
     """What a message that carries the plan says of it."""
 
     quarters: str  # "2027-Q1 to 2028-Q2"
+    asked: Cell  # with contingency
     p50: Cell
     p90: Cell
-    short_p50: Cell  # $6.93M
-    short_p90: Cell
+    short_asked: Cell  # $6.93M
+    short_p50: Cell
     budget: str  # "within budget", "over budget in 2028-Q2"
     approve_by: str  # a day; "" where nothing is due any more
     decisions: tuple[Text, ...]
@@ -110,19 +112,34 @@ def _beside(said: Text, dollars: Brief, head: Head) -> Text:
     """What is to be approved in the plan's currency, with its dollars."""
     if head.currency == DOLLARS:
         return said
-    return words("{} In US dollars: {} and {}, at {} {} for one.", said, dollars.p50, dollars.p90,
-                 cell(head.fx_rate, FACTOR), head.currency)  # fmt: skip
+    return words("{} In US dollars: {}, at {} {} for one.", said, dollars.asked, cell(head.fx_rate, FACTOR),
+                 head.currency)  # fmt: skip
+
+
+def asked_usd(answer: Answer) -> tuple[float, float]:
+    """What is to be approved: the spend on the machines that are bought, and its contingency."""
+    spend, reserve = (float(answer.money[name][:, answer.case].sum()) for name in ("spend_usd", "reserve_usd"))
+    return spend, reserve
+
+
+def _for_what(answer: Answer) -> Text:
+    """What the sum is for that is to be approved."""
+    spend, reserve = asked_usd(answer)
+    of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
+    return words("{} and {} of contingency", of_machines, usd(reserve)) if reserve else of_machines
 
 
 def _ask(found: Findings) -> Text:
-    """What is to be approved, in a sentence."""
+    """What is to be approved, in two sentences."""
     answer, plan = found.answer, found.answer.plan
     together = quantiles(found.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
+    back = ", if what is not needed then is given back" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} as expected (p50), {{}} where all demand is high "
-        "(p90), contingency apart; with demand and prices as they may come, nine of ten cases are below {}.",
-        usd(months[CASE["p50"]]), usd(months[CASE["p90"]]), usd(together["p90"]),
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}}, {{}}. Contingency apart it is {{}} as expected "
+        f"(p50){back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and prices.",
+        usd(sum(asked_usd(answer))), _for_what(answer), usd(months[CASE["p50"]]), usd(months[CASE["p90"]]),
+        usd(together["p90"]),
     )  # fmt: skip
 
 
@@ -142,17 +159,19 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
          *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")), usd(_left(answer, q)[1]))
         for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
     ]  # fmt: skip
-    heads: Heads = ("Quarter", "Budget holds", *map(number, ("Budget", "As expected (p50)", "Where all demand is high "
-                                                              "(p90)", "Budget left at p90")))  # fmt: skip
+    amounts = ("Budget", "As expected (p50)", "Where all demand is high (p90)", "Budget left at p90 and contingency")
+    heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}", usd(p50), usd(p90), short_money(p50), short_money(p90),
+        f"{plan.quarters[0]} to {plan.quarters[-1]}", usd(sum(asked_usd(answer))), usd(p50), usd(p90), short_money(sum(asked_usd(answer))),
+        short_money(p50),
         f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
         approve_by.isoformat() if approve_by else "",
         tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
               for one in decisions[:FIRST_DECISIONS]),
-        words("Please approve {} as expected and up to {} where all demand is high, contingency apart, for {} from {} "
-              "to {}.", usd(p50), usd(p90), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1])),
+        words("Please approve {} for {} from {} to {}: {}. As expected (p50) it is {}, contingency apart.",
+              usd(sum(asked_usd(answer))), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1]),
+              _for_what(answer), usd(p50)),
         table("", heads, rows), tuple(_uncertain(found)),
         f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
     )  # fmt: skip
@@ -245,20 +264,25 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
     """What, by when, whose, for how much, what a delay costs, and the rest in words."""
     answer = found.answer
     plan = answer.plan
-    ordered = {(one.instance, one.needed_from) for one in found.decisions if one.what == "order"}
     rows: Rows = []
     for one in decisions:
         services = [plan.services[s] for s in served(answer, one)]
         names = "" if one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
         more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
-        late = f"late by {(plan.as_of - one.order_by).days} days" if one.late else ""
+        soonest = plan.as_of + (one.needed_from - one.order_by)
+        late = f"late by {(plan.as_of - one.order_by).days} days: there on {soonest}" if one.late else ""
         cover = f"until then {one.cover.purchase}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
-        either = one.what in ("commit", "renew") and (one.instance, one.needed_from) in ordered
-        saves = "" if one.saves_usd is None else words("expected to save {}", usd(one.saves_usd))
+        saves: Text = ""
+        if one.saves_usd is not None:
+            says = "save" if one.saves_usd >= 0 else "cost more, by"
+            saves = words(f"expected to {says} {{}}", usd(abs(one.saves_usd)))
+        others = [f"or {each.what} by {each.order_by}" for each in found.decisions
+                  if one.what == "order" and each.in_place_of == one.order_by and each.instance == one.instance]
+        either = f"in place of the order by {one.in_place_of}, not in the money" if one.in_place_of else ""
         said: tuple[Text, ...] = (
             late, one.purchase or "", one.about, saves, stuck, cover, f"for {names}{more}" if names else "",
-            f"in place of an order {plan.policy.buy}" if either else "",
+            either, *others,
         )  # fmt: skip
         rows.append((
             one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
@@ -272,7 +296,8 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
 def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
     answer = found.answer
-    at_once = answer.services["at_once"]
+    at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
+    place = {one.instance: t for t, one in enumerate(answer.types)}
     rows: Rows = []
     for one in decisions:
         quarter = quarter_of_decision(answer.plan, one)
@@ -285,10 +310,12 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
             one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), cell(planned, WHOLE),
             cell(middle / planned if planned else None, PERCENT), cell(one.break_even.fewer_below, PERCENT),
             cell(one.break_even.more_above, PERCENT),
+            *(cell(needed[place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
         ))  # fmt: skip
     heads: Heads = (
         "By", "What", "In", *map(number, ("Planned for, at once", "Expected (p50), of it", "Fewer do, up to",
-                                           "More are needed, from")),
+                                           "More are needed, from",
+                                           f"All machines of the type, at {answer.plan.policy.plan_at}", "at p50")),
     )  # fmt: skip
     return table("What would change our mind: demand, as a share of what is planned for", heads, rows)
 
@@ -302,8 +329,7 @@ def _money(found: Findings) -> Table:
             name, usd(one.budget_usd), *map(usd, one.usd.values()), usd(one.reserve_p90_usd),
             usd(one.left_p90_usd), usd(one.together_p90_usd), "" if one.verdict == NO_BUDGET else one.verdict,
         ))  # fmt: skip
-    amounts = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
-    return table("Money by quarter, US dollars", ("Quarter", *map(number, amounts), "Budget holds"), rows)
+    return table("Money by quarter, US dollars", ("Quarter", *map(number, MONEY), "Budget holds"), rows)
 
 
 def _gpus(found: Findings) -> Table:
@@ -373,6 +399,12 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
                 cell(found.draws.n, WHOLE), cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
+    yield ("Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
+           "not, and does not add to it.")  # fmt: skip
+    yield ("A quarter's delay has no price where nothing dearer covers it: then it costs no money as long as the same "
+           "can still be had, and service where it cannot.")  # fmt: skip
+    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, room for requests that come in bunches; "
+           "survival, what may be lost; floor, the fewest that are stated.")  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

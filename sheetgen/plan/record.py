@@ -127,6 +127,7 @@ def _decision(answer: Answer, one: Decision) -> Record:
         "order_by": one.order_by.isoformat(), "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
         "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
         "expected_saving_usd": plain(one.saves_usd),
+        "in_place_of_order": one.in_place_of and one.in_place_of.isoformat(),
         "break_even": one.break_even and vars(one.break_even),
         "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
     }  # fmt: skip

@@ -19,8 +19,6 @@ from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE
 
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
 OF_MONEY = ("near_tie", "dearer")  # reasons that say what a month costs
-# What sets the replicas, in words.
-SET_BY = {"tpot": "speed (each token)", "ttft": "speed (first token)", "rate": "chance"}
 
 
 @dataclass(frozen=True)
@@ -64,18 +62,13 @@ def services_table(answer: Answer) -> Table:
             NONE if last is None else answer.hardware.placed[s, last].instance,
             *(NONE if last is None else cell(answer.services[name][s, last, answer.case], display)
               for name, display in (("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE))),
-            "" if last is None else _set_by(answer, s, last),
+            "" if last is None else answer.set_by(s, last, answer.case),
             *(usd(_spend(answer, s, CASE[name])) for name in ("p50", "p90")),
         ))  # fmt: skip
     counts = (f"At once at {answer.plan.policy.plan_at}, at the end", "Replicas")
     heads: Heads = ("Service", "Owner", "Served", "Machines at the end", *map(number, counts), "Set by",
                     number("$ of all quarters, p50"), number("p90"))  # fmt: skip
     return table(title, heads, rows)
-
-
-def _set_by(answer: Answer, s: int, q: int) -> str:
-    said = answer.set_by(s, q, answer.case)
-    return SET_BY.get(said, said)
 
 
 def _span(answer: Answer, first: int, last: int) -> str:
@@ -202,8 +195,8 @@ def _loads(answer: Answer, s: int) -> Table:
             str(quarter), *(cell(rate or None, TWO_DECIMALS) for rate in rates),
             *(cell(known["at_once"][s, q, z], ONE_DECIMAL) for z in CASE.values()),
             *(cell(known["planned_replicas"][s, q, CASE[name]], WHOLE) for name in ("p50", "p90")),
-            _set_by(answer, s, q), *(cell(known["own_instances"][s, q, CASE[name]], TWO_DECIMALS)
-                                     for name in ("p50", "p90")),
+            answer.set_by(s, q, answer.case),
+            *(cell(known["own_instances"][s, q, CASE[name]], TWO_DECIMALS) for name in ("p50", "p90")),
         ))  # fmt: skip
     counts = ("Requests/s, p10", "p50", "p90", "At once, p10", "p50", "p90", "Replicas, p50", "p90")
     heads: Heads = ("Quarter", *map(number, counts), "Set by", number("Machines, p50"), number("p90"))

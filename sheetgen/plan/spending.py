@@ -138,9 +138,10 @@ def waiting_usd(
 ) -> Any:
     """What a quarter's delay costs more: what covers it until then, over the price that is planned; in US dollars.
 
-    Source: definition; nothing where what covers it is cheaper.
+    Source: definition; none where nothing dearer covers it: then a delay costs service, not money.
     """
-    return largest(0, cover_month_usd - planned_month_usd) * n_instances * months_in_a_quarter
+    more = cover_month_usd - planned_month_usd
+    return number_where(more > 0, more * n_instances * months_in_a_quarter)
 
 
 @formula("Machines more than before")

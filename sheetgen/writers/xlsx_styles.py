@@ -9,7 +9,7 @@ from typing import Any
 
 from sheetgen.brand import Colors
 from sheetgen.sheet.model import Cell, Sheet
-from sheetgen.units import Display
+from sheetgen.units import DATE, Display
 
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
@@ -96,6 +96,8 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
             look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
     elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "tier", "kv", "money", "total"):
         look["align"] = "right"  # the dash for no number, too
+        if number_format == DATE.excel:
+            look |= {"align": "left", "indent": 1}  # a day is read as a word
     return look
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plan_books import example_record
 
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
@@ -206,6 +207,38 @@ def test_a_late_order_is_covered_at_its_price() -> None:
     more = late["money"][0]["p50_usd"] - in_time["money"][0]["p50_usd"]
     assert more == pytest.approx(3 * (covered - bought) * 45 / 90)
     assert late["money"][1] == in_time["money"][1]
+
+
+def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> None:
+    found = example_record()
+    orders = {(one["order_by"], one["instance"]): one for one in found["decisions"] if one["what"] == "order"}
+    paid = sum(one["committed_usd"] + one["owned_usd"] for one in found["money"])
+    spent = sum(one["p90_usd"] for one in found["money"])
+    assert sum(one["usd"] for one in orders.values()) + paid == pytest.approx(spent)
+    others = [one for one in found["decisions"] if one["in_place_of_order"]]
+    assert [one["what"] for one in others] == ["renew", "replace owned"]
+    assert all((one["in_place_of_order"], one["instance"]) in orders for one in others)
+    # What is worth committing as a commitment ends is one line, and a day's delay of the same class has no price.
+    (worth,) = found["commitments"]
+    assert (others[0]["n_instances"], others[0]["expected_saving_usd"]) == (6, worth["expected_saving_usd"])
+    assert others[0]["cost_of_waiting_usd"] == pytest.approx(worth["expected_saving_usd"] / worth["quarters"])
+    assert {one["cost_of_waiting_usd"] for one in orders.values()} == {None}
+
+
+def test_a_renewal_that_is_not_worth_it_says_so() -> None:
+    service = {"id": "one", "demand": {"in_flight": 40}, "model": "8b"}
+    kind = "azure/Standard_NC40ads_H100_v5"
+    ends = {"id": "c", "type": kind, "count": 1, "until": "2027-03-31", "purchase": "reserved-1yr"}
+
+    def renewal(usd_per_hour: float) -> dict[str, Any]:
+        found = solved([service], 4, supply={"allowed": {"instances": [kind]},
+                                             "committed": [ends | {"usd_per_hour": usd_per_hour}]})  # fmt: skip
+        (one,) = [each for each in found["decisions"] if each["what"] == "renew"]
+        return one
+
+    cheap, dear = renewal(5), renewal(9)
+    assert cheap["expected_saving_usd"] == pytest.approx((6.98 - 5) * 730 * 12)
+    assert (dear["expected_saving_usd"], dear["cost_of_waiting_usd"]) == (pytest.approx((6.98 - 9) * 730 * 12), None)
 
 
 def test_the_demand_at_which_an_order_would_be_another() -> None:

@@ -100,8 +100,10 @@ def first_facts() -> list[str]:
     assert len(over) == 1
     days = [one["order_by"] for one in found["decisions"]]
     gpus = [f"{one['n_gpus']['p90']:,}" for one in found["totals"]["quarters"]]
+    asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in found["money"])
     return [*rows, *over, *days, *gpus, f"{spent[0]} as expected", f"{spent[1]} where all demand is high",
-            f"below {usd(found['totals']['usd']['p90'])}", "late by 15 days"]  # fmt: skip
+            f"2028-Q2: {usd(asked)}, {spent[1]} for the machines at p90", "or renew by 2027-05-18",
+            f"below {usd(found['totals']['usd']['p90'])}", "late by 15 days: there on 2027-01-16"]  # fmt: skip
 
 
 @pytest.mark.parametrize("paper", ["a4", "letter"])
@@ -208,9 +210,9 @@ def test_each_service_has_a_page(paper: str) -> None:
     heads = [[column.head for column in one.tables[0].columns] for one in page().services]
     words = {str(row[of.index("Set by")]) for of, one in zip(heads, page().services, strict=True)
              for row in one.tables[0].rows}  # fmt: skip
-    assert words & {"memory", "chance", "survival"} and words <= {
-        "memory", "chance", "survival", "floor", "speed (each token)", "speed (first token)", "not served"
-    }  # fmt: skip
+    of_json = {one["set_by"] or "not served" for one in record_of(example())["services"]
+               if one["quantile"] == example().answer.plan.policy.plan_at}  # fmt: skip
+    assert words == of_json and {"rate", "survival"} <= words
     passed = [table for one in page().services for table in one.tables if table.title.startswith("Hardware passed")]
     assert len(passed) == len(page().services) and all(len(one.rows) > 3 for one in passed)
 

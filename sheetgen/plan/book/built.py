@@ -158,7 +158,8 @@ def _waterfall(sheet: Sheet, row: int, of: Waterfall) -> None:
 def bridge(page: PlanPage, wiring: Wiring) -> Sheet:
     sheet = titled("Bridge", "Bridge", "Values of the build: what changed since the last plan, in US dollars; the "
                    "parts sum to the difference.", freeze=(HEAD_ROWS, 0))  # fmt: skip
-    sheet.widths = {0: 34, **dict.fromkeys(range(1, 5), 16)}
+    # A text that runs on is cut at the edge of the printed area, so one alone has room in its column.
+    sheet.widths = {0: 110 if page.waterfall is None else 34, **dict.fromkeys(range(1, 5), 16)}
     put_state_of_values(sheet, wiring)
     sheet.text(HEAD_ROWS, 0, page.since, "text")
     for one in tables_named(page, "What changed since the last plan"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sheetgen.cost import contingency_usd
 from sheetgen.formula import both, formula, is_number, join_text, where
 from sheetgen.plan.answer import CASE
 from sheetgen.plan.book.workings import LATE, LIVE, Workings
@@ -12,7 +13,7 @@ from sheetgen.plan.charts import machines
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.pages import PlanPage
+from sheetgen.plan.pages import MONEY, PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import usd_per_million_planned
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, put_light, titled
@@ -108,9 +109,7 @@ class Pages:
 
     def _quarters(self, sheet: Sheet, row: int) -> dict[str, list[Ref]]:
         """Spend by quarter against the budget, and their sums; gives the columns."""
-        heads = ("Quarter", "Budget", "p10", "p50", "p90", "Contingency at p90", "Left at p50", "Left at p90",
-                 "Budget holds")  # fmt: skip
-        self._heads(sheet, row, heads)
+        self._heads(sheet, row, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", "Budget holds"))
         quarters = self.work.quarters.columns
         columns: dict[str, list[Ref]] = {}
         for q in range(self.work.n_quarters):
@@ -122,16 +121,17 @@ class Pages:
             refs: list[tuple[str, Ref | Lookup]] = [
                 ("budget", Lookup(budget.value if known else NONE, shown.write)),
                 *((name, self._usd("spend_usd", q, z)) for name, z in CASE.items()),
-                ("reserve", self._usd("reserve_usd", q, 2)), ("left_p50", self._usd("budget_left_usd", q, 1)),
-                ("left_p90", self._usd("budget_left_usd", q, 2)),
+                ("reserve", self._usd("reserve_usd", q, 2)), ("left_p90", self._usd("budget_left_usd", q, 2)),
             ]  # fmt: skip
             for column, (name, ref) in enumerate(refs, 1):
                 columns.setdefault(name, []).append(sheet.link(at, column, ref, USD))
+            sheet.put(at, 7, Cell(quantiles(self.found.draws.spend_usd[:, q])["p90"], "fixed", USD))
             sheet.link(at, 8, quarters["budget_verdict"][q], TEXT)
         at = row + 1 + self.work.n_quarters
         sheet.text(at, 0, "all quarters", "light")
         for column, refs_of in enumerate(columns.values(), 1):
             self._total(sheet, at, column, refs_of)
+        sheet.put(at, 7, Cell(quantiles(self.found.draws.spend_usd.sum(axis=1))["p90"], "total", USD))
         sheet.text(at, 8, "", "total")
         return columns
 
@@ -375,7 +375,8 @@ class Pages:
         put(6, known["order_usd"] if is_order else None, one.usd, USD)
         put(7, known["waiting_usd"] if is_order else None, one.cost_of_waiting_usd, USD)
         if i is None:
-            line.append(sheet.text(at, 8, f"{BUILT}, late" if one.late else BUILT, "fixed"))
+            more = (", late" if one.late else "") + (", in place of an order" if one.in_place_of else "")
+            line.append(sheet.text(at, 8, f"{BUILT}{more}", "fixed"))
         elif is_order:
             env: dict[str, Source] = {"n_machines": orders["ordered_instances"][i], "is_late": orders["is_late"][i]}
             line.append(sheet.compute(at, 8, order_state, env))
@@ -441,19 +442,26 @@ class Pages:
         sheet.status_cells.append((2, 4))
         sheet.text(2, 6, f"{LIVE}: follows Inputs. {BUILT}: a value of the build.", "remark")
         row = HEAD_ROWS
-        self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: contingency apart", 9)
+        self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}; beside it what it may be, "
+                  "contingency apart", 9)  # fmt: skip
         bottom = row + 8
         columns = self._quarters(sheet, bottom)
-        for column, (label, name) in zip((0, 2), (("as expected (p50)", "p50"), ("all demand high (p90)", "p90")),
-                                         strict=True):  # fmt: skip
+        totals = [Range((columns[name][0], columns[name][-1]), lock="none") for name in CASE]
+        sums = [sum(ref.value for ref in columns[name]) for name in CASE]
+        inputs = self.wiring.inputs
+        case = inputs["planned_case"]
+        chosen = Lookup.of(sums[int(case.value) - 1], "CHOOSE({0},SUM({1}),SUM({2}),SUM({3}))", case, *totals)
+        asked = derived(lambda usd, share: usd + contingency_usd(usd, share), chosen, inputs["contingency_fraction"])
+        shown = [(0, "the machines as planned, and contingency", "asked", asked)]
+        for column, label, name in ((2, "as expected (p50)", "p50"), (4, "where all demand is high (p90)", "p90")):
+            found = Lookup.of(sums[CASE[name]], "SUM({0})", totals[CASE[name]])
+            shown.append((column, label, name, found))
+        for column, label, name, found in shown:
             sheet.text(row + 1, column, label, "unit")
-            total = Range((columns[name][0], columns[name][-1]), lock="none")
-            usd = sum(ref.value for ref in columns[name])
-            found = Lookup.of(usd, "SUM({0})", total)
             self.wiring.names[f"rec_{name}_usd"] = sheet.link(row + 2, column, found, USD, "answer_money")
         together = quantiles(self.found.draws.spend_usd.sum(axis=1))
-        sheet.text(row + 1, 4, "nine of ten cases are below (build)", "unit")
-        sheet.put(row + 2, 4, Cell(together["p90"], "answer_money", USD))
+        sheet.text(row + 1, 6, "below it in nine of ten cases (build)", "unit")
+        sheet.put(row + 2, 6, Cell(together["p90"], "answer_money", USD))
         quarters = work.quarters
         over, stated = (Range(tuple(quarters.columns[name])) for name in ("is_over", "has_budget"))
         n_over, n_stated = (sum(ref.value for ref in one.refs) for one in (over, stated))
