@@ -18,12 +18,14 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from sheetgen.errors import shown
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
+_HELD: list[bool] = []  # not empty while files are put in place
+_STOP: list[int] = []  # the signal that came
 _OF = re.compile(r"\..*\.([0-9a-f]{8})-(\d{1,10})-\w{8}\.(?:part|set)")
 _MOST_LIST = 1 << 16  # bytes of a list of files
 
@@ -44,11 +46,14 @@ def stops_cleanly() -> Iterator[None]:
         return
     before = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name))}
 
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
+    def stop(number: int, frame: FrameType | None) -> None:
         for one in before:  # what clears away is not stopped in turn
             signal.signal(one, signal.SIG_IGN)
-        raise Stopped(number)
+        _STOP.append(number)
+        if not _HELD:
+            raise Stopped(number)
 
+    _STOP.clear()
     try:
         for number, handler in before.items():
             if handler != signal.SIG_IGN:
@@ -61,15 +66,15 @@ def stops_cleanly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """Signals wait until the files are in place: only a kill can leave a set half."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in STOPS])
+    """Signals wait until the files are in place: only a kill can leave a set half. Not by the thread's mask: another
+    thread of the process would take the signal, and Python handle it here all the same."""
+    _HELD.append(True)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _HELD.pop()
+    if _STOP:
+        raise Stopped(_STOP[0])
 
 
 def part_of(target: Path, kind: str = "part") -> Path:
@@ -80,6 +85,8 @@ def part_of(target: Path, kind: str = "part") -> Path:
 
 def put_in_place(parts: Mapping[Path, Path]) -> None:
     """Rename every part to its target. Raises OSError, with the files before it renamed."""
+    if not parts:
+        return
     with _held_back():
         listed = part_of(next(iter(parts.values())), "set")
         try:
