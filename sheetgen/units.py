@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 # Numbers of pipeline stages at which the order of layers counts, by the names that formulas read.
@@ -152,7 +152,7 @@ class Display:
             return "–"
         number = Decimal(repr(float(value) / self.divisor)) * (100 if self.percent else 1)  # type: ignore[arg-type]
         last_place = max(-self.decimals - self.optional, min(0, number.adjusted() - 14))
-        rounded = number.quantize(Decimal(1).scaleb(last_place), rounding=ROUND_HALF_UP)
+        rounded = number.quantize(Decimal(1).scaleb(last_place), ROUND_HALF_UP, _WIDE)
         places = max(self.decimals, -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]
         if rounded == 0:
             rounded = abs(rounded)  # a spreadsheet shows no negative zero
@@ -161,6 +161,7 @@ class Display:
         return f"{sign}{self.prefix}{digits}{self.suffix}"
 
 
+_WIDE = Context(prec=400)  # digits: any float has its text
 WHOLE = Display("#,##0")
 PLAIN = Display("0", thousands=False)
 ONE_DECIMAL = Display("#,##0.0", 1)

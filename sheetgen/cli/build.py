@@ -211,15 +211,19 @@ def diff(
     from sheetgen.cli import diff_text
     from sheetgen.workbook.bridge import bridges
     from sheetgen.workbook.compare import Comparison, compare
-    from sheetgen.workbook.compare_plans import PlanComparison, compare_plans, is_plan
+    from sheetgen.workbook.compare_plans import PlanComparison, compare_records, is_plan
     from sheetgen.workbook.facts import read_sheets
+    from sheetgen.workbook.plan_book import is_plan_book
 
     catalog = Catalog(*catalogs)
     found: Comparison | PlanComparison
     bridge: Sequence[Bridge] = ()
     quality: Sequence[str] = ()
-    if is_plan(before) or is_plan(after):
-        found = compare_plans(before, after, catalog)
+    if any(is_plan(one) or is_plan_book(one) for one in (before, after)):
+        from sheetgen.cli.plan_book import record_now
+
+        old, new = (record_now(Path(one), catalog) for one in (before, after))
+        found = compare_records(before, old, after, new, catalog)
     else:
         found = compare(*read_sheets(before, after))
         bridge, quality = () if found.is_equal else bridges(found, catalog), diff_text.quality_words(found, catalog)

@@ -26,14 +26,14 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 
 
 @command()
-@click.argument("workbook", metavar="[SHEET.xlsx|PLAN.yaml]", required=False)
+@click.argument("workbook", metavar="[SHEET.xlsx|PLAN.yaml|PLAN.xlsx]", required=False)
 @click.option("--to", multiple=True, required=True, metavar="ADDRESSES", help="Who gets it; repeatable, or by commas.")
 @click.option("--cc", multiple=True, metavar="ADDRESSES", help="Who gets a copy.")
 @click.option("--from", "sender", metavar="ADDRESS", help="Who writes. A draft may leave it to the mail program.")
 @click.option(
     "--subject", metavar="TEXT", help="May name {answer} {load} {models} {rent} {monthly} {question} {as_of} {name}."
 )
-@click.option("--since", metavar="OLD", help="Say what changed since that sheet (workbook, or JSON) or plan (JSON).")
+@click.option("--since", metavar="OLD", help="Say what changed since that sheet or plan: its workbook, or JSON.")
 @click.option("--pdf", metavar="FILE.pdf", help="Attach this PDF. Default: one drawn of the same numbers.")
 @click.option("--smtp", metavar="HOST[:PORT]", help="Send it by this server. Default: write a draft, NAME.eml.")
 @click.option(
@@ -64,8 +64,8 @@ def mail(
     Without SHEET.xlsx the sheet is built, by the options of `build`. With it, that workbook is attached as it is, and
     the PDF and the words are those of what it says now; one that was not recalculated is refused.
 
-    A plan (plan.yaml, or its JSON) is worked out and goes with its PDF and its Word document; its subject may name
-    {title} {answer} {quarters} {p50} {p90} {budget} {as_of} {name}.
+    A plan (plan.yaml, its JSON, or its workbook as edited) is worked out anew and goes with its PDF and its Word
+    document; its subject may name {title} {answer} {quarters} {p50} {p90} {budget} {as_of} {name}.
 
     The login for --smtp comes from SHEETGEN_SMTP_USER and SHEETGEN_SMTP_PASSWORD, or from --credentials; without
     either it is sent without one. Exit 1 where anyone did not get it, and each is named.
@@ -88,7 +88,7 @@ def mail(
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
-    if workbook is not None and Path(workbook).suffix.lower() in PLANS:
+    if workbook is not None and _is_plan(workbook):
         message, target = _plan_message(addresses, workbook, pdf, since, subject, catalogs, options)
     else:
         message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options, notes)
@@ -175,8 +175,8 @@ def _plan_message(
     """The message of a plan, and the place of its draft."""
     from sheetgen.catalog import Catalog
     from sheetgen.cli.plan import drawn, solved_file
+    from sheetgen.cli.plan_book import record_of_file
     from sheetgen.mail.message import Letter, Mail, bodies
-    from sheetgen.plan.bridge import read_record
 
     assert file is not None
     _no_options(file, options)
@@ -191,15 +191,21 @@ def _plan_message(
     if since is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
-        changes = plan_changes_since(since, read_record(Path(since)), place.name, solved.record, catalog)
+        changes = plan_changes_since(since, record_of_file(Path(since)), place.name, solved.record, catalog)
         letter = replace(letter, changes=changes)
     names = {f"{place.name}.{ending}": files[ending] for ending in attached}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), names), Path(f"{place}.eml")
 
 
+def _is_plan(file: str) -> bool:
+    from sheetgen.workbook.plan_book import is_plan_book
+
+    return Path(file).suffix.lower() in PLANS or is_plan_book(file)
+
+
 def _no_options(file: str, options: dict[str, Any]) -> None:
     """Refuses options of `build` beside a file that is sent as it is."""
-    is_plan = Path(file).suffix.lower() in PLANS
+    is_plan = _is_plan(file)
     what = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
     for option, value in options.items():
         if value is not None and option not in (("brand", "out", "name") if is_plan else NOT_OF_THE_SHEET):

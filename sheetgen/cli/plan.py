@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,8 @@ def plan() -> None:
 
 @plan.command()
 @click.option("--out", metavar="DIR", default=".", help="Folder to write to. Default: this one.")
-@click.option("--from", "sheet", metavar="SHEET", help="A plan of that sheet's models: its workbook, or its JSON.")
+@click.option("--from", "sheet", metavar="SHEET", help="A plan of that sheet's models: its "
+              "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
 def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
@@ -69,6 +71,7 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tupl
     Example:
       sheetgen plan init --out .
     """
+    from sheetgen.workbook.plan_book import is_plan_book
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
@@ -76,6 +79,12 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tupl
         raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
     if sheet is None:
         text = (templates_folder() / EXAMPLE).read_bytes()
+    elif is_plan_book(sheet):
+        from sheetgen import __version__
+        from sheetgen.catalog import Catalog
+        from sheetgen.pull import plan as pulled
+
+        text = pulled.plan_text(pulled.pull_plan(sheet, Catalog(*catalogs)), __version__).encode()
     else:
         from sheetgen.plan.from_sheet import plan_text
 
@@ -187,19 +196,30 @@ class Solved:
 
 
 def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
-    """The plan in a file, YAML or the JSON that was written of one, worked out."""
+    """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
+    since."""
     from sheetgen.cli.plan_book import last_plan
-    from sheetgen.plan.bridge import read_last, read_record
+    from sheetgen.plan.bridge import last_of, read_record
     from sheetgen.plan.read import read_plan
 
-    is_json = Path(file).suffix.lower() == ".json"
-    read = read_last(Path(file), catalog).plan if is_json else read_plan(Path(file), catalog)
+    built: Mapping[str, Any] | None = None
+    match Path(file).suffix.lower():
+        case ".json":
+            built = read_record(Path(file))
+            read = last_of(built, shown(file, 200), catalog).plan
+        case ".xlsx":
+            from sheetgen.pull.plan import pull_plan
+
+            pulled = pull_plan(file, catalog)
+            read, built = pulled.plan, None if pulled.edits else pulled.book.record
+        case _:
+            read = read_plan(Path(file), catalog)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
     solved = solved_of(read, None if since is None else last_plan(Path(since), catalog), paper, since)
-    if is_json and solved.record["money"] != read_record(Path(file))["money"]:
+    if built is not None and solved.record["money"] != built["money"]:
         raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
-                            "plan.yaml, and write the JSON anew.")  # fmt: skip
+                            "plan.yaml, and build it anew.")  # fmt: skip
     return solved
 
 

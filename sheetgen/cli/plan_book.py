@@ -1,4 +1,5 @@
-"""A plan's workbook on the command line: as the last plan, as the plan behind actuals, and carried back by `pull`."""
+"""A plan's workbook on the command line: as the last plan, as the plan behind actuals, as one of two that `diff`
+compares, and carried back by `pull`."""
 
 from __future__ import annotations
 
@@ -22,6 +23,19 @@ def record_of_file(path: Path) -> Mapping[str, Any]:
     from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
 
     return read_plan_book(path).record if is_plan_book(path) else read_record(path)
+
+
+def record_now(path: Path, catalog: Catalog) -> Mapping[str, Any]:
+    """A plan as JSON has it: of its JSON, or of its workbook with what was typed since, worked out anew."""
+    from sheetgen.cli.plan import solved_of
+    from sheetgen.plan.bridge import read_record
+    from sheetgen.pull.plan import pull_plan
+    from sheetgen.workbook.plan_book import is_plan_book
+
+    if not is_plan_book(path):
+        return read_record(path)
+    pulled = pull_plan(str(path), catalog)
+    return solved_of(pulled.plan).record if pulled.edits else pulled.book.record
 
 
 def last_plan(path: Path, catalog: Catalog) -> Last:

@@ -148,6 +148,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     answer, plan = found.answer, found.answer.plan
     spend = answer.money["spend_usd"]
     p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
+    asked = sum(asked_usd(answer))
     verdicts = [budget_verdict(*_left(answer, q)) for q in range(len(plan.quarters))]
     over = [str(quarter) for quarter, one in zip(plan.quarters, verdicts, strict=True)
             if one not in (WITHIN, NO_BUDGET)]  # fmt: skip
@@ -163,14 +164,14 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}", usd(sum(asked_usd(answer))), usd(p50), usd(p90), short_money(sum(asked_usd(answer))),
+        f"{plan.quarters[0]} to {plan.quarters[-1]}", usd(asked), usd(p50), usd(p90), short_money(asked),
         short_money(p50),
         f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
         approve_by.isoformat() if approve_by else "",
         tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
               for one in decisions[:FIRST_DECISIONS]),
         words("Please approve {} for {} from {} to {}: {}. As expected (p50) it is {}, contingency apart.",
-              usd(sum(asked_usd(answer))), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1]),
+              usd(asked), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1]),
               _for_what(answer), usd(p50)),
         table("", heads, rows), tuple(_uncertain(found)),
         f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",

@@ -39,6 +39,7 @@ from sheetgen.scenario.question import Question, ask
 from sheetgen.units import ON_DEMAND
 
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
+MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
 KEYS = (*SECTIONS, "budget", "services")
 Key = tuple[tuple[str, Any], ...]  # the options of a question
 
@@ -147,7 +148,7 @@ class _Reading:
         services = self._services()
         assert head is None or isinstance(head, Head)
         self.problems += _across(head, services, budget, self.data)
-        gpus, types = self._names(supply)
+        gpus, types = self._names(self._sound_supply() if supply is None else supply)
         resolved = _resolved(services, self.data)
         as_of = (head and head.as_of) or as_of_date(None)
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
@@ -158,10 +159,20 @@ class _Reading:
             one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate}) for one in supply.owned
         )})  # fmt: skip
         budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
-        return Plan(
+        plan = Plan(
             head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budgets, as_of, gpus,
             types, self.data, self.catalog, questions,
         )  # fmt: skip
+        self.problems += _too_much(plan)
+        return plan
+
+    def _sound_supply(self) -> Supply | None:
+        """The supply without the entries that are wrong, so that what is unknown in the others is named too."""
+        written = self.data.get("supply")
+        wrong = {loc[1:3] for loc, _ in self.problems if loc[:1] == ("supply",)}
+        lists = {name: [one for i, one in enumerate(many) if (name, i) not in wrong]
+                 for name, many in (written.items() if isinstance(written, dict) else ()) if isinstance(many, list)}
+        return checked(lists, Supply, ("supply",))[0]
 
     def _part(self, at: Loc, data: Any, schema: type[E]) -> Any:
         entry, problems = checked(data, schema, at)
@@ -190,7 +201,7 @@ class _Reading:
             return entry
         wrong = {loc[len(at)] for loc, _ in self.problems[known:] if len(loc) > len(at)}
         wrong |= {"ramp"} if "launch" in wrong else set()
-        sound = {"demand": {"in_flight": 1}} | {name: one for name, one in data.items() if name not in wrong}
+        sound = {"id": "unnamed", "demand": {"in_flight": 1}} | {name: one for name, one in data.items() if name not in wrong}
         return checked(sound, Service, at)[0]
 
     def _found(self, at: Loc, find: Any, *names: Any) -> Any:
@@ -204,6 +215,10 @@ class _Reading:
     def _names(self, supply: Supply | None) -> tuple[dict[str, Gpu], dict[str, Instance]]:
         """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
         gpus, types = dict[str, Gpu](), dict[str, Instance]()
+        for name in ("owned", "committed"):
+            ids = [one.id for one in getattr(supply, name, ())]
+            self.problems += ((("supply", name, i, "id"), f"{shown(one)} stands twice. Give each its own id.")
+                              for i, one in enumerate(ids) if one in ids[:i])  # fmt: skip
         for i, pool in enumerate(supply.owned if supply else ()):
             gpu = self._found(("supply", "owned", i, "gpu"), self.catalog.gpu, pool.gpu)
             if gpu is not None:
@@ -250,6 +265,23 @@ class _Reading:
                 if key not in asked or asked[key] is None:
                     asked[key] = self._found(place[:-1] if len(place) > len(at) else at, ask, self.catalog, options)
         return {key: one for key, one in asked.items() if one is not None}
+
+
+def _too_much(plan: Plan) -> Iterator[Problem]:
+    """Services whose numbers, each of them possible, come to a demand that is none."""
+    import numpy
+
+    from sheetgen.plan.tables import Z, demand_grid
+
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        found = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
+    for s, service in enumerate(plan.services):
+        most = numpy.nan_to_num(found[s], nan=numpy.inf).max(axis=1)
+        q = int(most.argmax())
+        if most[q] > MOST_DEMAND:
+            what = "requests at once" if service.demand.at_once else "requests a second"
+            yield ("services", s, "demand"), (f"comes to {most[q]:.3g} {what} in {plan.quarters[q]}; "
+                                              f"{MOST_DEMAND:g} are the most.")  # fmt: skip
 
 
 def _term_faults(one: Committed, at: Loc) -> Iterator[Problem]:

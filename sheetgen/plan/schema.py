@@ -144,7 +144,7 @@ class Head(Entry):
     as_of: Day | None = None
     fiscal_year_starts: Annotated[int, Field(ge=1, le=12)] = 1
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = DOLLARS
-    fx_rate: Positive = 1  # units of the currency for a dollar
+    fx_rate: Annotated[float, Field(ge=1e-9, le=1e9)] = 1  # units of the currency for a dollar
     since: Line | None = None
     owner: Line = ""
     approver: Line = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.bridge import Bridge, bridge, is_record, last_of, read_record
+from sheetgen.plan.bridge import Bridge, bridge, is_record, last_of
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.compare import ARROW, Change, change_fraction, from_to, growth, signed_usd, usd, usd_change
 from sheetgen.workbook.facts import same
@@ -67,11 +67,6 @@ def is_plan(path: str) -> bool:
         return is_record(read_file(Path(path)))
     except SheetgenError:
         return False
-
-
-def compare_plans(before: str, after: str, catalog: Catalog) -> PlanComparison:
-    """What changed from one plan's JSON to another's. Raises ScenarioError where one is none."""
-    return compare_records(before, read_record(Path(before)), after, read_record(Path(after)), catalog)
 
 
 def compare_records(before: str, old: Record, after: str, new: Record, catalog: Catalog) -> PlanComparison:

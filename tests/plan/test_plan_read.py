@@ -83,6 +83,32 @@ def test_two_hundred_services_with_three_faults_each(tmp_path: Path, catalog: Ca
         assert all(words in line for words, line in said), mine
 
 
+def test_a_fault_of_one_entry_hides_none_of_another(tmp_path: Path, catalog: Catalog) -> None:
+    text = HEAD + """\
+services:
+  - {id: '=HYPERLINK(1)', demand: {in_flight: 3}, model: '=1+1'}
+  - {id: <script>, demand: {in_flight: 3}, model: llama-3.1-8b}
+supply:
+  committed:
+    - {id: c, type: aws/p5.48xlarg, count: 1, until: 2027-06-30}
+    - {id: d, type: aws/p5.48xlarge, count: 0, until: 2027-06-30}
+  owned: [{id: o, gpu: h100, count: 8}, {id: o, gpu: l4, count: 8}]
+"""
+    found = problems(text, tmp_path, catalog)
+    assert [line.split(": ")[0] for line in found] == ["3", "3", "4", "7", "8", "9"]
+    assert "o stands twice" in found[-1]
+
+
+@pytest.mark.parametrize("service", [
+    "demand: {users: {dau: 1e12, sessions_per_user_day: 1e12, requests_per_session: 1e12}}",
+    "demand: {in_flight: 3}, growth: {per_quarter: {p10: 0, p50: 1, p90: 100}}",
+])  # fmt: skip
+def test_a_demand_that_is_none(service: str, tmp_path: Path, catalog: Catalog) -> None:
+    head = HEAD.replace("4", "24")
+    (found,) = problems(f"{head}services:\n  - {{id: a, {service}, model: 8b}}\n", tmp_path, catalog)
+    assert found.startswith("3: comes to ") and "1e+12 are the most" in found
+
+
 def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
     one = "  - {{id: s{}, demand: {{in_flight: 3}}, model: llama-3.1-8b}}\n"
     assert problems(HEAD + "services:\n" + "".join(map(one.format, range(200))), tmp_path, catalog) == []
@@ -154,7 +180,7 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
     what = {one["what"] for one in record["decisions"]}
-    assert {"order", "raise quota", "renew", "replace owned", "commit"} <= what
+    assert {"order", "raise quota", "renew", "replace owned"} <= what and record["commitments"]
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
 

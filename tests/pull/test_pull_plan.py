@@ -100,6 +100,19 @@ def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in example_record()["money"]))
 
 
+def test_diff_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path: Path) -> None:
+    edited = edit(path, tmp_path / "edited.xlsx", {"in_headroom_fraction": 0.5})
+    run = CliRunner().invoke
+    found = json.loads(run(main, ["diff", str(path), str(edited), "--json"]).stdout)
+    assert [one["name"] for one in found["inputs"]] == ["policy.headroom_fraction"]
+    assert {one["factor"] for one in found["bridge"]} == {"headroom and survival"}
+    made = run(main, ["plan", "init", "--from", str(edited), "--out", str(tmp_path)])
+    assert made.exit_code == 0 and "headroom_fraction: 0.5" in (tmp_path / "plan.yaml").read_text()
+    mailed = run(main, ["mail", str(edited), "--to", "vp@acme.com", "--since", str(path), "--dry-run", "--json"])
+    told = json.loads(mailed.stdout)
+    assert set(told["attachments"]) == {"edited.pdf", "edited.docx"} and "headroom and survival +$" in str(told)
+
+
 @pytest.mark.parametrize(("name", "value", "words"), [
     ("meta_plan_record_1", "no plan", "on its sheet Record is damaged"),
     ("meta_plan_record_1", None, "on its sheet Record is damaged"),
