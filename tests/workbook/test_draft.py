@@ -36,6 +36,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("draft"), "draft", ASKED)[0]
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
     assert_recalculates(book, tmp_path)

@@ -102,7 +102,8 @@ def test_what_was_worked_out_never_stands_beside_a_changed_input(book: Path) -> 
     stale += [("Money", f"{column}{top + n}") for top in tops for n in range(1, 6) for column in "BE"]
     assert any(built[one] not in ("-", None) for one in stale[-10:])
     for edit in ({"in_tier_2": 200}, {"in_hours_per_month": 700}, {"in_context_chat": 8192}):
-        assert {values_after(book, edit)[one] for one in stale} == {"-"}, edit
+        found = values_after(book, edit)
+        assert {found[one] for one in stale} == {"-"}, edit
     assert values_after(book, {"in_headline_tier": 32})[AS_BUILT] == as_built(book)[1]
 
 

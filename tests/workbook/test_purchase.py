@@ -66,6 +66,7 @@ def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, def
     assert not [k for k, v in checks.items() if v == "CHECK"]
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_libreoffice_says_so_too(default_book: Path, tmp_path: Path) -> None:
     file = edit(default_book, tmp_path / "spot.xlsx", {"in_purchase": "spot"})

@@ -102,6 +102,7 @@ def test_it_calls_no_function_that_spreadsheets_lack(book: Path) -> None:
     assert {"LN", "NORMSDIST", "NORMDIST"} <= found <= ALLOWED_FUNCTIONS
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_libreoffice_gives_the_same(book: Path, tmp_path: Path) -> None:
     edited, broken = tmp_path / "edited.xlsx", tmp_path / "broken.xlsx"

@@ -123,6 +123,7 @@ def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot,
     assert_is_edited(read_workbook(saved), snapshot, sheetgen, book, saved)
 
 
+@pytest.mark.long
 @needs_uno
 def test_rows_inserted_above_a_row_filled_and_a_price_changed(
     book: Path, snapshot: Snapshot, sheetgen: Any, saved: dict[str, Path]
