@@ -72,7 +72,8 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
     spent, *_ = _part(answer, ends[:n], ends[n])
     names = (*(f"demand of {one.id}" for one in answer.plan.services), "price of what is bought")
-    found = [(name, *map(float, pair)) for name, pair in zip(names, spent.sum(axis=1).reshape(-1, 2), strict=True)]
+    pairs = spent.sum(axis=1).reshape(-1, 2)
+    found = [(name, float(low), float(high)) for name, (low, high) in zip(names, pairs, strict=True)]
     return sorted((one for one in found if one[1] != one[2]), key=lambda one: one[1] - one[2])
 
 
