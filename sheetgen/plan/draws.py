@@ -65,6 +65,18 @@ def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
     return Draws(spent, gpus, gaps, seed)
 
 
+def swings(answer: Answer) -> list[tuple[str, float, float]]:
+    """What the whole plan costs where one service, or the price, is at its p10 or p90 and all else as expected: those
+    that move it, the one that moves it most first."""
+    n = len(answer.plan.services)
+    ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
+    spent, *_ = _part(answer, ends[:n], ends[n])
+    names = (*(f"demand of {one.id}" for one in answer.plan.services), "price of what is bought")
+    pairs = spent.sum(axis=1).reshape(-1, 2)
+    found = [(name, float(low), float(high)) for name, (low, high) in zip(names, pairs, strict=True)]
+    return sorted((one for one in found if one[1] != one[2]), key=lambda one: one[1] - one[2])
+
+
 def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
     grid = answer.grid.along("chosen", {})  # a copy: what is put there stays there
     change = answer.plan.prices.expected_change_per_year

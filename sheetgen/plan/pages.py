@@ -12,12 +12,12 @@ from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision, owners, quarter_of_decision, served
-from sheetgen.plan.draws import quantiles
+from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.in_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
-from sheetgen.plan.service_pages import ServicePart, service_parts, services_table
+from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
@@ -243,6 +243,12 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
         yield table("What changed since the last plan", ("Factor", number("$ at p50")), rows)
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
+    if moving := swings(found.answer)[:MOST]:
+        heads: Heads = ("One alone", *map(number, ("At its p10", "All as expected (p50)", "At its p90", "Apart")))
+        expected = usd(found.answer.money["spend_usd"][:, CASE["p50"]].sum())
+        yield table("What moves the money most: spend of all quarters, US dollars", heads, [
+            (name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in moving
+        ])  # fmt: skip
     if more := decisions[n_first:]:
         yield _decisions(found, more, "Further decisions")
 

@@ -11,7 +11,7 @@ from sheetgen.plan.answer import Answer
 from sheetgen.plan.bridge import Last, listed_prices
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, owners
-from sheetgen.plan.draws import Draws, quantiles
+from sheetgen.plan.draws import Draws, quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import budget_verdict
@@ -166,6 +166,7 @@ def _totals(answer: Answer, draws: Draws) -> Record:
     return {
         "seed": draws.seed, "n": draws.n, "correlation": answer.plan.policy.correlation,
         "inputs_sha256": inputs_sha256(answer), "usd": quantiles(whole), "mean_usd": float(whole.mean()),
+        "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {"quarter": str(quarter), "usd": quantiles(draws.spend_usd[:, q]),
              "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()}}

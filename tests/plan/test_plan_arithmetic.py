@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_books import example_record
+from plan_books import example, example_record
 
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.read import plan_of
 from sheetgen.plan.record import record
+from sheetgen.plan.sized_alone import commands, options
 from sheetgen.plan.solve import solved_plan
 
 CATALOG = Catalog()
@@ -207,6 +208,19 @@ def test_a_late_order_is_covered_at_its_price() -> None:
     more = late["money"][0]["p50_usd"] - in_time["money"][0]["p50_usd"]
     assert more == pytest.approx(3 * (covered - bought) * 45 / 90)
     assert late["money"][1] == in_time["money"][1]
+
+
+def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
+    answer = example().answer
+    first = {s: min(q for t, q in answer.hardware.asked if t == s) for s, _ in answer.hardware.asked}
+    assert len(list(commands(answer))) == len(first) == 4
+    for s, q in first.items():
+        asked, one = options(answer, s, q), answer.hardware.placed[s, q]
+        found = recommend(model=asked.pop("models"), **asked)
+        assert (found["instance"], found["n_replicas"]) == (
+            one.instance, answer.services["planned_replicas"][s, q, answer.case]
+        )  # fmt: skip
+        assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
 
 
 def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> None:

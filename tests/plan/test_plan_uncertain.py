@@ -12,7 +12,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.commitments import commitments, expected_usd, newsvendor
-from sheetgen.plan.draws import correlated, drawn, quantiles
+from sheetgen.plan.draws import correlated, drawn, quantiles, swings
 from sheetgen.plan.read import plan_of
 from sheetgen.plan.solve import solved_plan
 
@@ -41,6 +41,17 @@ def test_draws_of_one_service_are_its_quantiles() -> None:
     assert [*quantiles(draws.spend_usd.sum(axis=1)).values()] == pytest.approx(
         list(one.money["spend_usd"].sum(axis=0))
     )
+
+
+def test_what_moves_the_money_is_each_service_at_its_own_band() -> None:
+    one = answer([service("one")])  # its price has no band
+    assert swings(one) == [("demand of one", *(pytest.approx(one.money["spend_usd"][:, z].sum()) for z in (0, 2)))]
+    two = answer([service("one"), service("large", demand={"in_flight": 90}, growth=0.1)], prices={
+        "expected_change_per_year": {"p10": -0.4, "p50": -0.1, "p90": 0}
+    })  # fmt: skip
+    names = [name for name, *_ in swings(two)]
+    assert sorted(names) == ["demand of one", "price of what is bought"]  # one number moves nothing
+    assert all(low < two.money["spend_usd"][:, 1].sum() < high for _, low, high in swings(two))
 
 
 def test_the_p90_of_a_sum_is_below_the_sum_of_p90s() -> None:

@@ -4,7 +4,7 @@ build, and say so."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from sheetgen.plan.book.pages import SPARE, Pages
 from sheetgen.plan.book.workings import Workings
 from sheetgen.plan.findings import Findings
 from sheetgen.plan.pages import PlanPage, plan_page
+from sheetgen.plan.sized_alone import commands
 from sheetgen.sheet.book.checks import HEADS, ChecksSheet
 from sheetgen.sheet.book.guide import notes_sheet
 from sheetgen.sheet.book.inputs import AS_BUILT, OUT_OF_RANGE
@@ -40,13 +41,15 @@ def build_plan_book(found: Findings, page: PlanPage, record: Mapping[str, Any]) 
     work = Workings(found.answer, inputs, wiring)
     pages = Pages(found, page, work, wiring)
     shown = pages.sheets
-    rest = [built.commitments(page, wiring), built.bands(found, pages, wiring), built.bridge(page, wiring)]
+    rest = [built.commitments(page, wiring), built.bands(found, page, pages, wiring), built.bridge(page, wiring)]
     actuals = built.actuals(found, page, pages)
     checks = _checks(found, inputs, work, pages, wiring)
     sha = plan.catalog.catalog_sha256()
     hidden = [*work.sheets, built.record_sheet(record, page.version, sha, wiring)]
+    notes = _notes(page, hidden, [*commands(found.answer)])
     return Book(
-        [*shown.values(), *rest, inputs.sheet, actuals, checks, _notes(page, hidden), *hidden], wiring.names,
+        [*shown.values(), *rest, inputs.sheet, actuals, checks, notes, *hidden],
+        wiring.names,
         {"sheetgen.plan_schema": str(built.SCHEMA), "sheetgen.version": page.version, "sheetgen.catalog_sha256": sha},
         datetime.datetime.combine(plan.as_of, datetime.time()), page.paper, page.title,
         "Capacity plan: machines, orders and money by quarter",
@@ -117,7 +120,7 @@ def _late(work: Workings) -> Lookup:
     return Lookup.of(n, "SUMPRODUCT(({0}>0)*{1})", ordered, late)
 
 
-def _notes(page: PlanPage, hidden: list[Sheet]) -> Sheet:
+def _notes(page: PlanPage, hidden: list[Sheet], sized: Sequence[str]) -> Sheet:
     return notes_sheet((
         ("About", [
             ("A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black figures are formulas; "
@@ -129,6 +132,8 @@ def _notes(page: PlanPage, hidden: list[Sheet]) -> Sheet:
             (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected without a password.",
              None),
         ]),
+        ("Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)",
+         [(one, None) for one in sized]),
         ("Assumptions as built", [(str(text), None) for text in page.assumptions]),
         ("Sources", [(one.text, one.url or first_link(one.text)) for one in page.sources]),
     ), hidden)  # fmt: skip

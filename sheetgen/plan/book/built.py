@@ -87,7 +87,7 @@ def commitments(page: PlanPage, wiring: Wiring) -> Sheet:
     return sheet
 
 
-def bands(found: Findings, pages: Pages, wiring: Wiring) -> Sheet:
+def bands(found: Findings, page: PlanPage, pages: Pages, wiring: Wiring) -> Sheet:
     """Live sums of the three quantiles beside the joint draws of all services."""
     answer, draws = found.answer, found.draws
     sheet = titled("Bands", "Bands", "Of all services together: where each is at its own quantile (live; of one "
@@ -125,6 +125,8 @@ def bands(found: Findings, pages: Pages, wiring: Wiring) -> Sheet:
         display = EXACT_PERCENT if label.startswith("Correlation") else display
         sheet.text(at, 0, label, "label")
         sheet.put(at, 3, Cell(fact, "left_number" if not isinstance(fact, str) else "text", display))
+    for one in tables_named(page, "What moves the money"):
+        put_table(sheet, last + 8, one, 10)
     return sheet
 
 
