@@ -426,6 +426,14 @@ class Page:
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
+    def launch_note(self) -> str:
+        """What the commands are of, and why their pools are not those of the answers."""
+        return (
+            "one command for each replica, with its share of the case as max_num_seqs: raise that to use all that it "
+            "serves. A pool under it holds a few more than the sheet counts, at the engine's own max_num_seqs"
+        )
+
+    @property
     def heads(self) -> tuple[str, ...]:
         """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
         until = f"prices valid to {self.valid_until}" if self.valid_until else ""
