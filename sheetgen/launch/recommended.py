@@ -20,6 +20,9 @@ from sheetgen.sheet.wording import gpus, plural, whole
 from sheetgen.units import GIB
 
 
+FIRST_PORT = 8000  # of the first replica on a machine: any that is free will do
+
+
 class Launch(NamedTuple):
     """Flags by engine, and the stack that suits."""
 
@@ -72,13 +75,30 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
     fit = Fit.of(solved, row)
     assert fit is not None, "only what fits is launched"
     each = gpus(fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.candidate)
-    at_once = whole(fit.choice.requests_per_replica)
-    pattern = "{}, each on {} with {} at once" if fit.choice.n_replicas > 1 else "{} on {} with {} at once"
-    on = words(pattern, plural(fit.choice.n_replicas, "replica"), each, at_once)
+    most = fit["paced_requests"]
+    parts = plural(fit.choice.n_replicas, "replica"), each, whole(fit.choice.requests_per_replica), whole(most)
+    limit = "within the targets" if most < fit["sequences"] * fit.layout.data_parallel_size else "by memory"
+    on = words(f"{{}}{', each' if fit.choice.n_replicas > 1 else ''} on {{}} with {{}} at once, up to {{}} {limit}", *parts)
+    if beside := _side_by_side(fit):
+        on = words("{}; {}", on, beside)
     stack = launch.advice.line
     if launch.advice.engine not in (None, engine):
         stack = f"The command is of {solved.question.engine.name}, for which this sheet is worked out. {stack}"
     return LaunchRow(solved.model_of(row).model.name, on, text, stack)
+
+
+def _side_by_side(fit: Fit) -> str:
+    """How replicas share a machine, and the requests: the GPUs and the port of the first and the last one on it."""
+    n_gpus, n_replicas = fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.choice.n_replicas
+    on_one = min(fit.candidate.gpu_count // n_gpus, n_replicas)
+    balanced = "a load balancer before them" if n_replicas > 1 else ""
+    if on_one <= 1:
+        return balanced
+    ends = [(i, ",".join(map(str, range(i * n_gpus, (i + 1) * n_gpus)))) for i in (0, on_one - 1)]
+    to = " and " if on_one == len(ends) else " to "
+    ports, devices = (to.join(texts) for texts in zip(*((f"{FIRST_PORT + i}", of) for i, of in ends), strict=True))
+    own = "HIP" if fit.candidate.gpu.vendor == "amd" else "CUDA"
+    return f"side by side with {own}_VISIBLE_DEVICES={devices}, ports {ports}, {balanced}"
 
 
 def with_launches(document: dict[str, Any], launched: Mapping[int, Launch]) -> dict[str, Any]:

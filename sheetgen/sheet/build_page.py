@@ -156,14 +156,14 @@ def _card(
     solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[NotAsked], near_target_fraction: float
 ) -> Card:
     question, choice = solved.question, solved.choices[row]
-    name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
+    name, load = solved.model_of(row).model.name, wording.load_words(solved, row)
     parts = (solved.loads[part][row] for part in ("weights_bytes", "kv_bytes"))
     memory = words("{} weights + {} KV cache", *(named_size(part, question.settings.units) for part in parts))
     cheaper = joined("; ", [wording.not_asked_words(one) for one in sorted(others, key=lambda one: one.monthly_usd)])
     fit = Fit.of(solved, row)
     if fit is None:
         return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
-                    hardware=_why_nothing(solved, row), memory=memory, users=users, not_asked=cheaper)  # fmt: skip
+                    hardware=_why_nothing(solved, row), memory=memory, load=load, not_asked=cheaper)  # fmt: skip
     one, stages = fit.candidate, choice.pipeline_parallel_size
     idle = choice.n_instances * one.gpu_count - fit.gpus_used
     classes = class_costs(solved, row)
@@ -178,7 +178,7 @@ def _card(
         **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         region=one.region, hardware=joined(", ", hardware),
-        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
+        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, load=load,
         headroom=wording.served(solved, row),
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),

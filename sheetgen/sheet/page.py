@@ -104,7 +104,7 @@ class Card(MoneyFacts):
     region: str = ""  # "us-east-1"
     hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
     memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
-    users: Text  # "32": the people that the load stands for
+    load: Text  # "32 requests at once"; "64 users, 32 requests at once" where not all are active
     headroom: Text = NONE  # "serves 44 within the targets; memory for 54 at once"
     token_time: Text = NONE  # "48 ms a token (38–57)"
     throughput: Text = NONE  # "640 tokens/s (550–810)"
@@ -426,6 +426,14 @@ class Page:
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
+    def launch_note(self) -> str:
+        """What the commands are of, and why their pools are not those of the answers."""
+        return (
+            "one command for each replica, with its share of the case as max_num_seqs: raise that to use all that it "
+            "serves. A pool under it holds a few more than the sheet counts, at the engine's own max_num_seqs"
+        )
+
+    @property
     def heads(self) -> tuple[str, ...]:
         """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
         until = f"prices valid to {self.valid_until}" if self.valid_until else ""
@@ -465,7 +473,8 @@ class Page:
     def uncertain(self) -> tuple[Text, ...]:
         """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
         bands = tuple(
-            words(f"{{}}: {{}}, {{}}{'; {}' if c.band else ''}.", c.model, c.token_time, c.first_token, c.band)
+            words(f"{{}}{self.at_load}: {{}}, {{}}{'; {}' if c.band else ''}.", c.model, c.token_time, c.first_token,
+                  c.band)  # fmt: skip
             for c in self.asked_for
             if c.fits
         )
@@ -588,6 +597,11 @@ class Page:
         """The requests at once of the case; "" where it is none of the loads."""
         return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")
 
+    @property
+    def at_load(self) -> str:
+        """Where the speeds are: " at 32"; "" where the case is none of the loads."""
+        return f" at {self.headline_requests}" if self.headline_requests else ""
+
 
 _TERMS = {"1 yr": "1-year term", "3 yr": "3-year term"}
 
@@ -629,10 +643,11 @@ def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
 
 
 def _sentence(page: Page, card: Card) -> Cell:
-    """What an answer buys, in words, and the cheaper way to pay for it."""
-    held = card.held if page.is_rate else words("{} requests at once", card.held)
-    parts = [words("{} ({}) {} within the targets: {}, {}.", card.rent, card.hardware, held, card.token_time,
-                   card.first_token)]  # fmt: skip
+    """What an answer buys, in words, and the cheaper way to pay for it. Its speed is at the load, not at the most that
+    is served."""
+    load = "{}" if page.is_rate else "{} at once"
+    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {load}; up to {load} within the targets.", card.rent, card.hardware,
+                   card.token_time, card.first_token, page.headline_requests, card.serves)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)
     return joined(" ", parts)
@@ -673,9 +688,9 @@ def tables_of(page: Page) -> Iterator[Table]:
     unit, classes, sign = page.unit, page.price_classes, page.sign
     yield table(
         "What to rent",
-        ("Model", "Rent", _number(f"{sign} a month"), _number("Users"), "Where", "Hardware", "Memory", "Headroom",
+        ("Model", "Rent", _number(f"{sign} a month"), "Load", "Where", "Hardware", "Memory", "Headroom",
          "Next cheapest", "Hosted"),
-        ((c.model, c.rent, c.monthly, c.users, c.provider, c.hardware, c.memory, c.headroom, c.runner_up,
+        ((c.model, c.rent, c.monthly, c.load, c.provider, c.hardware, c.memory, c.headroom, c.runner_up,
           c.hosted)
          for c in page.cards),
     )  # fmt: skip

@@ -422,6 +422,17 @@ def rate_words(question: Question) -> Cell:
     return words("{} requests/s", Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE))
 
 
+def load_words(solved: Solution, row: int) -> Cell:
+    """What a load is: 32 requests at once; 64 users, 32 requests at once; 4.5 requests/s."""
+    question, load = solved.question, solved.question.loads[row]
+    if load.requests_per_second:
+        return rate_words(question)
+    at_once = words("{} at once", plural(load.requests, "request"))
+    if question.settings.active_fraction == 1:
+        return at_once
+    return words("{} users, {}", whole(solved.loads["users"][row]), at_once)
+
+
 def served_count(choice: Choice) -> Cell:
     """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
     if choice.wait_fraction is None:

@@ -95,7 +95,7 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
         *(_points(bold, page.price_classes[i], *classes(i)) for i in page.shown_classes),
         _points(bold, "at FP8", *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
         _points(bold, "at once", *(one.serves for one in cards)),
-        _points(bold, "Speed (80 % of runs)", *(text for one in cards for text in (one.token_time, one.first_token))),
+        _points(bold, f"Speed{page.at_load} (80 % of runs)", *(text for one in cards for text in (one.token_time, one.first_token))),
     ]
 
 

@@ -95,6 +95,17 @@ def test_the_page_has_the_command_of_each_answer() -> None:
     assert with_launch_rows(page, answer, requested, catalog()).launches == rows
 
 
+def test_replicas_that_share_a_machine_say_how() -> None:
+    """And the command, which is for the replica's share of the case, what it serves beside that."""
+    answer = solve(ask(catalog(), {"models": "8b,70b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
+    one, two = with_launch_rows(build_page(answer), answer, {}, catalog()).launches
+    assert str(two.on) == (
+        "2 replicas, each on 4× H100 SXM with 16 at once, up to 23 within the targets; side by side with "
+        "CUDA_VISIBLE_DEVICES=0,1,2,3 and 4,5,6,7, ports 8000 and 8001, a load balancer before them"
+    )
+    assert str(one.on) == "1 replica on 1× H100 NVL with 32 at once, up to 33 by memory"
+
+
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
     launch = launches(solved(**LOADS[0]), ("sglang", "tensorrt-llm"), catalog())[0]
     assert not [note for flags in launch.flags.values() for note in flags.notes if "was typed" in note]

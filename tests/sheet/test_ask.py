@@ -194,3 +194,15 @@ def test_the_bands_of_all_models_stand_on_the_page() -> None:
     eight, seventy = (f"{card.model} {card.span}" for card in one.cards)
     assert eight in str(one.other_bands) and seventy not in str(one.other_bands) and one.other_bands in one.uncertain
     assert eight in str(both.other_bands) and seventy in str(both.other_bands) and not each.other_bands
+
+
+def test_the_speed_is_said_at_the_load_it_is_of() -> None:
+    """Not beside the most that is served, at which a token takes the whole target."""
+    found = page(ask="70b")
+    card, sentence = found.cards[1], str(found.asks[0].sentence)
+    assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} at once" in sentence
+    assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
+    assert card.load == "32 requests at once"
+    assert page(models="8b", active_fraction="0.5").cards[0].load == "64 users, 32 requests at once"
+    rate = page(models="8b", tiers=None, requests_per_second="4")
+    assert rate.cards[0].load == "4 requests/s" and " at 4 requests/s; up to " in str(rate.asks[0].sentence)

@@ -259,7 +259,7 @@ def _card(model: SampleModel) -> Card:
         fp8_rent="3 × NC80adis H100 v5",
         fp8_monthly="$30,572",
         not_asked=words("{}", "1 × ND96isr MI300X v5 (Azure, AMD), $35,040"),
-        users="32",
+        load="32 requests at once",
         held=words("serves {}", "41"),
         token_time="47 ms a token (37–55)",
         throughput="643 tokens/s (557–813)",

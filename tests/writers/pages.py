@@ -76,7 +76,7 @@ def missing(pdf: bytes, page: Page) -> list[str]:
     wanted, anywhere = (wanted + anywhere, []) if len(shown.models) <= 3 else (wanted, anywhere)
     anywhere += [text for b in shown.breaks for text in (b.next_request, b.longest_fit)]
     anywhere += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
-    anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.users, c.sized_by, c.runner_up)]
+    anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.load, c.sized_by, c.runner_up)]
     anywhere += [text for i in shown.instances for text in (*i.classes, i.price_date, i.memory)]
     anywhere += [shown.left_out, *shown.assumptions]
     first, all_of_it = ("".join(text.split()) for text in (read(pdf)[0].text, text_of(pdf)))

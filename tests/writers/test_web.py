@@ -26,7 +26,7 @@ def test_everything_is_there(n_models: int) -> None:
     page = page_of(n_models)
     html = web_of(page)
     text = unescape(re.sub(r"<wbr>|</?(?:b|span|sup)\b[^>]*>", "", html))
-    cards = [value for c in page.cards for value in (c.monthly, c.users, c.headroom, c.runner_up, c.unit_money)]
+    cards = [value for c in page.cards for value in (c.monthly, c.load, c.headroom, c.runner_up, c.unit_money)]
     cells = [value for b in page.matrix for r in b.rows for c in r.cells for value in (c.rent, c.monthly, c.kv)]
     more = [b.next_request for b in page.breaks] + [f.here for f in page.fingerprints] + list(page.assumptions)
     wanted = map(str, (*cards, *cells, *more, page.left_out, page.catalog))
