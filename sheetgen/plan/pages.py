@@ -408,10 +408,10 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield ("Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
            "not, and does not add to it.")  # fmt: skip
-    yield ("A quarter's delay has no price where nothing dearer covers it: then it costs no money as long as the same "
-           "can still be had, and service where it cannot.")  # fmt: skip
-    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, room for requests that come in bunches; "
-           "survival, what may be lost; floor, the fewest that are stated.")  # fmt: skip
+    yield ("A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
+           "the same can still be had, and service where it cannot.")  # fmt: skip
+    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
+           "be lost; floor, the fewest that are stated.")  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 
