@@ -24,6 +24,7 @@ from sheetgen.scenario.parse import number
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
+MOST = 1e12  # of a number, as in plan.yaml
 OWN = ("quarter", "service", "instance", "purchase", "usd", "n_instances", "in_flight_peak", "replicas")
 FOCUS = (
     "ChargePeriodStart", "BillingPeriodStart", "EffectiveCost", "BilledCost", "ChargeCategory",
@@ -109,8 +110,8 @@ def _amount(row: Mapping[str, Any], *names: str) -> float:
     """The first of these columns that has a number. Raises ValueError."""
     for name in names:
         if text := (row.get(name) or "").strip():
-            if not math.isfinite(found := number(text)):
-                raise ValueError(f"{name} is {shown(text)!r}, but must be a number")
+            if not abs(found := number(text)) <= MOST:  # nor is NaN
+                raise ValueError(f"{name} is {shown(text)!r}, but must be a number of at most {MOST:g}")
             return found
     raise ValueError(f"{names[0]} is blank")
 

@@ -52,7 +52,7 @@ class Decision:
     """One thing to decide. usd: until the plan's end, or of the whole term where there is one.
 
     cost_of_waiting_usd: what a quarter's delay costs more, in the class that covers it; none (or NaN) where nothing
-    dearer does. in_place_of: the day of the order that is in the money, and that is not placed where this is done.
+    that costs more does. in_place_of: the day of the order that is in the money, and not placed where this is done.
     """
 
     what: str

@@ -136,7 +136,7 @@ def _ask(found: Findings) -> Text:
     months = answer.money["spend_usd"].sum(axis=0)
     back = ", if what is not needed then is given back" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}}, {{}}. Contingency apart it is {{}} as expected "
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). Contingency apart: {{}} as expected "
         f"(p50){back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and prices.",
         usd(sum(asked_usd(answer))), _for_what(answer), usd(months[CASE["p50"]]), usd(months[CASE["p90"]]),
         usd(together["p90"]),
@@ -170,7 +170,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
         approve_by.isoformat() if approve_by else "",
         tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
               for one in decisions[:FIRST_DECISIONS]),
-        words("Please approve {} for {} from {} to {}: {}. As expected (p50) it is {}, contingency apart.",
+        words("Please approve {} for {} from {} to {} ({}). As expected (p50) it is {}, contingency apart.",
               usd(asked), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1]),
               _for_what(answer), usd(p50)),
         table("", heads, rows), tuple(_uncertain(found)),
@@ -408,10 +408,10 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield ("Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
            "not, and does not add to it.")  # fmt: skip
-    yield ("A quarter's delay has no price where nothing dearer covers it: then it costs no money as long as the same "
-           "can still be had, and service where it cannot.")  # fmt: skip
-    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, room for requests that come in bunches; "
-           "survival, what may be lost; floor, the fewest that are stated.")  # fmt: skip
+    yield ("A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
+           "the same can still be had, and service where it cannot.")  # fmt: skip
+    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
+           "be lost; floor, the fewest that are stated.")  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

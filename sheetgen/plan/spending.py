@@ -138,7 +138,7 @@ def waiting_usd(
 ) -> Any:
     """What a quarter's delay costs more: what covers it until then, over the price that is planned; in US dollars.
 
-    Source: definition; none where nothing dearer covers it: then a delay costs service, not money.
+    Source: definition; none where nothing that costs more covers it: then a delay costs service, not money.
     """
     more = cover_month_usd - planned_month_usd
     return number_where(more > 0, more * n_instances * months_in_a_quarter)

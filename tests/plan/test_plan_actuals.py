@@ -61,6 +61,8 @@ def test_our_own_columns_and_what_they_calibrate(tmp_path: Path) -> None:
         ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars"),
         ("quarter,usd\n2027-Q5,3\n2027-Q1,x\n", "2: quarter '2027-Q5' is no quarter"),
         ("quarter,usd\n2027-Q1,3,4\n", "2: has more cells"),
+        ("quarter,usd\n2027-Q1,1.7e308\n2027-Q1,1.7e308\n", "2: usd is '1.7e308', but must be a number of at most"),
+        ("quarter,usd\n2027-Q1,nan\n", "2: usd is 'nan'"),
         ("quarter,usd\n", "holds no line of capacity"),
         ("EffectiveCost,Tags\n3,x\n", "ChargePeriodStart is missing"),
         ("EffectiveCost,ChargePeriodStart,BillingCurrency\n3,2027-01-01,EUR\n", "Only USD is read"),

@@ -102,7 +102,7 @@ def first_facts() -> list[str]:
     gpus = [f"{one['n_gpus']['p90']:,}" for one in found["totals"]["quarters"]]
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in found["money"])
     return [*rows, *over, *days, *gpus, f"{spent[0]} as expected", f"{spent[1]} where all demand is high",
-            f"2028-Q2: {usd(asked)}, {spent[1]} for the machines at p90", "or renew by 2027-05-18",
+            f"2028-Q2: {usd(asked)} ({spent[1]} for the machines at p90", "or renew by 2027-05-18",
             f"below {usd(found['totals']['usd']['p90'])}", "late by 15 days: there on 2027-01-16"]  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
                   for i in range(0, len(own), 3)]  # fmt: skip
         shares.append((str(found.answer.plan.quarters[q]), derived(_added, *chosen), derived(_added, *needed)))
     same = page.pairs(("Machines of the services and of all", "Services", "All"), shares, FACTOR, rounded=True)
-    page.all_of("shares", "Services' machines add up to those needed, at the quantile that is bought", same)
+    page.all_of("shares", "Services' machines add up to those needed, as planned", same)
     rows = []
     for q in quarters:
         parts = [pages._usd(name, q, 1) for name in ("bought_of_all_usd", "late_usd", "committed_usd", "owned_usd")]

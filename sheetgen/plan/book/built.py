@@ -160,10 +160,9 @@ def _waterfall(sheet: Sheet, row: int, of: Waterfall) -> None:
 def bridge(page: PlanPage, wiring: Wiring) -> Sheet:
     sheet = titled("Bridge", "Bridge", "Values of the build: what changed since the last plan, in US dollars; the "
                    "parts sum to the difference.", freeze=(HEAD_ROWS, 0))  # fmt: skip
-    # A text that runs on is cut at the edge of the printed area, so one alone has room in its column.
-    sheet.widths = {0: 110 if page.waterfall is None else 34, **dict.fromkeys(range(1, 5), 16)}
+    sheet.widths = {0: 34, **dict.fromkeys(range(1, 5), 18)}
     put_state_of_values(sheet, wiring)
-    sheet.text(HEAD_ROWS, 0, page.since, "text")
+    sheet.texts(HEAD_ROWS, 0, (page.since, *[""] * 4), "section")  # as wide as the texts, which are cut where it ends
     for one in tables_named(page, "What changed since the last plan"):
         row = put_table(sheet, HEAD_ROWS + 2, one)
         if page.waterfall is not None:

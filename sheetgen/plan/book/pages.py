@@ -480,7 +480,7 @@ class Pages:
         n_more = max(0, len(self.lines) - ON_PLAN)
         more = f"; {n_more} more on Decisions" if n_more else ""
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", 9)
-        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a delay", "State", "Machine", "")
+        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "State", "Machine", "")
         self._heads(sheet, row + 1, heads)
         for at, line in enumerate(self.lines[:ON_PLAN], row + 2):
             for column, (k, display) in enumerate(((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD),
