@@ -187,7 +187,7 @@ def confidence(solved: Solution) -> Iterator[str]:
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(solved):
-        yield f"Prices of {', '.join(dates)}"
+        yield f"Prices of the answers: {', '.join(dates)}"
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -225,6 +225,8 @@ def most_assumed(question: Question) -> Iterator[str]:
     yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
     price = wording.discounted(PURCHASES[settings.purchase].words, question)
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
+    if not settings.survive:
+        yield "No spare machine is in the price (--survive machine)."
 
 
 def _constants(engine: Engine) -> str:
