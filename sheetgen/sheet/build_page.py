@@ -199,22 +199,22 @@ def _card(
     )  # fmt: skip
 
 
-def _spare(solved: Solution, row: int) -> Cell:
+def _spare(solved: Solution, row: int) -> Text:
     """How many requests what is rented serves, where these are hardly more than the load: 33 of 32."""
     choice, load = solved.choices[row], solved.question.loads[row]
     needed = load.requests_per_second or load.concurrent_requests
     if choice.served_at_target > needed * (1 + LITTLE_SPARE):
-        return NONE
+        return ""
     at = wording.rate_words(solved.question) if load.requests_per_second else whole(needed)
     return words("{} of {}", wording.served_count(choice), at)
 
 
-def _committed(classes: Mapping[str, Cell]) -> Cell:
+def _committed(classes: Mapping[str, Cell]) -> Text:
     """What the longest term that has a price commits to, in all: a 3-year term to $624,867."""
     for purchase, said, months in reversed(_TERMS):
         if usd := classes.get(purchase):
             return words(f"a {said} to {{}}", money(float(usd.value * cost.CONSTANTS[months])))
-    return NONE
+    return ""
 
 
 def _runner_up(solved: Solution, row: int) -> Text:

@@ -185,7 +185,7 @@ def confidence(solved: Solution) -> Iterator[str]:
     elif seen:
         yield f"Memory checked on {seen:,} starts of other versions, none yet of {named}"
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
-    yield f"Speed: 80 % of runs{by} lie in the ranges shown"
+    yield f"Speed band: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(solved):
         yield f"Prices of the answers: {', '.join(dates)}"
     if settings.currency != "USD":
@@ -224,9 +224,8 @@ def most_assumed(question: Question) -> Iterator[str]:
     )  # fmt: skip
     yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
     price = wording.discounted(PURCHASES[settings.purchase].words, question)
-    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
-    if not settings.survive:
-        yield "No spare machine is in the price (--survive machine)."
+    lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
+    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."
 
 
 def _constants(engine: Engine) -> str:

@@ -133,9 +133,9 @@ class Card(MoneyFacts):
     hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
     not_given: Text = NONE  # what a host does not give
     tight: bool = False  # little headroom
-    spare: Text = NONE  # "33 of 32": serves hardly more than the load; NONE where it does
+    spare: Text = ""  # "33 of 32": serves hardly more than the load
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
-    committed: Text = NONE  # "a 3-year term to $624,867": what the longest one commits to in all
+    committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
     reserved: bool = False  # more machines than one may expect to find free
 
     @property
@@ -521,7 +521,7 @@ class Page:
         """The months at the ends of the band of speed of the models whose own no ask has; NONE where there are none."""
         others = [c for c in self.cards if c.span and (self.total is not None or c not in self.asked_for)]
         spans = joined(", ", [words("{} {}", c.model, c.span) for c in others])
-        return words("At the 80 % speed band, a month: {}.", spans) if others else NONE
+        return words("At the speed band, a month: {}.", spans) if others else NONE
 
     @property
     def cost_lines(self) -> tuple[CostLine, ...]:
@@ -563,7 +563,7 @@ class Page:
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
-        return (*said, f"Of all that could be rented, chosen or not: {self.price_banner}.")
+        return (*said, f"Of all on offer, chosen or not: {self.price_banner}.")
 
     @property
     def band_reason(self) -> Text:
@@ -674,7 +674,7 @@ def glance(page: Page) -> Table:
 
 def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
     """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
-    band = [words("{} at the 80 % speed band", one.span)] if one.span else []
+    band = [words("{} at the speed band", one.span)] if one.span else []
     if not one.approve:
         rest = words(" ({})", band[0]) if band else NONE
         return Ask(subject, one.monthly, one.per_year, sentence, rest or "", one.in_dollars)

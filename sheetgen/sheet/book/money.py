@@ -207,8 +207,8 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
     on_demand: what the recommended instances cost an hour on demand.
     """
-    block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
-               "Cash in 3 years, $")  # fmt: skip
+    block.head("Owning: yearly depreciation, but for cash", "$ per GPU and hour", "$ per month", "$ per year",
+               "$ in 3 years", "Break-even utilization", "Cash paid in 3 years, $")  # fmt: skip
     top = block.row
     block.row += len(ENDS)
     parts = _parts_of_owning(block)
