@@ -262,7 +262,11 @@ def own_version() -> str:
 def sources(solved: Solution) -> tuple[Source, ...]:
     """Where a sheet's models, prices and the engine's accounting were read."""
     question = solved.question
-    return sources_of(question.models, [question.candidates[i] for i in used_instances(solved)], [question.engine])
+    used = [question.candidates[i] for i in used_instances(solved)]
+    rows = headline_rows(solved)
+    for purchase in price_classes(question):
+        used += [one.candidate for row, one in enumerate(solved.by_purchase.get(purchase, ())) if one and row in rows]
+    return sources_of(question.models, used, [question.engine])
 
 
 def sources_of(
@@ -278,7 +282,7 @@ def sources_of(
         names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
         revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
-    prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
+    prices = dict.fromkeys((c.provider, _price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE) for c in used)
     found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
     found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
@@ -291,9 +295,11 @@ def _origin(source: str) -> tuple[str, str]:
     return (place[1], place[2] or "") if place else (source, "")
 
 
-def _price_origin(source: str) -> str:
-    """A price's source without the file inside its repository and what it says of the shape."""
-    first = source.split("; ")[0]
+def _price_origin(source: str, purchase: str) -> str:
+    """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
+    where it names one: `...; reserved: owner/repository@1234abcd`."""
+    parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "
+    first = next((one.removeprefix(kind) for one in parts if one.startswith(kind)), parts[0])
     place = re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]+", first)
     return place[0] if place else first
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,8 @@ def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_no
 
 def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
     assert page(ask="8b").subject == "Llama 3.1 8B" and page().subject == "Llama 3.1 70B"
+
+
+def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:
+    said = [one.text for one in page(tiers="32").sources]
+    assert any(re.fullmatch(r"AWS prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)
