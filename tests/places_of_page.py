@@ -20,7 +20,8 @@ from sheetgen.units import ON_DEMAND, PURCHASES
 # small numbers to tell a wrong one.
 FROM = {
     "rent": ("Instances",), "short": ("Instances",),
-    "users": ("Users",), "held": ("Room in words",), "headroom": ("Room in words",),
+    "load": ("At once", "Users"), "spare": ("At once", "Room in words"),
+    "held": ("Room in words",), "headroom": ("Room in words",),
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
     "kv_bytes": ("KV for all requests",), "tier": ("At once",), "requests": ("At once",),
     "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),
@@ -78,6 +79,8 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _paid(built, numbers[0])[field]
     if part == "cards" and "class_years" in rest:
         return Place(tuple(12 * month for month in _of_class(built, numbers[0], numbers[1], True).numbers))
+    if part == "cards" and field == "committed":  # the last class but spot
+        return Place(tuple(36 * month for month in _of_class(built, numbers[0], 2, True).numbers))
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
     if part == "cards" and field in ("hosted", "hosted_monthly", "hosts", "hosts_rent"):

@@ -19,7 +19,6 @@ from sheetgen.sheet.page import LaunchRow, Page, words
 from sheetgen.sheet.wording import gpus, plural, whole
 from sheetgen.units import GIB
 
-
 FIRST_PORT = 8000  # of the first replica on a machine: any that is free will do
 
 
@@ -78,7 +77,8 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
     most = fit["paced_requests"]
     parts = plural(fit.choice.n_replicas, "replica"), each, whole(fit.choice.requests_per_replica), whole(most)
     limit = "within the targets" if most < fit["sequences"] * fit.layout.data_parallel_size else "by memory"
-    on = words(f"{{}}{', each' if fit.choice.n_replicas > 1 else ''} on {{}} with {{}} at once, up to {{}} {limit}", *parts)
+    replicas = "{}, each" if fit.choice.n_replicas > 1 else "{}"
+    on = words(f"{replicas} on {{}} with {{}} at once, up to {{}} {limit}", *parts)
     if beside := _side_by_side(fit):
         on = words("{}; {}", on, beside)
     stack = launch.advice.line

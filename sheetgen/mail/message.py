@@ -27,7 +27,7 @@ from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.sheet.page import Ask, Page, Table, Text, glance
+from sheetgen.sheet.page import Ask, Page, Table, Text, glance, joined
 from sheetgen.writers.html import strict_environment
 
 SUBJECT, SUBJECT_OF_PLAN = "{load}: {answer}", "{title}: {answer}"
@@ -170,10 +170,11 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     until = f", by {page.valid_until}" if page.valid_until else ""
     what = "your approval" if len(page.asks) == 1 else "the model that you choose"
     answers, one = glance(page), page.asks[0] if len(page.asks) == 1 else None
+    aside = joined(" ", [text for text in (page.elsewhere, page.hosted_instead) if text]) or ""
     alternatives = one is not None and len(answers.rows) > 1 and not page.total
     return Said(
         page.title, page.question, page.approver, page.request, one.sentence if one else "", answers,
-        "The models are alternatives: do not add their costs." if alternatives else "", page.hosted_instead or "",
+        "The models are alternatives: do not add their costs." if alternatives else "", aside,
         page.uncertain, (
             f"Reply with {what}{until}, or with what should change.", *_read_first(name, attached),
             f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",

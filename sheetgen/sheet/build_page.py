@@ -36,6 +36,8 @@ from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, ren
 from sheetgen.units import PERCENT, UNIT_NAMES, WHOLE
 
 TITLE = "LLM serving sizing sheet"
+LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
+_TERMS = (("reserved-1yr", "1-year term", "months_in_a_year"), ("reserved-3yr", "3-year term", "months_in_three_years"))
 LEAST_LEVERS = 3  # with more models, one of each at least
 
 
@@ -71,7 +73,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
-        hosted_for=f"hosted: the same tokens at {share(question.settings.utilization)}, not your weights, data away",
+        hosted_for=f"hosted: the same tokens at {share(question.settings.utilization)} utilization, not your weights, "
+        "data away",
     )  # fmt: skip
 
 
@@ -191,8 +194,27 @@ def _card(
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
         not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),
-        reserved=needs_reservation(solved, row),
+        reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
+        unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
     )  # fmt: skip
+
+
+def _spare(solved: Solution, row: int) -> Text:
+    """How many requests what is rented serves, where these are hardly more than the load: 33 of 32."""
+    choice, load = solved.choices[row], solved.question.loads[row]
+    needed = load.requests_per_second or load.concurrent_requests
+    if choice.served_at_target > needed * (1 + LITTLE_SPARE):
+        return ""
+    at = wording.rate_words(solved.question) if load.requests_per_second else whole(needed)
+    return words("{} of {}", wording.served_count(choice), at)
+
+
+def _committed(classes: Mapping[str, Cell]) -> Text:
+    """What the longest term that has a price commits to, in all: a 3-year term to $624,867."""
+    for purchase, said, months in reversed(_TERMS):
+        if usd := classes.get(purchase):
+            return words(f"a {said} to {{}}", money(float(usd.value * cost.CONSTANTS[months])))
+    return ""
 
 
 def _runner_up(solved: Solution, row: int) -> Text:

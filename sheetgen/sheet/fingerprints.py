@@ -1,8 +1,9 @@
 """Where a deployment dies, and where each recommendation breaks, with the numbers of this sheet.
 
-The numbers of the fingerprints are those of one model at the headline load: the largest one whose replica needs no
-pipeline stages, because its GPUs can be read one by one; the largest of all where every replica has stages. Where a
-recommendation breaks is said of every model: the requests that its hardware holds at every context, by memory alone.
+The numbers of the fingerprints are those of one model at the headline load: the one to be approved, else the largest
+whose replica needs no pipeline stages, because its GPUs can be read one by one; the largest of all where every
+replica has stages. Where a recommendation breaks is said of every model: the requests that its hardware holds at every
+context, by memory alone.
 """
 
 from __future__ import annotations
@@ -223,10 +224,14 @@ def fewer(used: float, proposed: int) -> int:
 
 
 def subject(solved: Solution) -> Fit | None:
-    """The headline load whose numbers are shown, or nothing where no model fits."""
+    """The headline load whose numbers are shown, that of the model to be approved before others; nothing where no
+    model fits."""
     fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
     weights = solved.models["weights_bytes"]
-    return max(fits, key=lambda f: (f.choice.pipeline_parallel_size == 1, weights[f.model]), default=None)
+    asked = solved.question.ask
+    return max(
+        fits, key=lambda f: (f.model == asked, f.choice.pipeline_parallel_size == 1, weights[f.model]), default=None
+    )
 
 
 def numbers_of(fit: Fit) -> dict[str, float | int | str]:

@@ -185,9 +185,9 @@ def confidence(solved: Solution) -> Iterator[str]:
     elif seen:
         yield f"Memory checked on {seen:,} starts of other versions, none yet of {named}"
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
-    yield f"Speed: 80 % of runs{by} lie in the ranges shown"
+    yield f"Speed band: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(solved):
-        yield f"Prices of {', '.join(dates)}"
+        yield f"Prices of the answers: {', '.join(dates)}"
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -224,7 +224,8 @@ def most_assumed(question: Question) -> Iterator[str]:
     )  # fmt: skip
     yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
     price = wording.discounted(PURCHASES[settings.purchase].words, question)
-    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, storage or staff."
+    lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
+    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."
 
 
 def _constants(engine: Engine) -> str:
@@ -261,7 +262,11 @@ def own_version() -> str:
 def sources(solved: Solution) -> tuple[Source, ...]:
     """Where a sheet's models, prices and the engine's accounting were read."""
     question = solved.question
-    return sources_of(question.models, [question.candidates[i] for i in used_instances(solved)], [question.engine])
+    used = [question.candidates[i] for i in used_instances(solved)]
+    rows = headline_rows(solved)
+    for purchase in price_classes(question):
+        used += [one.candidate for row, one in enumerate(solved.by_purchase.get(purchase, ())) if one and row in rows]
+    return sources_of(question.models, used, [question.engine])
 
 
 def sources_of(
@@ -277,7 +282,7 @@ def sources_of(
         names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
         revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
-    prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
+    prices = dict.fromkeys((c.provider, _price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE) for c in used)
     found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
     found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
@@ -290,9 +295,11 @@ def _origin(source: str) -> tuple[str, str]:
     return (place[1], place[2] or "") if place else (source, "")
 
 
-def _price_origin(source: str) -> str:
-    """A price's source without the file inside its repository and what it says of the shape."""
-    first = source.split("; ")[0]
+def _price_origin(source: str, purchase: str) -> str:
+    """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
+    where it names one: `...; reserved: owner/repository@1234abcd`."""
+    parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "
+    first = next((one.removeprefix(kind) for one in parts if one.startswith(kind)), parts[0])
     place = re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]+", first)
     return place[0] if place else first
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sheetgen.units import TEXT, Display
+from sheetgen.units import ON_DEMAND, PURCHASES, TEXT, Display
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,7 @@ class Cell:
 
 
 Text = Cell | str
+ELSEWHERE = "†"  # after a price that is of other hardware than its row names
 NONE = Cell(None)  # what stands where there is no number; never 0
 
 
@@ -132,12 +133,30 @@ class Card(MoneyFacts):
     hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
     not_given: Text = NONE  # what a host does not give
     tight: bool = False  # little headroom
+    spare: Text = ""  # "33 of 32": serves hardly more than the load
+    unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
+    committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
     reserved: bool = False  # more machines than one may expect to find free
 
     @property
     def gpus(self) -> Text:
         """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
         return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """A mark for each of `classes` that is of other hardware than is rented."""
+        return tuple(ELSEWHERE if rented and rented != self.rent else "" for rented in self.class_rents)
+
+    @property
+    def marked_classes(self) -> tuple[Text, ...]:
+        marked = zip(self.classes, self.marks, strict=True)
+        return tuple(words("{}{}", usd, mark) if mark else usd for usd, mark in marked)
+
+    @property
+    def marked_fp8(self) -> Text:
+        is_other = self.fp8_rent and self.fp8_rent != self.rent
+        return words(f"{{}}{ELSEWHERE}", self.fp8_monthly) if is_other else self.fp8_monthly
 
     @property
     def serves(self) -> Text:
@@ -412,7 +431,7 @@ class Page:
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
     purchase: str = ""  # that of the answers, among price_classes
-    hosted_for: str = ""  # "hosted: the same tokens at 70%, not your weights, data away"
+    hosted_for: str = ""  # "hosted: the same tokens at 70% utilization, not your weights, data away"
     owner: str = ""
     approver: str = ""
     valid_until: str = ""  # a date
@@ -472,9 +491,9 @@ class Page:
     @property
     def uncertain(self) -> tuple[Text, ...]:
         """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
+        at = self.at_load
         bands = tuple(
-            words(f"{{}}{self.at_load}: {{}}, {{}}{'; {}' if c.band else ''}.", c.model, c.token_time, c.first_token,
-                  c.band)  # fmt: skip
+            words(f"{{}}{at}: {{}}, {{}}{'; {}' if c.band else ''}.", c.model, c.token_time, c.first_token, c.band)
             for c in self.asked_for
             if c.fits
         )
@@ -501,8 +520,8 @@ class Page:
     def other_bands(self) -> Text:
         """The months at the ends of the band of speed of the models whose own no ask has; NONE where there are none."""
         others = [c for c in self.cards if c.span and (self.total is not None or c not in self.asked_for)]
-        return words("At the speed band, a month: {}.", joined(", ", [words("{} {}", c.model, c.span) for c in others])
-                     ) if others else NONE  # fmt: skip
+        spans = joined(", ", [words("{} {}", c.model, c.span) for c in others])
+        return words("At the speed band, a month: {}.", spans) if others else NONE
 
     @property
     def cost_lines(self) -> tuple[CostLine, ...]:
@@ -536,11 +555,15 @@ class Page:
         if tight := [words("{} ({})", c.model, c.held) for c in fit if c.tight]:
             said.append(words("Little headroom: {}.", joined(", ", tight)))
         elif fit:
-            said.append("No answer is near a target or the end of its memory.")
+            said.append(f"No answer {self.purchase} is near a target or its memory's end.")
+        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
+            said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
+        if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
+            said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
-        return (*said, f"Among all that could be rented: {self.price_banner}.")
+        return (*said, f"Of all on offer, chosen or not: {self.price_banner}.")
 
     @property
     def band_reason(self) -> Text:
@@ -565,14 +588,25 @@ class Page:
 
     @property
     def rented_otherwise(self) -> Text:
-        """What the purchase classes are answered with where that is not what is rented in the class in use; NONE where
-        it is in all: "Other hardware: Llama 3.1 8B 1 yr 2 × g6e.2xlarge; ..."."""
-        found = []
+        """What the purchase classes and FP8 are answered with where that is not what is rented in the class in use;
+        NONE where it is in all: "† Other hardware: Llama 3.1 8B 1 yr 2 × g6e.2xlarge; ..."."""
+        found = self._elsewhere()
+        return words(f"{ELSEWHERE} Other hardware: {{}}", found) if found else NONE
+
+    @property
+    def elsewhere(self) -> Text:
+        """The same of the columns of `glance`, which have the mark."""
+        found = self._elsewhere({*_terms(self), "at FP8"})
+        return words(f"{ELSEWHERE} On other hardware: {{}}.", found) if found else NONE
+
+    def _elsewhere(self, only: set[str] | None = None) -> Cell:
+        found: list[Text] = []
         for card in self.paid:
             classes = zip(self.price_classes, card.class_rents, strict=True)
-            others = [words("{} {}", name, rented) for name, rented in classes if rented and rented != card.rent]
+            rents = [one for one in (*classes, ("at FP8", card.fp8_rent)) if only is None or one[0] in only]
+            others = [words("{} {}", name, rented) for name, rented in rents if rented and rented != card.rent]
             found += [words("{} {}", card.model, joined(", ", others))] if others else []
-        return words("Other hardware: {}", joined("; ", found)) if found else NONE
+        return joined("; ", found)
 
     @property
     def owned_at(self) -> str:
@@ -606,14 +640,21 @@ class Page:
 _TERMS = {"1 yr": "1-year term", "3 yr": "3-year term"}
 
 
+def _terms(page: Page) -> list[str]:
+    """The longest commitment, which is not the class in use."""
+    return [name for name in page.price_classes if name in _TERMS and name != page.purchase][-1:]
+
+
 def glance(page: Page) -> Table:
     """The answers in one table: for a mail and for a planning document."""
-    named = [(i, _TERMS[name]) for i, name in enumerate(page.price_classes) if name in _TERMS and name != page.purchase]
-    terms = named[-1:]  # the longest one
+    terms = [(page.price_classes.index(name), _TERMS[name]) for name in _terms(page)]
 
     def row(one: Card | Total, *of: Text) -> tuple[Text, ...]:
-        committed = (one.classes[i] or NONE if i < len(one.classes) else NONE for i, _ in terms)
-        return (*of, one.monthly, *committed, one.fp8_monthly)
+        classes, fp8 = (
+            (one.marked_classes, one.marked_fp8) if isinstance(one, Card) else (one.classes, one.fp8_monthly)
+        )
+        committed = (classes[i] or NONE if i < len(classes) else NONE for i, _ in terms)
+        return (*of, one.monthly, *committed, fp8)
 
     def rented(card: Card) -> Cell:
         if not card.fits:
@@ -645,8 +686,8 @@ def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
 def _sentence(page: Page, card: Card) -> Cell:
     """What an answer buys, in words, and the cheaper way to pay for it. Its speed is at the load, not at the most that
     is served."""
-    load = "{}" if page.is_rate else "{} at once"
-    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {load}; up to {load} within the targets.", card.rent, card.hardware,
+    at = "{}" if page.is_rate else "{} at once"
+    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within the targets.", card.rent, card.hardware,
                    card.token_time, card.first_token, page.headline_requests, card.serves)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)
@@ -666,7 +707,12 @@ def _cheaper(page: Page, one: Card | Total) -> Cell:
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
         found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(own, fp8_rent)))
     otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
-    return words(f"{otherwise} {{}}.", joined(", ", found)) if found else NONE
+    if not found:
+        return NONE
+    cheaper = words(f"{otherwise} {{}}.", joined(", ", found))
+    if not isinstance(one, Card) or not one.committed or page.purchase != PURCHASES[ON_DEMAND].words:
+        return cheaper
+    return words("{} On demand commits to nothing, {}.", cheaper, one.committed)
 
 
 def _on_other(own: Text, rented: Text) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
     classes = [one for found in solved.by_purchase.values() for one in found if one]
     shown = {one.candidate.price_as_of for one in classes if one.candidate.purchase in price_classes(solved.question)}
     dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
-    assert f"Prices of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
+    assert f"Prices of the answers: {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
 
 
 def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
@@ -200,9 +201,40 @@ def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     """Not beside the most that is served, at which a token takes the whole target."""
     found = page(ask="70b")
     card, sentence = found.cards[1], str(found.asks[0].sentence)
-    assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} at once" in sentence
+    assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} within the targets" in sentence
     assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
     assert card.load == "32 requests at once"
     assert page(models="8b", active_fraction="0.5").cards[0].load == "64 users, 32 requests at once"
     rate = page(models="8b", tiers=None, requests_per_second="4")
     assert rate.cards[0].load == "4 requests/s" and " at 4 requests/s; up to " in str(rate.asks[0].sentence)
+
+
+def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to() -> None:
+    found = page(ask="70b")
+    card = found.cards[1]
+    others = [rent and rent != card.rent for rent in (*card.class_rents, card.fp8_rent)]
+    assert [str(usd).endswith("†") for usd in (*card.marked_classes, card.marked_fp8)] == list(map(bool, others))
+    assert any(others) and str(card.fp8_rent) in str(found.elsewhere)
+    assert all(("†" in str(row[4])) == ("†" in str(one.marked_fp8)) for row, one in
+               zip(glance(found).rows, found.cards, strict=True))  # fmt: skip
+    total = wording.money(card.classes[2].value * 36)
+    assert f"On demand commits to nothing, a 3-year term to {total}." in str(found.asks[0].sentence)
+    assert "commits" not in str(page(ask="70b", purchase="reserved-3yr").asks[0].sentence)
+
+
+def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
+    said = " ".join(map(str, page(models="8b,70b,405b").risks))
+    assert "No answer on demand is near a target" in said
+    assert "Hardly a request to spare: Llama 3.1 8B serves 33 of 32." in said
+    assert "405B serves" not in said and "GPU memory not measured: H100 NVL, B200 SXM." in said
+    assert any("without tax, storage, staff or a spare machine." in one for one in page().assumed)
+    assert not any("spare machine" in one for one in page(survive="machine", models="8b").assumed)
+
+
+def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
+    assert page(ask="8b").subject == "Llama 3.1 8B" and page().subject == "Llama 3.1 70B"
+
+
+def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:
+    said = [one.text for one in page(tiers="32").sources]
+    assert any(re.fullmatch(r"AWS prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)

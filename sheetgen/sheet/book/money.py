@@ -207,8 +207,8 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
     on_demand: what the recommended instances cost an hour on demand.
     """
-    block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
-               "Cash in 3 years, $")  # fmt: skip
+    block.head("Owning: yearly depreciation, but for cash", "$ per GPU and hour", "$ per month", "$ per year",
+               "$ in 3 years", "Break-even utilization", "Cash paid in 3 years, $")  # fmt: skip
     top = block.row
     block.row += len(ENDS)
     parts = _parts_of_owning(block)
@@ -263,6 +263,9 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     return found
 
 
+SOURCE, SOURCES_HEIGHT = 7, 56.0  # the column of what says a GPU's price and power; four lines
+
+
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
     gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
@@ -279,10 +282,12 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
         for column, fact, test, display in (
             (1, "kw_per_gpu", is_number, TWO_DECIMALS), (3, "is_it_power", is_number, PLAIN),
             (4, "is_module_price", is_number, PLAIN), (5, "capex_date", is_number, DATE),
-            (6, "capex_mark", is_text, TEXT), (7, "owning_source", is_text, TEXT),
+            (6, "capex_mark", is_text, TEXT), (SOURCE, "owning_source", is_text, TEXT),
         )
     }  # fmt: skip
     found["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, found)
+    source = block.sheet.cells[block.row, SOURCE]
+    source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT
     block.row += 1
     return place, found
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen import cost
 from sheetgen.formula import Formula, both, is_number, where
 from sheetgen.sheet.book.sizing import built_entry
-from sheetgen.sheet.book.wiring import Wiring
+from sheetgen.sheet.book.wiring import Wiring, head_lines
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.units import TEXT, Display
 
@@ -16,6 +16,14 @@ HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a
 N_PRINTED = 12  # columns; to the right stands what look-ups found
 FOUND = N_PRINTED + 1
 WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED: 3}
+
+
+HEAD_LINE = 13.5  # points
+
+
+def head_height(labels: Sequence[str | None]) -> float:
+    """The height of a row of wrapped heads: two lines, or as many as the longest one takes in its column."""
+    return 4 + HEAD_LINE * max(2, *(head_lines(label or "", WIDTHS[at]) for at, label in enumerate(labels)))
 
 
 class Block:
@@ -48,7 +56,7 @@ class Block:
     def head(self, *labels: str | None) -> None:
         """A row of column heads."""
         self.sheet.texts(self.row, 0, labels)
-        self.sheet.heights[self.row] = 31
+        self.sheet.heights[self.row] = head_height(labels)
         self.row += 1
 
     def label(self, text: str, column: int = 0, role: str = "label") -> Ref:

@@ -10,9 +10,22 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.parse import TEXT as ANY_TEXT
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import of_class_in_use
-from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, entry
+from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, entry, head_height
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring
-from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Source, Validation, derived, lookup, place_of
+from sheetgen.sheet.model import (
+    NONE,
+    Cell,
+    Chart,
+    Lookup,
+    Range,
+    Ref,
+    Source,
+    Validation,
+    column_name,
+    derived,
+    lookup,
+    place_of,
+)
 from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
 MONTHS = cost.CONSTANTS["months_in_three_years"]
@@ -69,7 +82,7 @@ class MoneyPage:
 
     def _heads(self, *labels: str | None) -> None:
         self.sheet.texts(self.row, 0, labels)
-        self.sheet.heights[self.row] = 31
+        self.sheet.heights[self.row] = head_height(labels)
         self.row += 1
 
     def _total(self, row: int, column: int, cells: Sequence[Ref], display: units.Display = USD) -> Ref:
@@ -142,9 +155,9 @@ class MoneyPage:
             for column, (what, display) in zip((1, *range(3, N_PRINTED)), shown, strict=True):
                 sheet.link(self.row, column, what, display, "light" if column == 6 else "computed")
             self.row += 1
-            at = 0 if place.value == NONE else table.columns["type"][int(place.value) - 1].row
-            to = f"internal:'{table.sheet.name}'!A{at + 1}"
-            sheet.text(self.row, 0, "to its price, as built", "link_text", url=to)
+            at = table.columns["source"][0 if place.value == NONE else int(place.value) - 1]  # which has its address
+            to = f"internal:'{table.sheet.name}'!{column_name(at.column)}{at.row + 1}"
+            sheet.text(self.row, 0, "to its source, as built", "link_text", url=to)
             env: dict[str, Source] = {
                 "row": place, "instance": block.of("instance"), "source": lookup(table.range("source"), place)
             }  # fmt: skip

@@ -364,7 +364,7 @@ class SizingSheet:
         dates = wiring.tables["instances"].range("date_in_use")
         oldest = min((r.value for r in dates.refs if r.value != NONE), default=NONE)
         written = Lookup.of(oldest, 'IF(COUNT({0})=0,"-",MIN({0}))', dates)
-        sheet.link(top + 2, 1, written, DATE, "computed", label="Oldest price")
+        sheet.link(top + 2, 1, written, DATE, "computed", label="Oldest of all prices")
         sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
         sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")
