@@ -411,7 +411,7 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
         return f"unknown field {name}.{did_you_mean(str(loc[-1]), allowed_fields(schema, fault['loc'][:-1]))}"
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
-    if not repeats_values:
+    if not repeats_values or not loc:  # a file that is no mapping is another's, and its text stays out
         what = str(fault["ctx"]["error"]).rstrip(".") if kind == "value_error" else _KINDS.get(kind, "cannot be that")
         return f"{name} {what}."
     value = shown(fault["input"])

@@ -21,7 +21,7 @@ from sheetgen.cli.files import FINISHED, Stopped, stops_cleanly
 from sheetgen.cli.mail import mail
 from sheetgen.cli.output import progress, say, take_any_text
 from sheetgen.cli.plan import plan
-from sheetgen.errors import SheetgenError, escaped
+from sheetgen.errors import SheetgenError, escaped, shown
 
 _QUIET = f"{__name__}.quiet"
 
@@ -76,6 +76,9 @@ class Commands(click.Group):
             ctx.exit(1)
         except (MemoryError, ImportError, OSError, RuntimeError) as error:
             if not _lacks_memory(error):
+                if isinstance(error, OSError) and isinstance(error.filename, (str, os.PathLike)):
+                    say(f"{shown(error.filename, 200)}: {error.strerror}.", err=True)  # such as a name too long
+                    ctx.exit(1)
                 raise
             say("there is too little memory: sheetgen needs 500 MB, and more for many models or a PDF.", err=True)
             ctx.exit(1)

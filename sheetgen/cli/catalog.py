@@ -90,6 +90,13 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
 
 
+def _place(ctx: click.Context, option: click.Parameter, value: str | None) -> Path | None:
+    """A path as typed; a blank one would be this folder."""
+    if value is not None and not value.strip():
+        raise CatalogError(f"{option.opts[0].lstrip('-')} is blank. Name {option.metavar}, or leave it out.")
+    return None if value is None else Path(value)
+
+
 @click.group()
 def catalog() -> None:
     """Make entries for the catalogs, and refresh their prices.
@@ -106,10 +113,8 @@ def catalog() -> None:
 @click.argument("config", metavar="CONFIG")
 @click.option("--id", "model_id", metavar="ID", help="Id of the entry. Default: from the name.")
 @click.option("--name", metavar="NAME", help="Name of the model. Default: that of the file, folder or repository.")
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write the entry to this file.")
-@click.option(
-    "--to", metavar="DIR", type=click.Path(path_type=Path), help="Write it into a catalog folder: DIR/models/ID.yaml."
-)
+@click.option("--out", metavar="FILE", callback=_place, help="Write the entry to this file.")
+@click.option("--to", metavar="DIR", callback=_place, help="Write it into a catalog folder: DIR/models/ID.yaml.")
 @click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
 @common
 def import_model(
@@ -167,7 +172,8 @@ def _next_step(to: Path | None) -> str:
 @catalog.command()
 @click.argument("lists", nargs=-1, required=True, metavar="FILE_OR_URL...")
 @click.option(
-    "--to", metavar="DIR", help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml."
+    "--to", "target", metavar="DIR", callback=_place,
+    help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
 @click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
@@ -183,8 +189,8 @@ def _next_step(to: Path | None) -> str:
 @click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
 @common
 def prices(
-    lists: tuple[str, ...], to: str | None, as_of: str | None, region: str | None, add_new: bool, skip_broken: bool,
-    accept_large_changes: bool, dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    lists: tuple[str, ...], target: Path | None, as_of: str | None, region: str | None, add_new: bool,
+    skip_broken: bool, accept_large_changes: bool, dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
@@ -221,12 +227,9 @@ def prices(
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.scenario.parse import as_of_date
 
-    if to is not None and not to.strip():
-        raise CatalogError("to is blank. Name a catalog folder.")
     day = as_of_date(as_of).isoformat() if as_of is not None else None
     if day is not None and day > as_of_date(None).isoformat():
         note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
-    target = Path(to) if to else None
     folders = [default_folder(), *map(Path, catalogs)]
     known = Catalog(*catalogs)
     if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
@@ -256,7 +259,7 @@ def prices(
         of_list = _hosted_json(found) if isinstance(found, HostedRefresh) else _json(found, add_new)
         print_json({**of_list, "large_changes": list(doubts), "written": [] if dry_run else paths})
         return
-    if quiet and to:
+    if quiet and target:
         return
     for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
         say(line)

@@ -74,6 +74,9 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tupl
     from sheetgen.workbook.plan_book import is_plan_book
     from sheetgen.writers.formats import templates_folder
 
+    for name, place in (("out", out), ("from", sheet)):
+        if place is not None and not place.strip():
+            raise ScenarioError(f"{name} is blank. Name one, or leave it out.")
     target = Path(out) / EXAMPLE
     if target.exists() and not force:
         raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")

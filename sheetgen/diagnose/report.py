@@ -15,9 +15,10 @@ from sheetgen.diagnose.fixes import Fix, Step, fixes_for
 from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
 from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
-from sheetgen.errors import SheetgenError
+from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.recommend import short_tokens
 from sheetgen.scenario import parse
+from sheetgen.scenario.deployment import wrong_values
 from sheetgen.startup.compare import compare
 from sheetgen.startup.read import StartupLog, measure
 from sheetgen.startup.words import ENGINE_NAMES
@@ -107,6 +108,8 @@ class Diagnosis:
 
 def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnosis:
     """The diagnosis of the log called `name` (`-`: stdin). Raises ScenarioError where it is no text, or is empty."""
+    if wrong := wrong_values({key: value for key, value in options.items() if value is not None}, catalog):
+        raise ScenarioError(*wrong)  # also where nothing is replayed with it
     file = catalog.file(guidance.FingerprintFile)
     log = read(name, file.signatures, catalog.devices)
     verdict = verdict_of(log)

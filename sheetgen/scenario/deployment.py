@@ -128,6 +128,19 @@ def check_bounds(numbers: Columns, errors: Any) -> None:
             _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
 
+def wrong_values(given: Mapping[str, Any], catalog: Catalog) -> tuple[str, ...]:
+    """What is wrong with the values of one deployment, whatever its model and GPU are."""
+    problems, errors = Problems(), numpy.full(1, None, object)
+    numbers = {name: number_column(name, [given[name]], errors) for name in NUMBERS if name in given}
+    check_bounds(numbers, errors)
+    for name in ("weight_dtype", "kv_cache_dtype"):
+        if name in given:
+            problems.attempt(parse.dtype, given[name], name)
+    if "engine_version" in given:
+        problems.attempt(load_engine, catalog, str(DEFAULTS["engine"]), given["engine_version"])
+    return (*problems, *str(errors[0] or "").splitlines())
+
+
 def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> None:
     """Fill the blanks whose default follows from the names or from the other numbers; requests at once that follow
     from a rate are left blank."""

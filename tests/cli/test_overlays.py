@@ -79,3 +79,9 @@ def test_a_refused_folder_can_still_be_written_to_and_checked(run: Run, here: Pa
     (here / "misnamed" / "gpus").mkdir(parents=True)
     (here / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
     assert "h100.yml: is not read. Name it h100.yaml." in run("check", "misnamed").stderr
+
+
+def test_a_file_that_is_no_mapping_is_not_repeated(run: Run, here: Path) -> None:
+    (here / "over" / "models").mkdir(parents=True)
+    (here / "over" / "models" / "a.yaml").write_text("a-secret\n")
+    assert run(*ASKED, "--catalogs", "over").stderr == "over/models/a.yaml:1: the file must be a mapping of fields.\n"

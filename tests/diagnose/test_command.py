@@ -104,3 +104,9 @@ def test_the_last_run_counts(tmp_path: Path) -> None:
     assert record["label"] == "healthy" and "2 runs" in record["notes"][0]
     log.write_bytes(banner + ready + banner + (LOGS / "010.log").read_bytes())
     assert json.loads(call(log, "--json").stdout)["label"] == "startup_kv_pool_too_small"
+
+
+@pytest.mark.parametrize("typed", ["--kv-cache-dtype=fp9", "--gpu-memory-utilization=x", "--max-num-seqs=0"])
+def test_a_value_that_cannot_be_is_refused_though_nothing_is_replayed(typed: str) -> None:
+    result = call(LOGS / "001.log", typed)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
