@@ -170,6 +170,7 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     until = f", by {page.valid_until}" if page.valid_until else ""
     what = "your approval" if len(page.asks) == 1 else "the model that you choose"
     answers, one = glance(page), page.asks[0] if len(page.asks) == 1 else None
+    priced = [str(text).rstrip(".") for text in page.assumed[-1:]]  # what is not in the prices
     aside = joined(" ", [text for text in (page.elsewhere, page.hosted_instead) if text]) or ""
     alternatives = one is not None and len(answers.rows) > 1 and not page.total
     return Said(
@@ -178,7 +179,7 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
         page.uncertain, (
             f"Reply with {what}{until}, or with what should change.", *_read_first(name, attached),
             f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",
-        ), page.precision_line, page.as_of, page.price_banner, page.version, page.catalog,
+        ), " · ".join((page.precision_line, *priced)), page.as_of, page.price_banner, page.version, page.catalog,
     )  # fmt: skip
 
 
