@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from sheetgen.catalog import Catalog, read_document
-from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.errors import ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.estimate import point
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, Points, complete
@@ -59,7 +59,7 @@ def read_anchor(value: Any) -> Anchor:
         if given is None and key in KEYS and key not in NEEDED:
             continue
         if key not in KEYS:
-            problems.append(f"{place}: unknown key {shown(name)!r}.{did_you_mean(name, KEYS)}")
+            problems.append(f"{place}: unknown key {shown_key(name)!r}.{did_you_mean(name, KEYS)}")
         elif key in found:
             problems.append(f"{place}: {key} is given twice. Keep one.")
         else:

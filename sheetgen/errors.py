@@ -91,6 +91,12 @@ def shown(text: object, limit: int = 60) -> str:
     return _Shown(plain if len(plain) <= limit else plain[: limit - 1] + "…")
 
 
+def shown_key(key: object) -> str:
+    """A file's key, as a message may repeat it. What has a colon is a line of a file of another kind, such as
+    /etc/shadow, and its text stays out."""
+    return shown("with a colon" if ":" in str(key) else key)
+
+
 def escaped(text: str) -> str:
     """`text` with every character that a terminal could obey, line breaks too, written out as `\\x1b`."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
 from sheetgen.units import DTYPE_ALIASES, DTYPES
 
 MAX_FILE_BYTES = 1_000_000
@@ -408,7 +408,8 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
     last = loc[-1] if loc else "the file"
     name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
     if kind == "extra_forbidden":
-        return f"unknown field {name}.{did_you_mean(str(loc[-1]), allowed_fields(schema, fault['loc'][:-1]))}"
+        near = did_you_mean(str(loc[-1]), allowed_fields(schema, fault["loc"][:-1]))
+        return f"unknown field {shown_key(loc[-1])}.{near}"
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is another's, and its text stays out

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.errors import ScenarioError, did_you_mean, shown, shown_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = tuple[str, str, str]  # long name, metavar, help
@@ -210,7 +210,7 @@ def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in document.data.items():
         at, name = document.at((key,)), key.replace("-", "_")
         if name not in allowed:
-            problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
+            problems.append(f"{at}: unknown option {shown_key(key)}.{did_you_mean(name, allowed)}")
         elif name == TYPED:
             found[name] = Written(value, lambda loc: f"{document.at((TYPED, *loc))}: ")
         elif name == "together" and isinstance(value, bool):

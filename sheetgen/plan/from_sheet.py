@@ -30,7 +30,7 @@ def read_sheet(path: Path) -> dict[str, Any]:
         known = json.loads(read_bounded(path, MOST_BYTES, "Name a sheet, its workbook or its JSON."))
         plan_text(known, where)
         return dict(known)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         why = error if type(error) is ValueError else "is no sheet"
         way_out = "Name the workbook or the JSON that `sheetgen build` writes."
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. {way_out}") from None

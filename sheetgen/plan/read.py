@@ -13,7 +13,7 @@ from sheetgen.catalog.base import Document, E, Entry, Loc, Problem, by_line, che
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
     DOLLARS,
@@ -141,7 +141,7 @@ class _Reading:
         self.data = self.document.data
         for key in self.data:
             if key not in KEYS:
-                self.problems.append(((key,), f"unknown field {shown(key)}.{did_you_mean(key, KEYS)}"))
+                self.problems.append(((key,), f"unknown field {shown_key(key)}.{did_you_mean(key, KEYS)}"))
         head, policy, supply, prices = (self._part((name,), self.data.get(name, {}), schema)
                                         for name, schema in SECTIONS.items())  # fmt: skip
         budget = self._part((), {"quarters": self.data.get("budget") or {}}, Budget)

@@ -56,3 +56,12 @@ def test_no_error_repeats_what_stands_in_place_of_a_workbook(run: Run, here: Pat
     for command in (("pull", "a.xlsx"), ("diff", "a.xlsx", "a.xlsx"), ("mail", "a.xlsx", "--to", "a@b.c", "--dry-run")):
         result = run(*command)
         assert result.exit_code == 1 and SECRET not in result.output and "is no workbook" in result.stderr
+
+
+@pytest.mark.parametrize("asked", [
+    ("build", "--scenario"), ("size", "--model", "8b", "--anchor"), ("plan",), ("catalog", "prices"),
+])  # fmt: skip
+def test_a_line_of_another_file_is_no_key(run: Run, here: Path, asked: tuple[str, ...]) -> None:
+    (here / "shadow").write_text("root:*:20228:0:99999:7:::\n")
+    result = run(*asked, "shadow")
+    assert result.exit_code == 1 and "with a colon" in result.stderr and "20228" not in result.stderr

@@ -53,7 +53,7 @@ def test_a_plan_of_a_workbook(tmp_path: Path) -> None:
     assert sorted(of_book.values()) == pytest.approx(sorted(one["monthly_usd"] for one in wanted))
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"inputs": {}}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"inputs": {}}', "[" * 100_000], ids=len)
 def test_what_is_no_sheet(text: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(text)
     result = CliRunner().invoke(main, ["plan", "init", "--from", str(tmp_path / "x.json"), "--out", str(tmp_path)])

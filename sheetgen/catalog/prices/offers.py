@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import decoded, read_bounded
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
 
 MAX_BYTES = 32 * 2**20
 MAX_LINES = 50_000
@@ -235,7 +235,7 @@ def recognise(at: str, header: tuple[str, ...]) -> Format:
     missing = [column for column in best.required if column not in present]
     if len(present & set(best.required)) < 2:
         known = "; ".join(f"{f.title} ({', '.join(f.required)})" for f in FORMATS)
-        what = f"begins with {shown(', '.join(header))!r}, which is no price list that sheetgen knows"
+        what = f"begins with {shown_key(', '.join(header))!r}, which is no price list that sheetgen knows"
         for sign, called in ((";", "semicolons"), ("\t", "tabs")):  # other programs put other signs between columns
             if len(header) == 1 and sign in header[0]:
                 what += f"; its columns are separated by {called}, not commas"
