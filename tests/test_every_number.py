@@ -111,7 +111,7 @@ HEADINGS = {
 def built(request: pytest.FixtureRequest) -> Built:
     solved = solve(ask(catalog(), request.param))
     files, missing = draw(solved, FORMATS, catalog())
-    assert missing is None and set(files) == set(FORMATS)
+    assert not missing and set(files) == set(FORMATS)
     book = Book(files["xlsx"])
     in_dollars, shown = (
         with_launch_rows(one, solved, {}, catalog()) for one in (page_in_dollars(solved), build_page(solved))

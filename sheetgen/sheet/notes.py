@@ -282,7 +282,9 @@ def sources_of(
         names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
         revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
-    prices = dict.fromkeys((c.provider, _price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE) for c in used)
+    prices = dict.fromkeys(
+        (c.provider, _price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE) for c in used
+    )
     found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
     found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
