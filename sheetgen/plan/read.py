@@ -201,7 +201,8 @@ class _Reading:
             return entry
         wrong = {loc[len(at)] for loc, _ in self.problems[known:] if len(loc) > len(at)}
         wrong |= {"ramp"} if "launch" in wrong else set()
-        sound = {"id": "unnamed", "demand": {"in_flight": 1}} | {name: one for name, one in data.items() if name not in wrong}
+        right = {name: one for name, one in data.items() if name not in wrong}
+        sound = {"id": "unnamed", "demand": {"in_flight": 1}} | right
         return checked(sound, Service, at)[0]
 
     def _found(self, at: Loc, find: Any, *names: Any) -> Any:
