@@ -41,6 +41,7 @@ NOT_IN_THE_WORKBOOK = {
     "breaks.curve.context_tokens": "the points of a picture; its ends are figures, and are held",
     "breaks.curve.requests": "the same",
     "price_classes": "names",
+    "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",
     "cards.machines": "how many machines the ends of the speed band take; their months are held",
     "cards.spread": "the difference of these months, for an order",
     "cards.measured": "the same band once a run confirms the prediction, which the page alone has",
