@@ -17,11 +17,15 @@ from sheetgen.cli import files, output
 from sheetgen.cli.output import write_files
 
 WRITES = """
+import signal
 import sys
 from pathlib import Path
 from sheetgen.cli import main
 from sheetgen.cli.output import write_files
 import click
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # in the background, or by nohup, some are ignored
+    signal.signal(number, signal.SIG_DFL)
 
 @main.command()
 def again():
