@@ -81,7 +81,7 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
     Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash: the pieces are put together.
     """
     parts = _fewest(frozenset(words))
-    index, sieve = Grams(parts), _Sieve(parts)
+    index, sieve = _finders(parts)
 
     def holds(raw: bytes) -> bool:
         return not parts or bool(index.words_in(raw))
@@ -161,9 +161,15 @@ class Grams(Generic[AnyStr]):
         return [word for word in found if word in text]
 
 
+@lru_cache(4)  # every log is read for the same words
+def _finders(parts: tuple[bytes, ...]) -> tuple[Grams[bytes], _Sieve]:
+    return Grams(parts), _Sieve(parts)
+
+
 _COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by how often they stand in a log; all others are rarer
 
 
+@lru_cache(4096)  # the catalogs' words, for each log anew
 def rarest(word: str | bytes, n: int = _GRAM) -> int:
     """Where the rarest `n` letters of a word begin."""
     text = word if isinstance(word, str) else word.decode("latin-1")

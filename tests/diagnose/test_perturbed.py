@@ -17,6 +17,7 @@ def labels() -> dict[str, str]:
     return {one.file: verdict_on(one.path).bill.label for one in corpus() + more()}
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_the_label_stays(name: str, labels: dict[str, str], tmp_path: Path) -> None:
     dice = random.Random(name)

@@ -46,6 +46,7 @@ def steps(workbook: Workbook, edits: Edits) -> list[Step]:
     return found
 
 
+@pytest.mark.long
 @needs_uno
 def test_what_an_edit_does_not_touch_is_still_right(tiny: Workbook, tmp_path: Path) -> None:
     random = itertools.islice(trials(tiny, SEED, MANY), N_RANDOM)

@@ -184,6 +184,7 @@ def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, places: Pl
     assert again(both) == document(both.solved)
 
 
+@pytest.mark.long
 def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp_path: Path) -> None:
     cells = {"in_discount_fraction": 0.02, "in_discount_of_aws": 0.1, "in_discount_of_aws_reserved_3yr": 1 / 3,
              "in_discount_of_reserved_1yr": 0}  # fmt: skip
@@ -250,6 +251,7 @@ def test_a_workbook_built_with_a_discount_has_no_changes(tmp_path: Path) -> None
     assert document(back.solved)["cells"] == document(solve(ask(books.catalog(), TINY)))["cells"]
 
 
+@pytest.mark.long
 def test_a_workbook_of_typed_values_is_edited_and_pulled_again(book: Path, places: Places, tmp_path: Path) -> None:
     """Build with typed values, edit that workbook, pull: old and new stand together in the scenario."""
     row, spare = places.rows("instances")["aws/p5.48xlarge"], places.spare("instances")[0]

@@ -31,6 +31,7 @@ PRINTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("paper", "sheets"), PRINTED)
 @needs_poppler
 @needs_libreoffice

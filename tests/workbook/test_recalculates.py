@@ -113,6 +113,7 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     assert_both_recalculate(book, tmp_path)
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     """Two trays of 4 GPUs each, joined by NVLink; on What-if, too."""
