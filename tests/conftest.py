@@ -80,7 +80,8 @@ pulled._build_anew = _kept_as_built
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "pull/test_pull_workbook.py", "workbook/test_recalculates.py", "workbook/test_edits.py", "pdf/test_standards.py",
+    "pull/test_pull_workbook.py", "typed/test_typed_workbook.py", "workbook/test_recalculates.py",
+    "workbook/test_edits.py", "diagnose/test_perturbed.py", "pdf/test_standards.py", "plan/test_plan_documents.py",
     "pdf/test_time.py", "fuzz/test_fuzz.py", "test_speed.py", "workbook/test_looks.py", "brand/test_brand_pdf.py",
     "workbook/test_hostile.py", "mail/test_mail_command.py",
 )  # fmt: skip
