@@ -60,4 +60,7 @@ def random_edits(rng: random.Random, places: Places) -> Edits:
         }
         own["price_usd_per_hour"] = rng.choice((1.0, 3.0, None))
         edits.own(row, own)
+    if rng.random() < 0.15 * boldness:  # by chance alone few loads are over a model's limit
+        key, row = rng.choice(list(places.rows("models").items()))
+        edits.table("models", key, row, "max_context_tokens", 65_536)
     return edits
