@@ -72,7 +72,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     launched = launches(solved, engines, catalog) if engines else {}
     files, missing = draw(solved, formats, catalog, brand=brand, archive=archive, launched=launched)
     targets = {place_of_format(place, name): data for name, data in files.items()}
-    _write_drawn(targets, missing)
+    write_drawn(targets, missing)
     warn_of_letters(solved.question, files, brand, quiet)
     if as_json:
         record = sheet_record(solved)
@@ -145,7 +145,7 @@ def pull(
     for target in targets:  # the workbook itself is spared
         if target.resolve() == Path(edited).resolve():
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    _write_drawn(targets, missing)
+    write_drawn(targets, missing)
     warn_of_letters(pulled.solved.question, drawn, drawn_with, quiet)
     if as_json:
         paths, answer = list(map(str, targets)), sheet_record(pulled.solved)
@@ -158,7 +158,7 @@ def pull(
         raise SystemExit(1)
 
 
-def _write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str]) -> None:
+def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str]) -> None:
     """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all."""
     if not targets:
         raise MissingLibraryError(*missing)

@@ -154,7 +154,7 @@ def build(
       sheetgen plan build plan.yaml --out plans
     """
     from sheetgen.catalog import Catalog
-    from sheetgen.cli.build import archive_of, brand_of, place_of
+    from sheetgen.cli.build import archive_of, brand_of, place_of, write_drawn
     from sheetgen.plan.record import NAME
 
     named = formats_of_plan(formats)
@@ -168,11 +168,7 @@ def build(
             written[Path(f"{place}.{one}")] = drawn(one, solved, brand_read, archive)
         except MissingLibraryError as error:
             problems.extend(error.problems)
-    if not written:
-        raise MissingLibraryError(*problems)
-    write_files(written)
-    for problem in problems:
-        say(problem, err=True)
+    write_drawn(written, problems)
     plan, found = solved.answer.plan, solved.record
     if as_json:
         print_json(found)

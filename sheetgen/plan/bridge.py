@@ -85,11 +85,6 @@ def is_record(data: bytes) -> bool:
     return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
 
 
-def read_last(path: Path, catalog: Catalog) -> Last:
-    """The plan of a JSON. Raises ScenarioError where it is none, or cannot be worked out any more."""
-    return last_of(read_record(path), shown(path, 200), catalog)
-
-
 def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
     """The plan of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
     data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}

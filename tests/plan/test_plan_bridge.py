@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
+from sheetgen.cli.plan_book import last_plan
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import (
     CENTS,
@@ -25,7 +26,6 @@ from sheetgen.plan.bridge import (
     in_cents,
     listed_prices,
     mixed,
-    read_last,
     shapley,
     spend_usd,
 )
@@ -123,7 +123,7 @@ def test_old_prices_are_a_part(tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(json.dumps(known | {"prices": dearer, "money": money}))
     new = plan(data)
-    found = bridge(read_last(file, CATALOG), new)
+    found = bridge(last_plan(file, CATALOG), new)
     assert [*found.parts] == ["price"]
     assert found.parts["price"] == pytest.approx(-found.usd, abs=0.01)
     assert listed_prices(new) == known["prices"]
@@ -134,7 +134,7 @@ def test_what_is_no_plan(text: str, tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(text)
     with pytest.raises(ScenarioError, match="is no plan"):
-        read_last(file, CATALOG)
+        last_plan(file, CATALOG)
 
 
 def test_the_command_says_what_changed(tmp_path: Path) -> None:

@@ -743,9 +743,9 @@ def less_discount(listed_usd_per_hour: Any, discount_fraction: Any) -> Any:
 def month_or_none(price_usd_per_hour: Any, paid_hours_per_month: Any) -> Any:
     """A month of one machine; none where no price is known.
 
-    Source: instance_month_usd.
+    Source: monthly_usd.
     """
-    return number_where(is_number(price_usd_per_hour), price_usd_per_hour * paid_hours_per_month)
+    return cost.monthly_usd(price_usd_per_hour, paid_hours_per_month)
 
 
 @formula("A month of what covers a late order, $", USD_CENTS)
