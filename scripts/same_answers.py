@@ -54,7 +54,7 @@ recommend --model kimi-k2 --context 32k --users 64 --json
 recommend --model gpt-oss-120b --context 8k --users 1 --json
 recommend --model deepseek-v3 --context 16k --users 128 --weight-dtype fp8 --kv-cache-dtype fp8
 recommend --model 8b --context 4k --users 1000 --purchase reserved-3yr --discount-fraction 0.2 --json
-recommend --model 70b --context 16k --users 32 --ttft-ms off --tpot-ms 30 --spare-replicas 1 --json
+recommend --model 70b --context 16k --users 32 --ttft-ms off --tpot-ms 30 --survive replica --json
 recommend --model 70b --context 16k --users 32 --providers gcp --region us --engine sglang --json
 recommend --model mixtral-8x7b --context 16k --users 50 --gpus l40s,a100 --active-fraction 0.2
 recommend --model gemma-3-27b --context 64k --users 40 --instances aws/p5.48xlarge,aws/g6e.48xlarge --json
@@ -79,7 +79,7 @@ diagnose tests/diagnose/logs/001.log
 diagnose tests/diagnose/logs/052.log --json
 catalog import @config
 build --models 70b --workloads rag --tiers 8 --format png,wrong
-build --models 70b --workloads rag --tiers 8 --spare-replicas 101 --hours-per-month 900 --units tb
+build --models 70b --workloads rag --tiers 8 --survive everything --hours-per-month 900 --units tb
 build --scenario @scenario --json --out @out
 mail @sheet --to vp@acme.com --dry-run
 pull @sheet --out @out
@@ -99,7 +99,7 @@ SHEETS = {
     "odd": "--models deepseek-v3,gpt-oss-120b,qwen3-next-80b-a3b --weight-dtype fp8 --kv-cache-dtype fp8 "
     "--providers gcp --purchase reserved-1yr",
     "sglang": "--models 70b,gemma-3-27b --engine sglang --contexts rag=32k --tiers 8,200 --discount-fraction 0.2 "
-    "--currency EUR --fx-rate 0.92 --contingency-fraction 0.15 --spare-replicas 1",
+    "--currency EUR --fx-rate 0.92 --contingency-fraction 0.15 --survive replica",
     "one": "--models 70b --workloads rag --tiers 32 --units gb --ttft-ms off --headline rag:32",
 }
 SCENARIO = """models: 70b, 8b

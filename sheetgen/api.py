@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sheetgen.recommend.reverse import Reverse
     from sheetgen.scenario.question import Question
 
-Catalogs = str | Path | Sequence[str | Path]
+Catalogs = str | Path | Sequence[str | Path] | Catalog
 ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens"}
@@ -172,7 +172,9 @@ def size(*, catalogs: Catalogs = (), anchor: Any = None, **inputs: Any) -> dict[
 
 
 def _catalog(catalogs: Catalogs) -> Catalog:
-    """The shipped catalogs with one folder or several laid over them."""
+    """The shipped catalogs with one folder or several laid over them; those that are open already as they are."""
+    if isinstance(catalogs, Catalog):
+        return catalogs
     folders = (catalogs,) if isinstance(catalogs, (str, Path)) else catalogs
     if not isinstance(folders, Sequence) or not all(isinstance(one, (str, Path)) for one in folders):
         raise ScenarioError(f"catalogs is {shown(repr(catalogs))}. It must be a folder, or a list of folders.")

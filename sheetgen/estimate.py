@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy
+
 from sheetgen.formula import Formula
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
@@ -134,8 +136,6 @@ def requests_at_rate(values: Mapping[str, Any]) -> Any:
 
     values: as `point` reads them, with requests_per_second, whatever their requests at once.
     """
-    import numpy
-
     alone = {"concurrent_requests": 1 + 0 * values["concurrent_requests"], "requests_per_rank": 1}
     known = point({**values, **alone})
     high = numpy.maximum(1, numpy.asarray(known["running_capacity"], float))
@@ -205,8 +205,6 @@ def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def _longest_context(known: Mapping[str, Any]) -> Any:
     """The longest context at which all requests still fit, by bisection on the charge itself."""
-    import numpy
-
     budget = known["kv_budget_bytes_per_gpu"]
     low = numpy.zeros_like(budget, float)
     high = known["max_context_tokens"] + low
@@ -224,8 +222,6 @@ def _fewest_gpus(known: Mapping[str, Any]) -> tuple[Any, Any]:
     """Fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their tensor-parallel
     size, of several the largest; NaN if none do. What a draft adds is not in `known` yet: it follows the size that is
     tried."""
-    import numpy
-
     best = numpy.full_like(known["kv_budget_bytes_per_gpu"], numpy.nan, float)
     best_size = best
     for size in TENSOR_PARALLEL_SIZES:

@@ -16,12 +16,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy
 
 from sheetgen.units import PERCENT, PLAIN, WHOLE, Display
-
-if TYPE_CHECKING:
-    import numpy.typing
 
 COMPARE, JOIN, ADD, MULTIPLY, SIGN, ATOM = range(6)
 
@@ -66,7 +65,7 @@ class Expr:
 
 
 # What a formula reads and gives: a number, a column of them, or a reference that is written out.
-Quantity: TypeAlias = "float | numpy.typing.NDArray[Any] | Expr"
+Quantity: TypeAlias = "float | numpy.ndarray[Any, Any] | Expr"
 
 
 def literal(value: Any) -> Expr:
@@ -217,8 +216,6 @@ def where(condition: Any, then: Any, otherwise: Any) -> Any:
 
 def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     """numpy.where, but numbers beside a text stay numbers."""
-    import numpy
-
     then = then if hasattr(then, "dtype") else numpy.asarray(then)
     otherwise = otherwise if hasattr(otherwise, "dtype") else numpy.asarray(otherwise)
     if (then.dtype.kind in "US") != (otherwise.dtype.kind in "US"):
@@ -226,20 +223,16 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     return numpy.where(condition, then, otherwise)
 
 
-def _fold(name: str, numpy_name: str, plain: Callable[..., Any], *values: Any) -> Any:
+def _fold(name: str, of_arrays: numpy.ufunc, plain: Callable[..., Any], *values: Any) -> Any:
     if is_written(values):
         return call(name, *values)
-    if is_array(values):
-        import numpy
-
-        return functools.reduce(getattr(numpy, numpy_name), values)
-    return plain(values)
+    return functools.reduce(of_arrays, values) if is_array(values) else plain(values)
 
 
-smallest = functools.partial(_fold, "MIN", "minimum", min)
-largest = functools.partial(_fold, "MAX", "maximum", max)
-both = functools.partial(_fold, "AND", "logical_and", all)  # true where all hold
-either = functools.partial(_fold, "OR", "logical_or", any)  # true where at least one holds
+smallest = functools.partial(_fold, "MIN", numpy.minimum, min)
+largest = functools.partial(_fold, "MAX", numpy.maximum, max)
+both = functools.partial(_fold, "AND", numpy.logical_and, all)  # true where all hold
+either = functools.partial(_fold, "OR", numpy.logical_or, any)  # true where at least one holds
 
 
 def round_up(x: Any) -> Any:
@@ -251,8 +244,6 @@ def round_up(x: Any) -> Any:
     if isinstance(x, Expr):
         return call("ROUNDUP", x, 0)
     if is_array((x,)):
-        import numpy
-
         near = numpy.round(x)
         if near.dtype.kind == "f" and (near == x).all():
             return near
@@ -268,8 +259,6 @@ def round_down(x: Any) -> Any:
     if isinstance(x, Expr):
         return call("INT", x)
     if is_array((x,)):
-        import numpy
-
         return numpy.floor(x)
     return x if x != x else math.floor(x)
 
@@ -291,8 +280,6 @@ def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
     if is_written((x, n, otherwise)):
         return call("IF", literal(n) == 0, otherwise, literal(x) / n)
     if is_array((x, n, otherwise)):
-        import numpy
-
         safe = numpy.where(numpy.equal(n, 0), 1, n)
         return choose(numpy.equal(n, 0), otherwise, x / safe)
     return otherwise if n == 0 else x / n
@@ -307,8 +294,6 @@ def same_money(x: Any, y: Any) -> Any:
     """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
     if is_written((x, y)):
         return literal(x) == y
-    import numpy
-
     return numpy.isclose(x, y, rtol=1e-12, atol=0)
 
 
@@ -324,8 +309,6 @@ def is_number(x: Any) -> Any:
     if isinstance(x, Expr):
         return call("ISNUMBER", x)
     if is_array((x,)):
-        import numpy
-
         return ~numpy.isnan(x)
     return isinstance(x, (int, float)) and x == x
 
@@ -369,8 +352,6 @@ def fading(share: Any, times: Any) -> Any:
     """A share taken so many times: 0 where that is too little for a number, which LibreOffice calls an error."""
     if is_written((share, times)):
         return call("IFERROR", call("POWER", share, times), 0)
-    import numpy
-
     with numpy.errstate(under="ignore"):
         return power(share, times)
 
@@ -383,8 +364,6 @@ def power(base: Any, exponent: Any) -> Any:
 def natural_log(x: Any) -> Any:
     """The natural logarithm of `x` > 0."""
     if is_array((x,)):
-        import numpy
-
         return numpy.log(x)
     return call("LN", x) if isinstance(x, Expr) else math.log(x)
 
@@ -392,8 +371,6 @@ def natural_log(x: Any) -> Any:
 def exponential(x: Any) -> Any:
     """e to the power of `x`."""
     if is_array((x,)):
-        import numpy
-
         return numpy.exp(x)
     return call("EXP", x) if isinstance(x, Expr) else math.exp(x)
 
@@ -423,14 +400,10 @@ def cheapest(costs: Any, otherwise: Any) -> Any:
     """
     if isinstance(costs, Expr):
         return call("IF", call("COUNT", costs) == 0, otherwise, call("MIN", costs))
-    import numpy
-
     return _least(~numpy.isnan(costs), costs, otherwise)
 
 
 def _least(holds: Any, values: Any, otherwise: Any) -> Any:
-    import numpy
-
     least = numpy.where(holds, values, numpy.inf).min(axis=-1)
     return choose(numpy.isinf(least), otherwise, least)[()]
 
@@ -446,8 +419,6 @@ def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
         if isinstance(otherwise, Expr | str):
             least = call("IF", call("COUNT", found) == 0, otherwise, least)
         return Expr(least.text, ATOM, array=True)
-    import numpy
-
     holds = functools.reduce(numpy.logical_and, conditions)
     none = numpy.nan if isinstance(otherwise, str) else otherwise
     return _least(numpy.logical_and(holds, ~numpy.isnan(values)), values, none)
@@ -457,8 +428,6 @@ def greatest_where(values: Any, *conditions: Any) -> Any:
     """The greatest of `values` where all conditions hold, or 0 where they never do (an array formula)."""
     if is_written((values, *conditions)):
         return Expr(call("MAX", call("IF", _product(conditions), values)).text, ATOM, array=True)
-    import numpy
-
     holds = functools.reduce(numpy.logical_and, conditions)
     return numpy.where(numpy.logical_and(holds, ~numpy.isnan(values)), values, 0).max(axis=-1)
 
@@ -468,8 +437,6 @@ def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
     if is_written(conditions):
         found = call("MATCH", 1, _product((literal(1), *conditions)), 0)
         return Expr(call("IFERROR", found, otherwise).text, ATOM, array=True)
-    import numpy
-
     hold = functools.reduce(numpy.logical_and, conditions)
     return choose(hold.any(axis=-1), hold.argmax(axis=-1) + 1, otherwise)[()]
 
@@ -483,8 +450,6 @@ def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
     """
     if is_written(rows):
         return call("SUMPRODUCT", 1 * holds(*rows))
-    import numpy
-
     n_axes = numpy.ndim(holds(*(row[0] for row in rows)))
     whole = []
     for row in rows:

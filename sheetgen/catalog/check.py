@@ -25,7 +25,7 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 
 def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
-    found = [(folder, *fault) for folder in catalog.folders for fault in _file_faults(folder)]
+    found = [(folder, *fault) for folder in catalog.folders for fault in file_faults(folder)]
     if found := found or catalog.taken():
         return found
     return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
@@ -44,7 +44,8 @@ def remarks_of(catalog: Catalog) -> Iterator[Fault]:
                     yield folder, file, f"{where}: {doubt}. Is it right?"
 
 
-def _file_faults(folder: Folder) -> Iterator[tuple[str, str]]:
+def file_faults(folder: Folder) -> Iterator[tuple[str, str]]:
+    """What is wrong with each file by itself, and which are not read for their names."""
     for path in sorted(folder.path.rglob("*")):
         relative = path.relative_to(folder.path).as_posix()
         if not path.is_file() or relative == INDEX or path.name.startswith("."):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,9 @@ from sheetgen.cli.options import (
 from sheetgen.cli.output import print_json, say, step, warn, write_files
 from sheetgen.errors import ScenarioError, shown
 
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
+
 
 @command()
 @model_option()
@@ -39,7 +42,7 @@ from sheetgen.errors import ScenarioError, shown
 @common
 def size(
     model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    catalog: Catalog, quiet: bool, flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
     **inputs: Any,
 ) -> None:  # fmt: skip
     """One deployment, part by part: weights, activations, overhead, KV cache, whether the load fits; and its speed.
@@ -73,21 +76,20 @@ def size(
             raise click.UsageError("--from-log does not go with --batch or --out.")
         from sheetgen.cli.extras import run_from_log
 
-        run_from_log(from_log, requested, as_json, catalogs)
+        run_from_log(from_log, requested, as_json, catalog)
         return
     if batch is not None:
         from sheetgen.cli.batch import run_batch
 
-        run_batch(Path(batch), Path(out) if out else None, requested, as_json, catalogs, quiet)
+        run_batch(Path(batch), Path(out) if out else None, requested, as_json, catalog, quiet)
         return
     if out is not None:
         raise click.UsageError("--out goes with --batch.")
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
-    from sheetgen.catalog import Catalog
 
-    catalog, added = Catalog(*catalogs), None
+    added = None
     if has_extras:
         from sheetgen.cli.extras import extras
 
@@ -125,7 +127,7 @@ def size(
 @flags_option
 @common
 def recommend(
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool, details: bool, show_all: bool, flags: str | None,
+    as_json: bool, catalog: Catalog, quiet: bool, details: bool, show_all: bool, flags: str | None,
     disaggregated: bool, budget_usd: str | None, have: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """The question people ask: which instance, how many, $ a month; and, with --details, why not the others.
@@ -144,16 +146,14 @@ def recommend(
     if budget_usd is not None or have is not None:
         from sheetgen.cli.extras import run_reverse
 
-        run_reverse(budget_usd, have, options, as_json, catalogs, quiet, disaggregated or flags is not None)
+        run_reverse(budget_usd, have, options, as_json, catalog, quiet, disaggregated or flags is not None)
         return
     from sheetgen.api import recommend_record, recommended
-    from sheetgen.catalog import Catalog
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.recommend.disaggregated import disaggregated as apart
     from sheetgen.recommend.disaggregated import pools_record
 
-    catalog = Catalog(*catalogs)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
     warn(solved.question, quiet)
@@ -197,7 +197,7 @@ def recommend(
     ("users", "NUMBER", "Your requests at once. Default: the claim's concurrency."),
 )
 @common
-def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> None:
+def decode(as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None:
     """Decode a benchmark claim: "12,000 tok/s at concurrency 512 on 8x H100".
 
     What context each request can have had and at which precision of the KV cache, how many requests really fit at
@@ -222,11 +222,10 @@ def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
       sheetgen decode --model 70b --gpu h100 --gpus 8 --tokens-per-second 1500 --per-gpu --concurrency 512
       sheetgen decode --model gpt-oss-120b --claim "9k tok/s, 256 users, 4x H200, 1k/1k" --context 32k --users 100
     """
-    from sheetgen.catalog import Catalog
     from sheetgen.cli.decode_text import text
     from sheetgen.decode import decoded
 
-    answer = decoded(options, Catalog(*catalogs))
+    answer = decoded(options, catalog)
     if as_json:
         print_json(answer)
     else:
@@ -244,7 +243,7 @@ def explain(
     model: str | None,
     depth: int | None,
     as_json: bool,
-    catalogs: tuple[str, ...],
+    catalog: Catalog,
     quiet: bool,
     **inputs: Any,
 ) -> None:
@@ -261,7 +260,6 @@ def explain(
       sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
       sheetgen explain monthly_usd --model 70b --context 16k --users 200 --depth 4
     """
-    from sheetgen.catalog import Catalog
     from sheetgen.cli.explain import DEPTH, derivation, every_quantity, record, text
     from sheetgen.explain import find, quantities
 
@@ -275,7 +273,7 @@ def explain(
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
-    step = derivation(name, options, Catalog(*catalogs))
+    step = derivation(name, options, catalog)
     if as_json:
         print_json(record(step, depth))
     else:
@@ -295,7 +293,7 @@ def explain(
 @click.option("--html", "html_file", metavar="FILE", help="Write the page as HTML, too.")
 @common
 def diagnose(
-    log: str, html_file: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
+    log: str, html_file: str | None, as_json: bool, catalog: Catalog, quiet: bool, **options: Any
 ) -> None:
     """Name the part of memory that ran out in a serving LOG, how we know, and the flags to move (`-` reads stdin).
 
@@ -315,7 +313,6 @@ def diagnose(
       docker logs vllm 2>&1 | sheetgen diagnose -
       sheetgen diagnose server.log.gz --model 70b --gpu h100 --json
     """
-    from sheetgen.catalog import Catalog
     from sheetgen.diagnose.report import as_html, text
     from sheetgen.diagnose.report import diagnose as diagnosed
 
@@ -325,7 +322,7 @@ def diagnose(
             what = "is the log itself, which would be overwritten. Choose another place."
             raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
     step(f"reading {shown(log)}")
-    found = diagnosed(log, options, Catalog(*catalogs))
+    found = diagnosed(log, options, catalog)
     if html_file is not None:
         write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
     if as_json:

@@ -11,6 +11,7 @@ import click
 import pandas
 
 from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
+from sheetgen.catalog import Catalog
 from sheetgen.cli.output import count, note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario.deployment import DEFAULTS
@@ -18,7 +19,7 @@ from sheetgen.writers.csv import records, write_csv
 
 
 def run_batch(
-    source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
+    source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalog: Catalog, quiet: bool
 ) -> None:  # fmt: skip
     """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows.
 
@@ -33,7 +34,7 @@ def run_batch(
             frame[name] = str(value)
     if "model" not in frame:
         raise ScenarioError(f"{shown(source)}: has no column model. Add one, or name the model with --model.")
-    sized = size_frame(frame, catalogs=catalogs, anchor=anchor)
+    sized = size_frame(frame, catalogs=catalog, anchor=anchor)
     for name in (*RESOLVED, *RESULTS) if too_long else ():
         sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
     if as_json:

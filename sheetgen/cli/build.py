@@ -40,7 +40,7 @@ PULL_SCHEMA = 1
 @flags_option
 @brand_option
 @common
-def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
+def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **options: Any) -> None:
     """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests at once.
 
     \b
@@ -57,13 +57,12 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     brand = brand_of(asked.pop("brand", None))
     archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats, place.name)
     from sheetgen.api import sheet_record
-    from sheetgen.catalog import Catalog
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
-    catalog, flags = Catalog(*catalogs), asked.pop("flags", None)
+    flags = asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
     question = ask(catalog, asked)
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
@@ -102,7 +101,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
 @common
 def pull(
     edited: str, formats: str | None, out: str | None, name: str | None, models: str | None, brand: str | None,
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    as_json: bool, catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """Carry an edited workbook back: what was changed, the PDF of it, and a scenario file that builds it again.
 
@@ -124,18 +123,16 @@ def pull(
     if is_plan_book(edited):
         from sheetgen.cli.plan_book import pull_book
 
-        pull_book(edited, formats, out, name, brand, as_json, catalogs, quiet)
+        pull_book(edited, formats, out, name, brand, as_json, catalog, quiet)
         return
     requested, drawn_with = formats_named(formats), brand_of(brand)
     place = place_of(out, Path(edited).stem if name is None else name)
     from sheetgen import __version__
     from sheetgen.api import sheet_record
-    from sheetgen.catalog import Catalog
     from sheetgen.pull.pulled import pull as read_back
     from sheetgen.pull.words import data, lines, scenario_text
 
     step(f"reading {shown(edited)}, and working it out anew")
-    catalog = Catalog(*catalogs)
     pulled = read_back(edited, catalog, models)
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
     drawn, missing = draw(pulled.solved, kinds, catalog, brand=drawn_with)
@@ -177,7 +174,7 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str]) -> None:
 @common
 def diff(
     before: str, after: str, block: str | None, show_all: bool, exit_code: bool, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool,
+    catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """What changed from sheet A to sheet B, or from a plan to another: load, inputs, prices, facts of models and GPUs,
     results.
@@ -207,7 +204,6 @@ def diff(
     """
     if as_json and block:
         raise click.UsageError("--json and --block do not go together.")
-    from sheetgen.catalog import Catalog
     from sheetgen.cli import diff_text
     from sheetgen.workbook.bridge import bridges
     from sheetgen.workbook.compare import Comparison, compare
@@ -215,7 +211,6 @@ def diff(
     from sheetgen.workbook.facts import read_sheets
     from sheetgen.workbook.plan_book import is_plan_book
 
-    catalog = Catalog(*catalogs)
     found: Comparison | PlanComparison
     bridge: Sequence[Bridge] = ()
     quality: Sequence[str] = ()
@@ -250,8 +245,6 @@ def place_of(folder: str | None, name: str | None) -> Path:
     ):
         if is_wrong:
             raise ScenarioError(f"name is {shown(name)!r}. It must {rule}.")
-    if folder is not None and not folder.strip():
-        raise ScenarioError("out is blank. Name a folder, or leave it out.")
     return Path("output" if folder is None else folder) / name
 
 
@@ -345,8 +338,6 @@ def brand_of(path: str | None) -> Brand | None:
     """The company's template in a file, if one is named."""
     if path is None:
         return None
-    if not path.strip():
-        raise ScenarioError("brand is blank. Name a file, or leave it out.")
     from sheetgen.brand import read_brand
 
     return read_brand(path)

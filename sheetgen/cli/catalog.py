@@ -15,6 +15,7 @@ from sheetgen.cli.output import count, note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
@@ -90,13 +91,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
 
 
-def _place(ctx: click.Context, option: click.Parameter, value: str | None) -> Path | None:
-    """A path as typed; a blank one would be this folder."""
-    if value is not None and not value.strip():
-        raise CatalogError(f"{option.opts[0].lstrip('-')} is blank. Name {option.metavar}, or leave it out.")
-    return None if value is None else Path(value)
-
-
 @click.group()
 def catalog() -> None:
     """Make entries for the catalogs, and refresh their prices.
@@ -113,13 +107,13 @@ def catalog() -> None:
 @click.argument("config", metavar="CONFIG")
 @click.option("--id", "model_id", metavar="ID", help="Id of the entry. Default: from the name.")
 @click.option("--name", metavar="NAME", help="Name of the model. Default: that of the file, folder or repository.")
-@click.option("--out", metavar="FILE", callback=_place, help="Write the entry to this file.")
-@click.option("--to", metavar="DIR", callback=_place, help="Write it into a catalog folder: DIR/models/ID.yaml.")
+@click.option("--out", metavar="FILE", help="Write the entry to this file.")
+@click.option("--to", metavar="DIR", help="Write it into a catalog folder: DIR/models/ID.yaml.")
 @click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
 @common
 def import_model(
-    config: str, model_id: str | None, name: str | None, out: Path | None, to: Path | None, force: bool,
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    config: str, model_id: str | None, name: str | None, out: str | None, to: str | None, force: bool,
+    as_json: bool, catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """A model entry from a Hugging Face config, as YAML on stdout.
 
@@ -132,22 +126,21 @@ def import_model(
       sheetgen catalog import ./Qwen3-8B --to my-catalogs
       sheetgen catalog import Qwen/Qwen3-8B --out qwen3-8b.yaml
     """
-    from sheetgen.catalog import Catalog
     from sheetgen.catalog.huggingface import fetch_config, import_config, import_file, is_hub_id, write_yaml
 
     if out and to:
         raise click.UsageError("--out and --to exclude each other.")
-    if model_id is None and out is not None and out.suffix == ".yaml":
-        model_id = out.stem
+    if model_id is None and out is not None and Path(out).suffix == ".yaml":
+        model_id = Path(out).stem
     if is_hub_id(config):
         fields, where = fetch_config(config)
         name = name or config.split("/")[1]
         model = import_config(fields, name=name, hf_id=config, model_id=model_id, where=where)
     else:
         model = import_file(config, name=name, model_id=model_id)[0]
-    target = to / "models" / f"{model.id}.yaml" if to else out
+    target = Path(to, "models", f"{model.id}.yaml") if to else Path(out) if out else None
     text = write_yaml(model)
-    if model.id in Catalog(*catalogs).ids("models"):
+    if model.id in catalog.ids("models"):
         note(f"{model.id} is in the catalogs already. In a folder of --catalogs this entry takes its place.", quiet)
     if target is not None:
         if target.exists() and not force:
@@ -161,10 +154,10 @@ def import_model(
         say(f"{target}: written.{_next_step(to)}")
 
 
-def _next_step(to: Path | None) -> str:
+def _next_step(to: str | None) -> str:
     if to is None:
         return ""
-    if (to / "index.yaml").is_file():
+    if Path(to, "index.yaml").is_file():
         return " Now write the index anew: sheetgen check --write-index."
     return f" Use it with --catalogs {to}."
 
@@ -172,7 +165,7 @@ def _next_step(to: Path | None) -> str:
 @catalog.command()
 @click.argument("lists", nargs=-1, required=True, metavar="FILE_OR_URL...")
 @click.option(
-    "--to", "target", metavar="DIR", callback=_place,
+    "--to", metavar="DIR",
     help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
@@ -189,8 +182,8 @@ def _next_step(to: Path | None) -> str:
 @click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
 @common
 def prices(
-    lists: tuple[str, ...], target: Path | None, as_of: str | None, region: str | None, add_new: bool,
-    skip_broken: bool, accept_large_changes: bool, dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    lists: tuple[str, ...], to: str | None, as_of: str | None, region: str | None, add_new: bool,
+    skip_broken: bool, accept_large_changes: bool, dry_run: bool, as_json: bool, catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
@@ -222,7 +215,6 @@ def prices(
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
       sheetgen catalog prices hosted.csv --as-of 2026-11-23 --to my-catalogs
     """
-    from sheetgen.catalog import Catalog, default_folder
     from sheetgen.catalog.prices.hosted import HostedRefresh, hosted_report, hosted_text, read_hosted, refresh_hosted
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.scenario.parse import as_of_date
@@ -230,20 +222,19 @@ def prices(
     day = as_of_date(as_of).isoformat() if as_of is not None else None
     if day is not None and day > as_of_date(None).isoformat():
         note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
-    folders = [default_folder(), *map(Path, catalogs)]
-    known = Catalog(*catalogs)
-    if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
-        known.lay_over(target)  # what it has from an earlier run is what changes
+    target = None if to is None else Path(to)
+    if target and target.is_dir() and target.resolve() not in [one.path.resolve() for one in catalog.folders]:
+        catalog.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
     hosted, read = read_hosted(lists)
     found: Refresh | HostedRefresh
     if hosted is not None:
-        found = refresh_hosted(known, hosted, day, skip_broken)
+        found = refresh_hosted(catalog, hosted, day, skip_broken)
         written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
     else:
-        found = refresh(known, read_lists(lists, read), day, region, skip_broken)
-        written = files(known, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
+        found = refresh(catalog, read_lists(lists, read), day, region, skip_broken)
+        written = files(catalog, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
         doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
@@ -275,7 +266,7 @@ def prices(
     elif dry_run:
         say(f"Nothing was written (--dry-run). Without it: {', '.join(paths)}.")
     else:
-        say(f"{', '.join(paths)}: written.{_next_step(target)}")
+        say(f"{', '.join(paths)}: written.{_next_step(to)}")
     for path in lost:
         say(f"{path}: the comments below its first lines are not kept.")
 

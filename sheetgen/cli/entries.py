@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +39,7 @@ SHORTER: dict[str, Callable[[Any], str]] = {
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
 def list_entries(
-    kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
+    kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalog: Catalog, quiet: bool
 ) -> None:
     """Models, GPUs, instances, workloads, engines, or hosts of models; only rows that contain every one of WORDS.
 
@@ -48,9 +50,7 @@ def list_entries(
       sheetgen list instances aws h100
       sheetgen list hosts llama-3.1-70b
     """
-    from sheetgen.catalog import Catalog
-
-    listed = [(row, [_cell(value) for value in row.values()]) for row in _rows(kind, Catalog(*catalogs))]
+    listed = [(row, [_cell(value) for value in row.values()]) for row in _rows(kind, catalog)]
     found = [(row, cells) for row, cells in listed if all(word.lower() in " ".join(cells).lower() for word in words)]
     if as_json:
         print_json([row for row, _ in found])
@@ -147,7 +147,7 @@ def _cell(value: Any) -> str:
 @click.command()
 @click.argument("name", metavar="ID")
 @common
-def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """One model, GPU, instance, workload or engine, as its file has it. ID may be any of its names.
 
     \b
@@ -156,9 +156,7 @@ def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> No
       sheetgen show h100
       sheetgen show aws/p5.48xlarge --json
     """
-    from sheetgen.catalog import Catalog
-
-    catalog, near = Catalog(*catalogs), ""
+    near = ""
     for kind in ("model", "gpu", "workload", "engine", "instance"):
         try:
             file, entry = _found(kind, name, catalog)
@@ -258,8 +256,8 @@ def _plain(value: Any) -> str:
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
 @click.option("--write-index", "index_first", is_flag=True, help="First write the catalogs' index of names anew.")
-@common
-def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+@partial(common, checks=False)
+def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """Validate catalogs: all of them, or only the folders and files named. Exits 1 where there is a problem.
 
     \b
@@ -276,7 +274,7 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tu
     problems: dict[str, str] = {}
     remarks: dict[str, str] = {}
     for path in paths or (None,):
-        faults, doubts = _problems(path, catalogs)
+        faults, doubts = _problems(path, catalog)
         problems |= faults
         remarks |= doubts
     n_files = len(set(problems.values()))
@@ -293,14 +291,15 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tu
         raise SystemExit(1)
 
 
-def _problems(path: str | None, catalogs: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
     """The problems of all catalogs, or of the one folder or file at `path`, each with its file; and where there is none
     the prices that hardly can be."""
-    from sheetgen.catalog import Catalog, default_folder
+    from sheetgen.catalog import default_folder
     from sheetgen.catalog.check import faults_of, remarks_of
     from sheetgen.catalog.load import PARTS
 
-    catalog, chosen, inside = Catalog(*catalogs), None, "."
+    catalog, chosen, inside = copy(catalog), None, "."
+    catalog.folders = [*catalog.folders]
     if path is not None:
         target = Path(path)
         if not target.exists():

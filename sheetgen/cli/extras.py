@@ -150,7 +150,7 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
 
 
 def run_reverse(
-    budget_usd: str | None, have: str | None, options: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...],
+    budget_usd: str | None, have: str | None, options: Mapping[str, Any], as_json: bool, catalog: Catalog,
     quiet: bool, has_extras: bool,
 ) -> None:  # fmt: skip
     """Print the most that a sum a month or machines of one's own serve, and what the next step costs."""
@@ -159,7 +159,7 @@ def run_reverse(
         raise click.UsageError(
             "--budget-usd and --have ask for the load: give one of them, without a load, --flags or --disaggregated."
         )
-    found = reversed_question(options, Catalog(*catalogs), budget_usd, have)
+    found = reversed_question(options, catalog, budget_usd, have)
     warn(found.question, quiet)
     if as_json:
         print_json(found.record())
@@ -202,12 +202,11 @@ def _reverse(found: Reverse) -> Iterator[str]:
         yield f"one more at once: {found.step.choices[0].verdict}"
 
 
-def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:
+def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog: Catalog) -> None:
     """Read the log called `name` (`-`: stdin) and print what the engine measured beside its prediction."""
     of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of("rate", *PACE) if requested[name] is not None]
     if of_speed:  # they would be accepted and ignored
         raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
-    catalog = Catalog(*catalogs)
     compared = compare(read_log(name, catalog.devices), requested, catalog)
     if as_json:
         print_json(compared_record(compared))

@@ -16,6 +16,7 @@ from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
 if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Envelope, Mail
     from sheetgen.mail.smtp import Server
 
@@ -57,7 +58,7 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 def mail(
     workbook: str | None, to: tuple[str, ...], cc: tuple[str, ...], sender: str | None, subject: str | None,
     since: str | None, pdf: str | None, smtp: str | None, security: str | None, credentials: str | None,
-    attempts: int, timeout: float, dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any,
+    attempts: int, timeout: float, dry_run: bool, as_json: bool, catalog: Catalog, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """A message with the answer and its figures, workbook and PDF attached: a draft for a mail program, or sent.
 
@@ -89,9 +90,9 @@ def mail(
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
     if workbook is not None and _is_plan(workbook):
-        message, target = _plan_message(addresses, workbook, pdf, since, subject, catalogs, options)
+        message, target = _plan_message(addresses, workbook, pdf, since, subject, catalog, options)
     else:
-        message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options, notes)
+        message, target = _message(addresses, workbook, pdf, since, subject, catalog, options, notes)
     for line in notes:
         say(line, err=True)
     if dry_run:
@@ -105,10 +106,9 @@ def mail(
 
 def _message(
     addresses: Envelope, workbook: str | None, pdf: str | None, since: str | None, subject: str | None,
-    catalogs: tuple[str, ...], options: dict[str, Any], notes: list[str],
+    catalog: Catalog, options: dict[str, Any], notes: list[str],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
-    from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.pull.pulled import pull
     from sheetgen.recommend import solve
@@ -116,7 +116,7 @@ def _message(
     from sheetgen.sheet.build_page import build_page
     from sheetgen.workbook.package import read_file
 
-    catalog, files = Catalog(*catalogs), dict[str, bytes]()
+    files = dict[str, bytes]()
     folder, name = options.pop("out"), options.pop("name")
     if workbook is None:
         given = with_scenario(options.pop("scenario"), options)
@@ -170,10 +170,9 @@ def _message(
 
 def _plan_message(
     addresses: Envelope, file: str | None, pdf: str | None, since: str | None, subject: str | None,
-    catalogs: tuple[str, ...], options: dict[str, Any],
+    catalog: Catalog, options: dict[str, Any],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message of a plan, and the place of its draft."""
-    from sheetgen.catalog import Catalog
     from sheetgen.cli.plan import drawn, solved_file
     from sheetgen.cli.plan_book import record_of_file
     from sheetgen.mail.message import Letter, Mail, bodies
@@ -181,7 +180,7 @@ def _plan_message(
     assert file is not None
     _no_options(file, options)
     place, brand = place_of(options["out"], options["name"] or Path(file).stem), brand_of(options["brand"])
-    catalog, attached = Catalog(*catalogs), OF_PLAN
+    attached = OF_PLAN
     solved = solved_file(file, catalog, since)
     letter = Letter(solved.page, place.name, attached=attached)
     line = letter.subject(subject)

@@ -6,11 +6,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sheetgen.errors import ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.errors import CatalogError, ScenarioError, did_you_mean, shown, shown_key
+
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = tuple[str, str, str]  # long name, metavar, help
@@ -79,6 +82,18 @@ class Command(click.Command):
 command = functools.partial(click.command, cls=Command)
 
 
+# What options with these metavars name: a blank one would be this folder, or a file that nobody finds.
+PLACES = {"DIR": "folder"} | dict.fromkeys(
+    ("FILE", "FILE.yaml", "FILE.pdf", "IN.csv", "OUT.csv", "OLD", "LAST", "SHEET", "PLAN"), "file"
+)
+
+
+def refuse_blank(name: str, value: Any, metavar: str | None) -> None:
+    """Refuse a blank name of a file or a folder."""
+    if metavar in PLACES and isinstance(value, str) and not value.strip():
+        raise ScenarioError(f"{name} is blank. Name a {PLACES[metavar]}, or leave it out.")
+
+
 def rows_of(*groups: str, in_size: bool = False) -> list[Row]:
     """The options of these groups, by the table of inputs; in `size` some have other help."""
     from sheetgen.scenario.inputs import asked_in
@@ -124,10 +139,9 @@ flags_option = click.option(
     "--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all."
 )
 brand_option = click.option(
-    "--brand",
-    metavar="FILE.yaml",
+    "--brand", metavar="FILE.yaml",
     help="Your company's name, logo, colours and footer line, for workbook and PDF; see templates/brand/.",
-)
+)  # fmt: skip
 
 
 def one_load(options: Mapping[str, Any]) -> None:
@@ -138,32 +152,41 @@ def one_load(options: Mapping[str, Any]) -> None:
         raise click.UsageError(f"{' and '.join(given)}: each is a load by itself. Keep one.")
 
 
-def common(function: F) -> F:
-    """What every command takes; with --catalogs it says on stderr what these change."""
+def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., Any]:
+    """What every command takes; it gets the catalogs opened. With --catalogs stderr says what these change.
 
+    checks: whether a folder with a broken file is refused, though the command may not read that file.
+    """
+
+    @click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")
+    @click.option("--catalogs", multiple=True, metavar="DIR",
+                  help="A folder that adds to the catalogs or overrides them.")  # fmt: skip
+    @click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")
     @functools.wraps(function)
     def run(*arguments: Any, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> Any:
+        from sheetgen.catalog import Catalog
+
+        for one in click.get_current_context().command.params:
+            refuse_blank(one.opts[0].lstrip("-"), options.get(one.name or ""), one.metavar)
+        catalog = Catalog(*catalogs)
         if catalogs:
-            _say_overlays(catalogs, quiet)
-        return function(*arguments, catalogs=catalogs, quiet=quiet, **options)
+            _say_overlays(catalog, quiet, checks)
+        return function(*arguments, catalog=catalog, quiet=quiet, **options)
 
-    known: F = _common(run)
-    return known
+    return run
 
 
-def _say_overlays(catalogs: tuple[str, ...], quiet: bool) -> None:
-    """How many prices, models and GPUs each folder adds and replaces. A broken file is reported by who needs it."""
-    from sheetgen.catalog import Catalog
+def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
+    """How many prices, models and GPUs each folder adds and replaces; nothing of broken ones that are not refused."""
+    from sheetgen.catalog.check import file_faults
     from sheetgen.catalog.overlay import DONE, overlays
     from sheetgen.cli.output import say
-    from sheetgen.errors import CatalogError
 
-    catalog = Catalog(*catalogs)
-    try:
-        found = overlays(catalog)
-    except CatalogError:
-        return
-    for one in found:
+    # Files of other endings are not read, and may be notes.
+    faults = [said for one in catalog.folders[1:] for file, said in file_faults(one) if file.endswith(".yaml")]
+    if faults and checks:
+        raise CatalogError(*faults)
+    for one in () if faults else overlays(catalog):
         parts = (("prices", one.prices), ("models", one.models), ("GPUs", one.gpus))
         said = [
             f"{name} {', '.join(f'{done[what]:,} {what}' for what in DONE if done[what])}"
@@ -174,14 +197,6 @@ def _say_overlays(catalogs: tuple[str, ...], quiet: bool) -> None:
             raise CatalogError(f"{one.folder}: adds nothing: its files have no entry.")
         if not quiet:
             say(f"{one.folder}: {'; '.join(said)}.", err=True)
-
-
-def _common(function: Any) -> Any:
-    function = click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")(function)
-    function = click.option(
-        "--catalogs", multiple=True, metavar="DIR", help="A folder that adds to the catalogs or overrides them."
-    )(function)
-    return click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")(function)
 
 
 def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,6 +241,7 @@ def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
             problems.append(f"{at}: {what}. Write it in quotes: '0.10'.")
         elif value is not None:
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            refuse_blank(name, found[name], {"out": "DIR", "brand": "FILE.yaml"}.get(name))
             if name == "brand":  # it stands beside the scenario
                 found[name] = str(Path(path).parent / found[name])
     if problems:

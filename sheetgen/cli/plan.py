@@ -64,7 +64,7 @@ def plan() -> None:
               "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
-def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices.
 
     \b
@@ -74,9 +74,6 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tupl
     from sheetgen.workbook.plan_book import is_plan_book
     from sheetgen.writers.formats import templates_folder
 
-    for name, place in (("out", out), ("from", sheet)):
-        if place is not None and not place.strip():
-            raise ScenarioError(f"{name} is blank. Name one, or leave it out.")
     target = Path(out) / EXAMPLE
     if target.exists() and not force:
         raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
@@ -84,14 +81,13 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tupl
         text = (templates_folder() / EXAMPLE).read_bytes()
     elif is_plan_book(sheet):
         from sheetgen import __version__
-        from sheetgen.catalog import Catalog
         from sheetgen.pull import plan as pulled
 
-        text = pulled.plan_text(pulled.pull_plan(sheet, Catalog(*catalogs)), __version__).encode()
+        text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__).encode()
     else:
         from sheetgen.plan.from_sheet import plan_text
 
-        text = plan_text(_sheet(Path(sheet), catalogs), escaped(Path(sheet).name)).encode()
+        text = plan_text(_sheet(Path(sheet), catalog), escaped(Path(sheet).name)).encode()
     write_files({target: text})
     if as_json:
         print_json({"file": str(target)})
@@ -99,33 +95,31 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalogs: tupl
         say(f"wrote {target}")
 
 
-def _sheet(path: Path, catalogs: tuple[str, ...]) -> dict[str, Any]:
+def _sheet(path: Path, catalog: Catalog) -> dict[str, Any]:
     """The record of a sheet: its JSON, or that of its workbook as it is now."""
     from sheetgen.plan.from_sheet import read_sheet
 
     if path.suffix.lower() != ".xlsx":
         return read_sheet(path)
     from sheetgen.api import sheet_record
-    from sheetgen.catalog import Catalog
     from sheetgen.pull.pulled import pull
 
-    return sheet_record(pull(str(path), Catalog(*catalogs), None).solved, ())
+    return sheet_record(pull(str(path), catalog, None).solved, ())
 
 
 @plan.command()
 @click.argument("file", metavar="PLAN.yaml")
 @common
-def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """Say everything that is wrong with a plan, each with its line.
 
     \b
     Example:
       sheetgen plan check plan.yaml
     """
-    from sheetgen.catalog import Catalog
     from sheetgen.plan.read import read_plan
 
-    found = read_plan(Path(file), Catalog(*catalogs))
+    found = read_plan(Path(file), catalog)
     if as_json:
         print_json({"file": file, "services": len(found.services), "quarters": len(found.quarters), "problems": []})
     elif not quiet:
@@ -145,7 +139,7 @@ def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> N
 @common
 def build(
     file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
-    pdf_variant: str | None, brand: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    pdf_variant: str | None, brand: str | None, as_json: bool, catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """Work a plan out and write it; `plan PLAN.yaml` does the same.
 
@@ -153,14 +147,13 @@ def build(
     Example:
       sheetgen plan build plan.yaml --out plans
     """
-    from sheetgen.catalog import Catalog
     from sheetgen.cli.build import archive_of, brand_of, place_of, write_drawn
     from sheetgen.plan.record import NAME
 
     named = formats_of_plan(formats)
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
-    solved = solved_file(file, Catalog(*catalogs), since, paper)
+    solved = solved_file(file, catalog, since, paper)
     written, problems = dict[Path, bytes](), Problems()
     for one in named:
         step(f"drawing {one}")
@@ -237,7 +230,7 @@ def solved_of(read: Plan, last: Last | None = None, paper: str = "a4", since: st
 @click.argument("file", metavar="FILE.csv")
 @click.option("--plan", "of_plan", metavar="PLAN", help="Compare with what that plan said: its JSON, or its workbook.")
 @common
-def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
 
     Our own columns: quarter, and any of service, instance, purchase, usd, n_instances, in_flight_peak, replicas.

@@ -47,11 +47,10 @@ def last_plan(path: Path, catalog: Catalog) -> Last:
 
 def pull_book(
     edited: str, formats: str | None, out: str | None, name: str | None, brand: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool,
+    catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """Carry an edited plan's workbook back to a plan.yaml and new documents."""
     from sheetgen import __version__
-    from sheetgen.catalog import Catalog
     from sheetgen.cli.build import brand_of, place_of
     from sheetgen.cli.plan import drawn, formats_of_plan, solved_of, summary
     from sheetgen.pull.plan import data, lines, plan_text, pull_plan
@@ -59,7 +58,6 @@ def pull_book(
     named = formats_of_plan(formats or "pdf")
     place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
     note(f"reading {shown(edited)}, and working it out anew ...", quiet)
-    catalog = Catalog(*catalogs)
     pulled = pull_plan(edited, catalog)
     solved = solved_of(pulled.plan)
     found = solved.record

@@ -130,7 +130,7 @@ def test_one_line_and_exit_1(run: Run, aws: Path, here: Path) -> None:
             ("aws.csv", *DAY, "--region", "us-eats-1"),
             "region is 'us-eats-1', which none of the lists has. Did you mean",
         ),
-        (("aws.csv", *DAY, "--to", " "), "to is blank. Name DIR, or leave it out."),
+        (("aws.csv", *DAY, "--to", " "), "to is blank. Name a folder, or leave it out."),
         (("aws.csv", *DAY, "--catalogs", "none"), "none: is no folder."),
         (("file:///etc/passwd", *DAY), "file:///etc/passwd: is neither a file nor an address of http or https."),
     ):

@@ -81,6 +81,21 @@ def test_a_refused_folder_can_still_be_written_to_and_checked(run: Run, here: Pa
     assert "h100.yml: is not read. Name it h100.yaml." in run("check", "misnamed").stderr
 
 
+def test_a_folder_is_checked_whole_whatever_the_command_reads(run: Run, over: Path) -> None:
+    for part, text in (("instances", "provider: [\n"), ("engines", "engine: vllm\n")):
+        broken = over / "contract" / part / "broken.yaml"
+        broken.parent.mkdir(exist_ok=True)
+        broken.write_text(text)
+        result = run(*ASKED, "--catalogs", "over/contract")
+        assert result.exit_code == 1 and result.stdout == ""
+        assert result.stderr.startswith(f"over/contract/{part}/broken.yaml")
+        checked = run("check", "--catalogs", "over/contract")
+        assert checked.stderr.startswith(result.stderr) and "in 1 file." in checked.stderr
+        broken.unlink()
+    (over / "contract" / "models" / "notes.md").write_text("Ours.\n")
+    assert run(*ASKED, "--catalogs", "over/contract").exit_code == 0
+
+
 def test_a_file_that_is_no_mapping_is_not_repeated(run: Run, here: Path) -> None:
     (here / "over" / "models").mkdir(parents=True)
     (here / "over" / "models" / "a.yaml").write_text("a-secret\n")
