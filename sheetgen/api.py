@@ -109,12 +109,11 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
             inputs[name][good] = of_name(attrgetter(name))
     for name in (*RESOLVED, *RESULTS):
         column = _as_result(name, found[name]) if name in found else None
+        results[name] = column  # of a frame it is spread over its rows when it is put beside those of the other parts
         if column is None or named is None or len(points.good) < n_rows:
             results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
             if column is not None:
                 results[name][good] = column
-        else:  # a column of a frame, spread over its rows when it is put beside those of the other parts
-            results[name] = column
     failed = numpy.flatnonzero(numpy.not_equal(points.errors, NO_TEXT))
     results["error"][failed] = [" ".join(error.splitlines()) for error in points.errors[failed]]
     return Sized(points, known, inputs, results, follows=() if in_flight is None else ("concurrent_requests",))
@@ -216,8 +215,7 @@ def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
 
         found = anchored(anchor, given, 1, catalog)
     sized = replace(size_columns({**given, **(found.inputs if found else {})}, 1, catalog), anchored=found)
-    error = sized.points.errors[0]
-    if error is not None:
+    if (error := sized.points.errors[0]) is not None:
         raise ScenarioError(*error.splitlines())
     return sized
 
@@ -248,8 +246,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
 
     if not isinstance(frame, pandas.DataFrame):
         raise ScenarioError(f"size_frame takes a pandas DataFrame, not {shown(type(frame).__name__)}.")
-    twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
-    if twice:
+    if twice := sorted({str(c) for c in frame.columns[frame.columns.duplicated()]}):
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}

@@ -42,8 +42,7 @@ class Anchor:
     @property
     def words(self) -> str:
         """The load of the point."""
-        count = self.concurrent_requests
-        each = f"{self.input_tokens:,} + {self.output_tokens:,} tokens"
+        count, each = self.concurrent_requests, f"{self.input_tokens:,} + {self.output_tokens:,} tokens"
         return f"{count:,} request{'' if count == 1 else 's'} of {each}"
 
 
@@ -52,8 +51,7 @@ def read_anchor(value: Any) -> Anchor:
 
     Raises ScenarioError with every key that is unknown, missing, given twice or out of bounds.
     """
-    found: dict[str, Any] = {}
-    problems: list[str] = []
+    found, problems = dict[str, Any](), list[str]()
     for place, name, given in _pairs(value):
         key = {"users": "concurrent_requests"}.get(name, name)
         if given is None and key in KEYS and key not in NEEDED:
@@ -167,8 +165,7 @@ def anchored(value: Any, given: Mapping[str, Any], n_rows: int, catalog: Catalog
     """
     anchor = read_anchor(value)
     sets = ("speed_factor",) if anchor.ttft_seconds is None else ("speed_factor", "ttft_factor")
-    twice = [name for name in sets if name in given]
-    if twice:
+    if twice := [name for name in sets if name in given]:
         raise ScenarioError(*(f"{name} is given, and anchor sets it. Leave one of them out." for name in twice))
     settings = {name: given[name] for name in SETTINGS if name in given}
     own = complete({**settings, "context_tokens": [1] * n_rows}, n_rows, catalog)  # which can be sized at all
@@ -178,8 +175,7 @@ def anchored(value: Any, given: Mapping[str, Any], n_rows: int, catalog: Catalog
     columns = {name: [value] * n_rows for name, value in load.items()}
     lengths = numpy.fmax(own.inputs["max_model_len"], context)
     at = complete({**settings, **columns, "max_model_len": lengths}, n_rows, catalog)
-    refused = next((at.errors[i] for i in own.good.tolist() if at.errors[i]), None)
-    if refused:
+    if refused := next((at.errors[i] for i in own.good.tolist() if at.errors[i]), None):
         raise ScenarioError(*(f"anchor: {line}" for line in refused.splitlines()))
     _one_configuration(at)
     tpot, ttft, waiting = (numpy.full(n_rows, numpy.nan) for _ in range(3))
@@ -219,10 +215,9 @@ def _one_configuration(points: Points) -> None:
     sizes = zip(*(points.values[name].tolist() for name in PARALLEL), strict=True) if names else ()
     different = set(zip(names, sizes, strict=True))
     if len(different) > 1:
-        raise ScenarioError(
-            "anchor is a measured point of one model, GPU, engine, precision and parallel sizes; the rows have"
-            f" {len(different):,} of these. Give columns speed_factor and ttft_factor."
-        )
+        what = "anchor is a measured point of one model, GPU, engine, precision and parallel sizes"
+        have = f"the rows have {len(different):,} of these"
+        raise ScenarioError(f"{what}; {have}. Give columns speed_factor and ttft_factor.")
 
 
 def _check(anchor: Anchor, tpot: Any, ttft: Any, waiting: Any) -> None:

@@ -87,8 +87,12 @@ def shown(text: object, limit: int = 60) -> str:
 
     In a message `{shown(text)!r}` is the same in quotes, not escaped once more.
     """
-    plain = escaped(str(text))
-    return _Shown(plain if len(plain) <= limit else plain[: limit - 1] + "…")
+    return _Shown(cut(escaped(str(text)), limit))
+
+
+def cut(text: str, most: int) -> str:
+    """`text`, of which so many characters stay at most."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def shown_key(key: object) -> str:

@@ -53,6 +53,10 @@ SPEED_FIGURES = {
 }  # fmt: skip
 _BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in SPEED_FIGURES for end in ("low", "high")}
 _FACTORS = {"speed_factor": "tpot", "ttft_factor": "ttft"}  # what a measured point sets, by which figure
+_OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
+    "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
+    "network_hop_seconds": "network_source",
+}  # fmt: skip
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")
 _PEAKS = ("peak_flops", "peak_flops_16_bit")
 _RESIDUALS = ("tpot_of_kind", "tpot_of_dtype", "ttft_of_kind", "ttft_of_dtype")
@@ -227,12 +231,8 @@ class Origins:
             return self._constant(name)
         if name in _RESIDUALS:
             return self._residual(name)
-        if name in ("nvlink_gpus", "all_reduce_growth"):
-            return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
-        if name == "chunks_power":
-            return self._in_file(SpeedFile.file_name, (name,), "", speed.chunks_source)
-        if name == "network_hop_seconds":
-            return self._in_file(SpeedFile.file_name, (name,), "", speed.network_source)
+        if source := _OF_ALL_SPEED.get(name):
+            return self._in_file(SpeedFile.file_name, (name,), "", getattr(speed, source))
         if name in DEFINITIONS:
             return Origin("default", "a definition: " + name.replace("_", " "))
         if name in _RATES:
@@ -339,11 +339,7 @@ CHOICE_QUANTITIES = (
     "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
-for _name in (
-    "batch_limit",
-    "full_batch_requests",
-    "full_turn_seconds",
-):  # the one is found by trying, the other is as long as a page
+for _name in ("batch_limit", "full_batch_requests", "full_turn_seconds"):  # found by trying, or as long as a page
     del CHOICE_FORMULAS[_name]
 # Before it is known how many stages a replica has, a rank's weights are read without stages, and without a draft.
 READ_AS = {
@@ -466,19 +462,18 @@ class Derivation:
                 origin = Origin("computed", "1, as for one undivided GPU")
             return _given(name, self.value(name, reading), origin, [self.step(i, reading) for i in origin.inputs])
         reads = SPEED_BANDS.get(name, formula.inputs)
-        inputs = [self._input(i, name, reading) for i in reads]
+        inputs = [self._input(i, reading) for i in reads]
         values = [one.value for one in inputs]
         value = self.value(name, reading) if name in self.readings[reading] else formula.function(*values)
         about = ENDLESS if self.grows and name in AT_AN_END else ""
         return _computed(name, formula, value, reads, inputs, values, about, CIRCUMSTANCES[reading])
 
-    def _input(self, name: str, of: str, reading: str) -> Step:
+    def _input(self, name: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
         tokens = {one.name: one.label for one in estimate.TOKENS}
         if reading == "longest" and name in tokens:
-            value = self.value(name, reading)
-            return Step(name, tokens[name], value, "tokens", "computed", "max_model_len")
+            return Step(name, tokens[name], self.value(name, reading), "tokens", "computed", "max_model_len")
         if reading == "filled" and name in tokens:
             return self.step("filled_tokens")
         return self.step(name, reading)

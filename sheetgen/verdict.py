@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen.grouped import Grouped, factorized, once_a_group
-from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind
+from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind, objects
 from sheetgen.units import GIB, MIB
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
@@ -73,8 +73,7 @@ def by_name(names: Sequence[Resolved] | Grouped) -> Callable[[Callable[[Resolved
     distinct = {id(one): one for one in listed}
 
     def column(of: Callable[[Resolved], Any]) -> Any:
-        said = numpy.empty(len(distinct), object)
-        said[:] = [of(one) for one in distinct.values()]
+        said = objects(map(of, distinct.values()))
         return Grouped(said[code], names.group) if isinstance(names, Grouped) else said[code]
 
     return column
@@ -208,10 +207,8 @@ def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
     grows, waiting = known["grows"] == 1, known["concurrent_requests"] - known["running_requests"]
     said = {name: known[name] for name in ("requests_per_second", "max_requests_per_second", "concurrent_requests")}
     bound = numpy.where(grows, _as_object("queue"), known["bound_by"])
-    served = {
-        name: numpy.where(grows, numpy.nan, known[name])
-        for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
-    }
+    times = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
+    served = {name: numpy.where(grows, numpy.nan, known[name]) for name in times}
     return {
         "queue": once_a_group(_queues, {**said, "grows": grows, "waiting": waiting}),
         "bound_by": numpy.where(numpy.isnan(known["tpot_seconds"]), _as_object(None), bound),

@@ -21,7 +21,7 @@ from sheetgen.cli.options import (
     one_load,
     text_options,
 )
-from sheetgen.cli.output import print_json, say, step, warn, write_files
+from sheetgen.cli.output import answer, print_json, say, step, warn, write_files
 from sheetgen.errors import ScenarioError, shown
 
 if TYPE_CHECKING:
@@ -97,14 +97,14 @@ def size(
     sized = sized_point(requested, catalog)
     if inputs.get("engine_version") and (caution := sized.points.names[0].engine.caution) and not quiet:
         say(caution, err=True)
-    answer = record(sized)
-    keys, below = added(sized, answer) if added else ({}, "")
+    found = record(sized)
+    keys, below = added(sized, found) if added else ({}, "")
     if as_json:
-        print_json(answer | keys)
+        print_json(found | keys)
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized, answer))
+    say(bills(sized, found))
     if below:
         say(below.removeprefix("\n"), verbatim=True)
 
@@ -165,13 +165,13 @@ def recommend(
         print_json(found | found["cells"][0])
     else:
         from sheetgen.cli.extras import flag_lines, pools
-        from sheetgen.cli.words import answer, headline
+        from sheetgen.cli.words import headline, recommendation
 
         launch = launched.get(0)
         if quiet and not (details or show_all):
             say(headline(solved, 0))
         else:
-            say(answer(solved, details, show_all, launch.advice if launch else None))
+            say(recommendation(solved, details, show_all, launch.advice if launch else None))
         if disaggregated:
             say("\n".join(("", *pools(solved, apart(solved, 0)))))
         if launch and engines:
@@ -225,11 +225,8 @@ def decode(as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None
     from sheetgen.cli.decode_text import text
     from sheetgen.decode import decoded
 
-    answer = decoded(options, catalog)
-    if as_json:
-        print_json(answer)
-    else:
-        say(text(answer))
+    found = decoded(options, catalog)
+    answer(as_json, found, lambda: text(found))
 
 
 @command()
@@ -239,14 +236,9 @@ def decode(as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None
 @click.option("--depth", type=click.IntRange(0, 99), help="Levels of inputs. Default 2; all in --json.")
 @common
 def explain(
-    quantity: str | None,
-    model: str | None,
-    depth: int | None,
-    as_json: bool,
-    catalog: Catalog,
-    quiet: bool,
+    quantity: str | None, model: str | None, depth: int | None, as_json: bool, catalog: Catalog, quiet: bool,
     **inputs: Any,
-) -> None:
+) -> None:  # fmt: skip
     """The derivation of any quantity: formula, values, result, and where every input is from.
 
     Quantities are those of `size`, or of `recommend` (n_replicas, n_instances, monthly_usd ...). Without
@@ -264,20 +256,15 @@ def explain(
     from sheetgen.explain import find, quantities
 
     if quantity is None:
-        if as_json:
-            print_json([{"name": n, "label": label, "summary": about} for n, label, about in quantities()])
-        else:
-            say(every_quantity())
+        listed = [{"name": n, "label": label, "summary": about} for n, label, about in quantities()]
+        answer(as_json, listed, every_quantity)
         return
     name = find(quantity)
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
-    step = derivation(name, options, catalog)
-    if as_json:
-        print_json(record(step, depth))
-    else:
-        say(text(step, DEPTH if depth is None else depth))
+    found = derivation(name, options, catalog)
+    answer(as_json, record(found, depth), lambda: text(found, DEPTH if depth is None else depth))
 
 
 @command()
@@ -325,7 +312,4 @@ def diagnose(
     found = diagnosed(log, options, catalog)
     if html_file is not None:
         write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
-    if as_json:
-        print_json(found.record())
-    else:
-        say(text(found))
+    answer(as_json, found.record(), lambda: text(found))

@@ -177,8 +177,7 @@ def _figures(figures: list[float]) -> tuple[str, str]:
 
 def _rate(figure: float) -> str:
     """Three digits, and all of a whole number: more would promise more than the band does."""
-    places = rate_places(figure)
-    return f"{figure:,.{places}f}"
+    return f"{figure:,.{rate_places(figure)}f}"
 
 
 def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -> Iterator[str]:

@@ -225,8 +225,7 @@ def diff(
     if as_json:
         print_json(diff_text.document(found, bridge, quality))
     elif block:
-        say(diff_text.block_text(found, bridge, quality) if isinstance(found, Comparison)
-            else diff_text.plan_block_text(found), verbatim=True)  # fmt: skip
+        say(diff_text.block_text(found, bridge, quality), verbatim=True)
     else:
         say(diff_text.text(found, bridge, show_all, quiet, quality))
     if exit_code and not found.is_equal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ def document(
     return {
         "schema_version": DIFF_SCHEMA, "a": side(found.a), "b": side(found.b), "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": _factors(found) if isinstance(found, PlanComparison) else [asdict(one) for one in bridge],
+        "bridge": _factors(found) if isinstance(found, PlanComparison) else list(map(asdict, bridge)),
         "quality": list(quality), "not_compared": list(found.not_compared),
         "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
     }  # fmt: skip
@@ -138,62 +138,59 @@ def _arrows(text: str) -> str:
     return text.replace(ARROW, " → ")
 
 
-def block_text(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
-    """The block: a bridge of dollars per model, what is rented, and what changed, in a few lines each."""
-    a, b = found.a, found.b
-    blocks = [
-        f"### What changed since {a.as_of or 'the sheet before'}",
-        f"{plain(PurePath(a.path).name)} (as of {a.as_of or 'no date'}) against {plain(PurePath(b.path).name)} "
-        f"(as of {b.as_of or 'no date'}).",
-    ]
+def block_text(
+    found: Comparison | PlanComparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()
+) -> str:
+    """The block to paste: what dollars became and why, then what changed, in a few lines each."""
+    is_plan = isinstance(found, PlanComparison)
+    since = f"the plan of {found.a.as_of}" if is_plan else found.a.as_of or "the sheet before"
+    files = (f"{plain(PurePath(one.path).name)} (as of {one.as_of or 'no date'})" for one in (found.a, found.b))
+    blocks = [f"### What changed since {since}", f"{' against '.join(files)}."]
     if found.is_equal:
         return "\n\n".join([*blocks, "Nothing changed."])
+    blocks += _plan_blocks(found) if isinstance(found, PlanComparison) else _sheet_blocks(found, bridge, quality)
+    blocks.append("\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared))
+    return "\n\n".join(filter(None, blocks))
+
+
+def _sheet_blocks(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str]) -> Iterator[str]:
+    """A bridge of dollars per model with its remarks, then what is rented, and what changed."""
     remarks = []
     if any(one.how == "solved again" for one in bridge):
         remarks.append(
             "- Dollars a month; solved again cause by cause, in the order of the columns, on which the parts depend."
         )
-    if budgets := [f"{one.name} {words}" for one in bridge if (words := budget_words(b, one.after_usd))]:
+    if budgets := [f"{one.name} {words}" for one in bridge if (words := budget_words(found.b, one.after_usd))]:
         remarks.append(f"- As budgeted, a month: {plain('; '.join(budgets))}.")
     remarks += [f"- {plain(one.name)}: {plain(parts(one))}." for one in bridge if one.how == "not separated"]
     lines = [("Hardware", str(change)) for change in found.sections["recommendation"]]
     for kind, changes in _by_kind(found).items():
-        lines += [(kind, str(change)) for change in changes[:SHOWN_IN_BLOCK]]
-        if len(changes) > SHOWN_IN_BLOCK:
-            lines.append((kind, f"and {len(changes) - SHOWN_IN_BLOCK:,} more"))
+        lines += _first(kind, changes)
     lines += [("Quality", one) for one in quality]
-    answers = len(found.sections["results"]), len(found.pairing.loads())
     if found.a.is_calculated and found.b.is_calculated:
-        lines.append(("All loads", _changed(*answers)))
-    blocks += [
-        _money_table(bridge), "\n".join(remarks),
-        "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines),
-        "\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared),
-    ]  # fmt: skip
-    return "\n\n".join(filter(None, blocks))
+        lines.append(("All loads", _changed(len(found.sections["results"]), len(found.pairing.loads()))))
+    yield from (_money_table(bridge), "\n".join(remarks), _list(lines))
 
 
-def plan_block_text(found: PlanComparison) -> str:
-    """The block of two plans: spend by what changed it, then what changed, in a few lines each."""
-    a, b = found.a, found.b
-    blocks = [
-        f"### What changed since the plan of {a.as_of}",
-        f"{plain(PurePath(a.path).name)} (as of {a.as_of}) against {plain(PurePath(b.path).name)} (as of {b.as_of}).",
-    ]
-    if found.is_equal:
-        return "\n\n".join([*blocks, "Nothing changed."])
+def _plan_blocks(found: PlanComparison) -> Iterator[str]:
+    """Spend by what changed it, then what changed."""
     if found.bridge is not None:
         rows = [("Last plan", usd(found.bridge.last_usd)),
                 *((name.capitalize(), _signed(each)) for name, each in found.bridge.parts.items()),
                 ("This plan", usd(found.bridge.usd))]  # fmt: skip
-        blocks.append(table((OF_ALL_QUARTERS, "$"), rows, right=(1,)))
-    lines = []
-    for name, changes in found.sections.items():
-        lines += [f"- **{OF_PLANS[name]}** {plain(_arrows(str(one)))}" for one in changes[:SHOWN_IN_BLOCK]]
-        if len(changes) > SHOWN_IN_BLOCK:
-            lines.append(f"- **{OF_PLANS[name]}** and {len(changes) - SHOWN_IN_BLOCK:,} more")
-    blocks += ["\n".join(lines), "\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared)]
-    return "\n\n".join(filter(None, blocks))
+        yield table((OF_ALL_QUARTERS, "$"), rows, right=(1,))
+    yield _list(line for name, changes in found.sections.items() for line in _first(OF_PLANS[name], changes))
+
+
+def _first(kind: str, changes: Sequence[Change]) -> Iterator[tuple[str, str]]:
+    """The first changes of a kind, and how many more there are."""
+    yield from ((kind, str(change)) for change in changes[:SHOWN_IN_BLOCK])
+    if len(changes) > SHOWN_IN_BLOCK:
+        yield kind, f"and {len(changes) - SHOWN_IN_BLOCK:,} more"
+
+
+def _list(lines: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines)
 
 
 def _changed(count: int, of: int) -> str:
@@ -252,16 +249,10 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
         words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
         load, why = _arrows(f"{one.name}, {one.load}"), "; ".join([*words, parts(one)])
         money.append(Money(load, _usd(one.before_usd), _usd(one.after_usd), why))
-    lines = [f"not compared: {reason}" for reason in found.not_compared]  # first: it puts the rest in place
-    more = 0
-    for changes in _by_kind(found).values():
-        # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
-        telling = [c for c in changes if "what" in c.more or not (c.before is None is c.after)]
-        lines += map(str, telling[:SHOWN_IN_MAIL])
-        more += max(len(telling) - SHOWN_IN_MAIL, 0)
-    lines += quality_words(found, catalog)
-    since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
-    return Changes(since, tuple(money), tuple(map(_arrows, lines)), more)
+    # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
+    telling = ([c for c in changes if "what" in c.more or not (c.before is None is c.after)]
+               for changes in _by_kind(found).values())  # fmt: skip
+    return _in_a_message(found, money, telling, quality_words(found, catalog))
 
 
 def plan_changes_since(
@@ -269,12 +260,18 @@ def plan_changes_since(
 ) -> Changes:
     """From the plan of a JSON to the one that is sent."""
     found = compare_records(before, old, file, new, catalog)
-    money = () if found.bridge is None else (
-        Money(OF_ALL_QUARTERS, usd(found.bridge.last_usd), usd(found.bridge.usd), parts_words(found.bridge)),
-    )  # fmt: skip
+    money = [Money(OF_ALL_QUARTERS, usd(b.last_usd), usd(b.usd), parts_words(b)) for b in (found.bridge,) if b]
+    return _in_a_message(found, money, (found.sections[name] for name in CAUSES_FIRST), per="")
+
+
+def _in_a_message(
+    found: Comparison | PlanComparison, money: Sequence[Money], groups: Iterable[Sequence[Change]],
+    last: Iterable[str] = (), per: str = "a month",
+) -> Changes:  # fmt: skip
+    """What was not compared, which puts the rest in place; the first changes of each group; and the `last` lines."""
     lines, more = [f"not compared: {reason}" for reason in found.not_compared], 0
-    for name in CAUSES_FIRST:
-        changes = found.sections[name]
+    for changes in groups:
         lines += map(str, changes[:SHOWN_IN_MAIL])
         more += max(len(changes) - SHOWN_IN_MAIL, 0)
-    return Changes(f"{PurePath(before).name}, as of {found.a.as_of}", money, tuple(map(_arrows, lines)), more, "")
+    since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
+    return Changes(since, tuple(money), tuple(map(_arrows, (*lines, *last))), more, per)

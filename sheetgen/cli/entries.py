@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import columns, count, note, number_text, print_json, say, table
+from sheetgen.cli.output import answer, columns, count, note, number_text, print_json, say, table
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -167,10 +167,8 @@ def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
         listed = "`sheetgen list models` (gpus, instances, ...) has all."
         raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
     where = catalog.read_document(file).where
-    if as_json:
-        print_json({"kind": kind, "file": where, **entry})
-    else:
-        say("\n".join([f"{kind}, in {where}", "", *_lines(entry)]))
+    lines = (f"{kind}, in {where}", "", *_lines(entry))
+    answer(as_json, {"kind": kind, "file": where, **entry}, lambda: "\n".join(lines))
 
 
 def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]:

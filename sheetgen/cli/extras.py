@@ -12,7 +12,7 @@ from sheetgen.api import Sized, reversed_question
 from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
-from sheetgen.cli.output import count, folded, print_json, say, table, warn
+from sheetgen.cli.output import answer, count, folded, table, warn
 from sheetgen.cli.words import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
@@ -81,20 +81,20 @@ def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
 
 def _budget(one: KvBudget) -> Iterator[str]:
     """What the settings ask for, and whether it is there."""
-    answer, engine = one.trial.answer, one.trial.names.engine
+    sized, engine = one.trial.answer, one.trial.names.engine
     named = ", ".join(f"{name} {value}" for name, value in one.settings.read.items())
     yield f"KV BUDGET of {engine.name} {engine.default_version}: {named}"
-    each = f"{count(one.n_sequences, 'sequence')} of {answer['max_model_len']:,} tokens"
+    each = f"{count(one.n_sequences, 'sequence')} of {sized['max_model_len']:,} tokens"
     load = f"{each}, {one.budget_tokens:,} tokens in all"
     yield (
-        f"  {f'{one.budget_tokens:,} tokens' if one.is_pool else load}, {answer['kv_bytes_per_token']:,} bytes each "
-        f"({answer['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, {one.budget_bytes:,} bytes"
+        f"  {f'{one.budget_tokens:,} tokens' if one.is_pool else load}, {sized['kv_bytes_per_token']:,} bytes each "
+        f"({sized['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, {one.budget_bytes:,} bytes"
     )
-    is_every = one.budget_tokens == one.n_sequences * answer["max_model_len"]
-    if is_every and not one.is_pool and answer["kv_bytes"] != one.budget_bytes:
+    is_every = one.budget_tokens == one.n_sequences * sized["max_model_len"]
+    if is_every and not one.is_pool and sized["kv_bytes"] != one.budget_bytes:
         yield (
-            f"  with whole blocks, windows and states as the engine takes them: {answer['kv_bytes'] / GIB:,.2f} GiB, "
-            f"{answer['kv_bytes']:,} bytes"
+            f"  with whole blocks, windows and states as the engine takes them: {sized['kv_bytes'] / GIB:,.2f} GiB, "
+            f"{sized['kv_bytes']:,} bytes"
         )
     yield f"  {one.verdict}"
     yield from (f"  note: {note}" for note in one.settings.notes)
@@ -124,9 +124,8 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
     if found is None:
         yield "  no pair of pools in one region meets the targets over a network that is known"
         return
-    per_token = (
-        f"{found.decode.seconds * 1000:.0f} ms a token here, up to {found.decode.requests_per_replica:,} at once each"
-    )
+    most = found.decode.requests_per_replica
+    per_token = f"{found.decode.seconds * 1000:.0f} ms a token here, up to {most:,} at once each"
     for name, pool, does in (
         ("prefill", found.prefill, f"{found.prefill.seconds:.2f} s a prompt, one at a time each"),
         ("decode", found.decode, per_token),
@@ -138,10 +137,8 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
         f"first token {found.ttft_seconds:.1f} s"
     )
     rented = " and ".join(f"{n:,}x {instance}" for instance, n in found.n_instances.items())
-    one_pool = solved.choices[0]
-    beside = ""
-    if one_pool.offer is not None:
-        beside = f", {dearer(found.monthly_usd / one_pool.monthly_usd - 1)} against one pool"
+    alone = solved.choices[0]
+    beside = "" if alone.offer is None else f", {dearer(found.monthly_usd / alone.monthly_usd - 1)} against one pool"
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(solved.question)}" if solved.question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
@@ -161,10 +158,7 @@ def run_reverse(
         )
     found = reversed_question(options, catalog, budget_usd, have)
     warn(found.question, quiet)
-    if as_json:
-        print_json(found.record())
-    else:
-        say("\n".join(_reverse(found)))
+    answer(as_json, found.record(), lambda: "\n".join(_reverse(found)))
 
 
 def _reverse(found: Reverse) -> Iterator[str]:
@@ -181,8 +175,7 @@ def _reverse(found: Reverse) -> Iterator[str]:
         after = f", after the loss of one {lost(found.question)} in all"
     serves = f"{found.served_at_target:,} at once within the targets, or {rate}{after}"
     yield f"{asked}: serves {serves if found.served_at_target else 'nothing'}"
-    every = zip(found.machines or [None], found.in_flight, found.per_second, strict=True)
-    for own, most, fastest in every:
+    for own, most, fastest in zip(found.machines or [None], found.in_flight, found.per_second, strict=True):
         head = f"{count(own[1], 'machine')} of {own[0].instance}" if own else ""
         if most and not own:
             head = budgeted_words(most.n_instances, most.candidate, most.monthly_usd or 0, found.question)
@@ -208,10 +201,7 @@ def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog
     if of_speed:  # they would be accepted and ignored
         raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
     compared = compare(read_log(name, catalog.devices), requested, catalog)
-    if as_json:
-        print_json(compared_record(compared))
-    else:
-        say("\n".join(_comparison(compared)))
+    answer(as_json, compared_record(compared), lambda: "\n".join(_comparison(compared)))
 
 
 def _comparison(compared: Compared) -> Iterator[str]:

@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import os
 import sys
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,14 +77,17 @@ def folded(line: str) -> str:
     """A line broken between words where it is wider than the terminal; what follows is indented."""
     if len(line) <= (width := columns()):
         return line
-    import textwrap
-
     words = line.lstrip(" ") if line[0] == " " else line.removeprefix("# ")  # of a comment every line is one
     start = line[: len(line) - len(words)][: width // 2]
-    return textwrap.fill(
-        words, width, initial_indent=start, subsequent_indent=f"{start}  ", break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+    return _filled(words, start, f"{start}  ")
+
+
+def _filled(words: str, first: str, rest: str) -> str:
+    """Words in lines of the terminal's width, which begin with these."""
+    import textwrap
+
+    return textwrap.fill(words, columns(), initial_indent=first, subsequent_indent=rest, break_long_words=False,
+                         break_on_hyphens=False)  # fmt: skip
 
 
 def print_json(value: Any) -> None:
@@ -97,6 +100,14 @@ def print_json(value: Any) -> None:
     except UnicodeEncodeError:
         text = json_text(value, in_ascii=True)
     print_text(text)
+
+
+def answer(as_json: bool, record: Any, words: Callable[[], str]) -> None:
+    """The result: its record as JSON, or in words."""
+    if as_json:
+        print_json(record)
+    else:
+        say(words())
 
 
 def number_text(value: float) -> str:
@@ -254,12 +265,7 @@ def table(
     start = sum(len(aligned[i][0]) + 2 for i in others)
     if not folds or max(map(len, drawn), default=0) <= columns() or columns() - start < _LEAST_CELL:
         return "\n".join(drawn)
-    import textwrap
-
     return "\n".join(
-        textwrap.fill(
-            row[last].strip(), columns(), initial_indent=line[:start], subsequent_indent=" " * start,
-            break_long_words=False, break_on_hyphens=False,
-        ) if len(line) > columns() else line
+        _filled(row[last].strip(), line[:start], " " * start) if len(line) > columns() else line
         for row, line in zip(rows, drawn, strict=True)
-    )  # fmt: skip
+    )

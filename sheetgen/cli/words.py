@@ -55,7 +55,7 @@ MORE = "--details: every lever, class and host, owning, why not the others"
 Row = tuple[str, str]  # a label, or nothing where it stands above; and a line
 
 
-def answer(solved: Solution, details: bool, show_all: bool, stack: Advice | None = None) -> str:
+def recommendation(solved: Solution, details: bool, show_all: bool, stack: Advice | None = None) -> str:
     """The question, its answer, and five labelled lines of what it rests on; with `details` everything else, under
     headings."""
     found = solved.choices[0].offer is not None
@@ -66,11 +66,8 @@ def answer(solved: Solution, details: bool, show_all: bool, stack: Advice | None
     if details or show_all:
         for heading, lines in _details(solved, levers, show_all, stack):
             if lines := list(lines):
-                said += [
-                    "",
-                    heading,
-                    *(line if line[0] == " " else f"  {line}" for text in lines for line in text.split("\n")),
-                ]
+                every = (line for text in lines for line in text.split("\n"))
+                said += ["", heading, *(line if line[0] == " " else f"  {line}" for line in every)]
     return "\n".join(said)
 
 
@@ -109,15 +106,11 @@ def _pace(solved: Solution) -> Iterator[str]:
     wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
     full = float(solved.at(0, offer=choice.offer)["offered_requests"][0])
+    rare = f"below {100 * LEAST_WAIT:g} %"  # what nobody will ever see
     yield (
         f"{choice.n_places:,} places, sized as if every replica were as slow as a full one: {rate_text(full)} taken, "
-        f"{_share_that_waits(wait)} of the requests find none free{above}."
+        f"{f'{100 * wait:.2g} %' if wait >= LEAST_WAIT else rare} of the requests find none free{above}."
     )
-
-
-def _share_that_waits(wait: float) -> str:
-    """`4.5 %`; what nobody will ever see is `below 0.01 %`."""
-    return f"{100 * wait:.2g} %" if wait >= LEAST_WAIT else f"below {100 * LEAST_WAIT:g} %"
 
 
 def _load(solved: Solution) -> Iterator[str]:
@@ -326,12 +319,8 @@ def _details(
     reasons = _reasons(solved)
     shown = reasons if show_all else reasons[:SHOWN_REASONS]
     rest = [f"and {len(reasons) - len(shown)} more: --all shows them"] if len(shown) < len(reasons) else []
-    rows = (
-        [table(("  " + instance, reason.words) for instance, reason in shown)]
-        if shown
-        else ["there is no other candidate"]
-    )
-    yield f"WHY NOT{' THE OTHERS' if found else ''}", (*rows, *rest)
+    told = table(("  " + instance, reason.words) for instance, reason in shown) or "there is no other candidate"
+    yield f"WHY NOT{' THE OTHERS' if found else ''}", (told, *rest)
     if stack:
         yield "STACK", (stack.line, *(f"{remark}." for remark in stack.remarks))
     left_out = "; ".join(f"{number} {reason}" for reason, number in solved.question.left_out)

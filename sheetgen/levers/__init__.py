@@ -7,14 +7,5 @@ from sheetgen.levers.changes import levers_of, levers_of_sheet
 from sheetgen.levers.lever import EveryLever, Lever, Offload, Rented, at_fp8, best, in_order, is_less
 
 __all__ = [
-    "EveryLever",
-    "Lever",
-    "Offload",
-    "Rented",
-    "at_fp8",
-    "best",
-    "in_order",
-    "is_less",
-    "levers_of",
-    "levers_of_sheet",
-]
+    "EveryLever", "Lever", "Offload", "Rented", "at_fp8", "best", "in_order", "is_less", "levers_of", "levers_of_sheet",
+]  # fmt: skip

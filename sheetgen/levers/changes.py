@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -24,8 +25,7 @@ from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step,
 from sheetgen.recommend import Fit, Solution, short_tokens
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
 from sheetgen.scenario.deployment import model_columns, no_draft
-from sheetgen.scenario.inputs import Settings
-from sheetgen.scenario.question import Question, SheetModel
+from sheetgen.scenario.question import Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache
 from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, rate_text
 
@@ -72,20 +72,14 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     found: dict[int, dict[str, list[Lever]]] = {row: {one.id: [] for one in plans.file.levers} for row in open_rows}
     for row, lever in plans.worked_out():
         found[row][lever.id].append(lever)
-    return tuple(
-        tuple(one for same in found[row].values() for one in _told(same)) if row in found else ()
-        for row in range(len(question.loads))
-    )
+    told = {row: tuple(one for same in of.values() for one in _told(same)) for row, of in found.items()}
+    return tuple(told.get(row, ()) for row in range(len(question.loads)))
 
 
 def _told(same: Sequence[Lever]) -> Iterator[Lever]:
     """Of the planned levers of one id the cheapest, and the further steps."""
-    yield min((one for one in same if not one.further), key=_monthly_usd)
+    yield min((x for x in same if not x.further), key=lambda one: one.after.monthly_usd if one.after else inf)
     yield from (one for one in same if one.further)
-
-
-def _monthly_usd(lever: Lever) -> float:
-    return inf if lever.after is None else lever.after.monthly_usd
 
 
 class Plans:
@@ -118,7 +112,7 @@ class Plans:
         """What one user sees of each answer at the targets of the load and of the change."""
         now, then = (
             MILLISECONDS_PER_SECOND / (getattr(workload, TPOT) or inf)
-            for workload in (self._workload(row), (change and change.workload) or self._workload(row))
+            for workload in (self.solved.workload_of(row), (change and change.workload) or self.solved.workload_of(row))
         )
         display = WHOLE if WHOLE.text(now) != WHOLE.text(then) else ONE_DECIMAL
         return dict(zip(TOKENS_A_SECOND, map(display.text, (now, then)), strict=True))
@@ -147,22 +141,16 @@ class Plans:
 
     def _weights_only(self, row: int, model: SheetModel, after: Rented) -> str:
         """A word on a GPU that keeps other weights than before in fewer bits than it computes in."""
-        before, dtype, gpu = self._model(row), model.weight_dtype, after.candidate.gpu
+        before, dtype, gpu = self.solved.model_of(row), model.weight_dtype, after.candidate.gpu
         is_same = (model.model.id, dtype) == (before.model.id, before.weight_dtype)
         if is_same or gpu.weights_run.get(dtype) != WEIGHT_ONLY:
             return ""
         return f"{gpu.short_name} keeps {dtype} and computes in 16 bits. "
 
-    def _model(self, row: int) -> SheetModel:
-        return self.question.models[self.question.loads[row].model]
-
-    def _workload(self, row: int) -> Workload:
-        return self.question.workloads[self.question.loads[row].workload]
-
     # Levers that ask for less.
 
     def lower_precisions(self, row: int) -> None:
-        model = self._model(row)
+        model = self.solved.model_of(row)
         for lever, dtypes in LOWER:
             words = f"{dtypes[WEIGHTS].upper()} weights" if lever == "fp4-weights" else ""
             reasons = (self._why_not(model, what, dtype) for what, dtype in dtypes.items())
@@ -193,7 +181,8 @@ class Plans:
     def smaller_loads(self, row: int) -> None:
         """The levers of a load that ask for less by a stated share."""
         self._prefix_cache(row)
-        shorter = int(round_down(self._workload(row).context_tokens * self.assumption("lever_context_fraction")))
+        context = self.solved.workload_of(row).context_tokens
+        shorter = int(round_down(context * self.assumption("lever_context_fraction")))
         if shorter < LEAST_CONTEXT:
             self.plan("half-context", row, why_not="no shorter context holds a prompt and an answer")
         else:
@@ -232,7 +221,7 @@ class Plans:
 
     def _at_context(self, lever: str, row: int, context_tokens: int) -> None:
         """The lever of a load at a shorter context."""
-        workload = self._workload(row)
+        workload = self.solved.workload_of(row)
         counts = workload.context_tokens, context_tokens
         short = [short_tokens(count) for count in counts]  # 128k where both are so many k, else 131,072
         before, after = short if all(one.endswith("k") for one in short) else [f"{count:,}" for count in counts]
@@ -265,7 +254,7 @@ class Plans:
             one.plan(one.low)
 
     def _contexts(self, row: int) -> _Search:
-        workload = self._workload(row)
+        workload = self.solved.workload_of(row)
         context, block = workload.context_tokens, max(LEAST_CONTEXT, self.question.settings.block_size)
         step = max(block, context // CONTEXT_STEPS // block * block)
 
@@ -306,7 +295,7 @@ class Plans:
         """
         targets = self.file.tried_targets
         tried = {
-            (lever, row): [Change(row, workload=one) for one in looser(self._workload(row), lever, targets)]
+            (lever, row): [Change(row, workload=one) for one in looser(self.solved.workload_of(row), lever, targets)]
             for lever in LOOSER  # first each target alone
             for row in rows
         }
@@ -333,7 +322,7 @@ class Plans:
 
     def _plan_steps(self, lever: str, row: int, steps: Sequence[Step]) -> None:
         """The lever of a load: the best of its steps, and of slower tokens alone the further ones."""
-        workload, fields = self._workload(row), LOOSER[lever]
+        workload, fields = self.solved.workload_of(row), LOOSER[lever]
         if not steps:
             is_set = self.question.settings.speed_targets and all(getattr(workload, field) for field in fields)
             self.plan(lever, row, why_not="no looser target costs less" if is_set else "no such target is set")
@@ -355,12 +344,11 @@ class Plans:
         if fit is None:
             self.plan("bigger-gpus", row, why_not="no GPU is chosen to be bigger than")
             return
-        gpu = fit.candidate.gpu
-        if any(one.memory.engine_bytes > gpu.memory.engine_bytes for one in self.question.gpus):
-            self.plan("bigger-gpus", row, Change(row, memory_above=gpu.memory.engine_bytes))
+        gpu, own = fit.candidate.gpu, fit.candidate.gpu.memory.engine_bytes
+        if any(one.memory.engine_bytes > own for one in self.question.gpus):
+            self.plan("bigger-gpus", row, Change(row, memory_above=own))
         else:
-            why_not = f"no candidate's GPU has more memory than the {gpu.short_name}"
-            self.plan("bigger-gpus", row, why_not=why_not)
+            self.plan("bigger-gpus", row, why_not=f"no candidate's GPU has more memory than the {gpu.short_name}")
 
     def host_memory(self, row: int) -> None:
         """The lever of a load: one replica fewer, else one pipeline stage, else half the tensor-parallel size."""
@@ -409,7 +397,7 @@ class Plans:
         if of("runs") != 1:
             return f"the heads do not divide over {size} GPUs"
         requests = -(-int(of("load_requests")) // replicas)
-        layers = self._model(row).model.n_layers
+        layers = self.solved.model_of(row).model.n_layers
         share = -(-layers // stages) / layers
         charge = of("charge_bytes") + kv_cache.windows_of_stages(stages, {n: of(n) for n in kv_cache.OF_WINDOWS})
         parked, weights = of("steady_bytes") * share, of("paid_layer_bytes") * share
@@ -434,13 +422,10 @@ class Plans:
             m for m in self.question.reference.models
             if m.kind == "model" and m.confidence in KNOWN_WELL and NO_CHAT not in m.id
         ]  # fmt: skip
-        answers: dict[tuple[int, int], tuple[SheetModel, str] | None] = {}
+        leanest = cache(lambda model, context: self._leanest(self.question.models[model], every, context))
         for row in rows:
             cell = self.question.loads[row]
-            key = (cell.model, cell.context_tokens)
-            if key not in answers:
-                answers[key] = self._leanest(self._model(row), every, cell.context_tokens)
-            if answer := answers[key]:
+            if answer := leanest(cell.model, cell.context_tokens):
                 model, changed = answer
                 self.plan("leaner-model", row, Change(row, model=model), words=f"{model.model.name} instead",
                           changed=changed)  # fmt: skip
@@ -454,7 +439,7 @@ class Plans:
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
         total, draft = model.model.params.total, self.question.draft
         others = [
-            _on_sheet(m, settings) for m in every
+            sheet_model(m, m.weight_dtype, m.kv_cache_dtype, settings) for m in every
             if m.id != model.model.id and abs(m.params.total / total - 1) <= share
             and (m.max_context_tokens or 0) >= context_tokens and not (draft and no_draft(draft, m))
         ]  # fmt: skip
@@ -495,13 +480,6 @@ def _time_of(milliseconds: float) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds * 1e3:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
-
-
-def _on_sheet(model: Model, settings: Settings) -> SheetModel:
-    """A model with the precisions that the sheet asks for."""
-    weight = model.weight_dtype if settings.weight_dtype == "auto" else settings.weight_dtype
-    kv = model.kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype
-    return SheetModel(model, weight, kv, model.weight_dtype, model.kv_cache_dtype)
 
 
 def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Question) -> numpy.ndarray:

@@ -212,16 +212,13 @@ class Loads:
     def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
         """What each changed load takes; nothing where nothing holds it."""
         self.work_out(changes)
-        by_tables: dict[int, list[tuple[int, Solution, int]]] = {}  # where in `changes`, its tables, the row there
-        for i, change in enumerate(changes):
-            solved, row = self._known[_key(self._load(change))]
-            by_tables.setdefault(id(solved), []).append((i, solved, row))
+        known = [self._known[_key(self._load(change))] for change in changes]  # its tables, and the row there
         found: list[Rented | None] = [None] * len(changes)
-        for here in by_tables.values():
-            mine = [changes[i] for i, _, _ in here]
-            loads = [_with_requests(self.solved.question.loads[one.row], one.requests) for one in mine]
-            rows, above = [row for _, _, row in here], [one.memory_above for one in mine]
-            for (i, _, _), answer in zip(here, _cheapest(here[0][1], rows, loads, above), strict=True):
+        for here in {id(solved): solved for solved, _ in known}.values():
+            mine = [i for i, (solved, _) in enumerate(known) if solved is here]
+            loads = [_with_requests(self.solved.question.loads[changes[i].row], changes[i].requests) for i in mine]
+            rows, above = [known[i][1] for i in mine], [changes[i].memory_above for i in mine]
+            for i, answer in zip(mine, _cheapest(here, rows, loads, above), strict=True):
                 found[i] = answer
         return found
 
@@ -247,11 +244,8 @@ class Loads:
 
 
 def _with_requests(load: Load, requests: float | None) -> Load:
-    if requests is None:
-        return load
-    if load.requests_per_second:
-        return replace(load, requests_per_second=requests)
-    return replace(load, concurrent_requests=requests)
+    stated = "requests_per_second" if load.requests_per_second else "concurrent_requests"
+    return load if requests is None else replace(load, **{stated: requests})
 
 
 def _key(load: OneLoad) -> Key:
@@ -294,15 +288,15 @@ def _cheapest(
     stated = [0 if one.requests_per_second else one.concurrent_requests for one in loads]
     grid.put(("chosen",), {"concurrent_requests": numpy.array(stated, float)})
     grid.evaluate((parallelism.load_requests,), axes)
-    if any(one.requests_per_second for one in loads):
-        grid.put(("chosen",), {"requests_per_second": numpy.array([one.requests_per_second for one in loads])})
+    rates_ = numpy.array([one.requests_per_second for one in loads])
+    if rates_.any():
+        grid.put(("chosen",), {"requests_per_second": rates_})
         grid.evaluate(OF_RATE, axes)
     costs = grid.evaluate(OF_REQUESTS, axes)
-    if any(one.requests_per_second for one in loads):
+    if rates_.any():
         grid.evaluate(RANKED, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    shape = costs["monthly_usd"].shape
-    known = Table(grid, axes, shape)
+    known = Table(grid, axes, costs["monthly_usd"].shape)
     sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
     n_gpus = costs["n_replicas"] * sizes
     picks = pick(known, memory > numpy.array(memory_above)[:, None])

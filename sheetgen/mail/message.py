@@ -24,7 +24,7 @@ from email.utils import format_datetime, make_msgid
 from pathlib import Path
 
 from sheetgen.brand import Brand, page_colors
-from sheetgen.errors import did_you_mean, escaped, shown
+from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
 from sheetgen.sheet.page import Ask, Page, Table, Text, glance, joined
@@ -89,15 +89,14 @@ class Letter:
                 break
         if not line:
             raise MailError("subject is blank. Write one, or leave it out.")
-        return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 1] + "…"
+        return cut(line, MOST_CHARACTERS)
 
     def fields(self, named: int) -> Mapping[str, str]:
         """What a subject may name, of so many models; of a plan with a title that is cut from step to step."""
         if isinstance(self.page, PlanPage):
             return _plan_fields(self.page, self.name, TITLES[MOST_NAMED - named])
         page, cards = self.page, self.page.cards
-        many = len(cards) - named
-        more = f" and {many} more" if many > 0 else ""
+        more = f" and {len(cards) - named} more" if len(cards) > named else ""
         asked = page.asks if len(page.asks) == 1 else page.asks[:named]
         return {
             "answer": _answer(asked, f" {page.contingency}".rstrip()) + (more if len(page.asks) > 1 else ""),
@@ -114,8 +113,7 @@ TITLES = (MOST_CHARACTERS, 30, 12)  # characters of a plan's title in a subject,
 
 def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
     """What the subject of a plan's message may name."""
-    title = page.title if len(page.title) <= most else page.title[: most - 1] + "…"
-    brief = page.brief
+    title, brief = cut(page.title, most), page.brief
     return {
         "answer": f"{brief.quarters}, {brief.short_asked} to approve, {brief.short_p50} expected", "title": title,
         "quarters": brief.quarters, "p50": str(brief.p50), "p90": str(brief.p90), "budget": brief.budget,
@@ -203,9 +201,8 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     is_html = lambda name: name is not None and ".html" in name  # noqa: E731
     environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
     colors = page_colors(brand.colors if brand else None)
-    page = letter.page
-    said = (_of_plan(page, letter.name, letter.attached) if isinstance(page, PlanPage)
-            else _of_sheet(page, letter.name, letter.attached))  # fmt: skip
+    page, files = letter.page, (letter.name, letter.attached)
+    said = _of_plan(page, *files) if isinstance(page, PlanPage) else _of_sheet(page, *files)
     wide = max(len(column.head) for column in said.answers.columns) + 1
     shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))

@@ -230,9 +230,8 @@ def deliver(
             except (OSError, smtplib.SMTPException, Failure, KeyboardInterrupt) as error:
                 if session.handed_over:  # those who did not fail may have the message: it is not sent again
                     refused |= {address: failure.words for address, failure in session.failed.items()}
-                    return Delivery(
-                        tuple(accepted), refused, tuple(a for a in pending if a not in session.failed), tried
-                    )
+                    unsure = tuple(address for address in pending if address not in session.failed)
+                    return Delivery(tuple(accepted), refused, unsure, tried)
                 if isinstance(error, KeyboardInterrupt):
                     raise
                 failure = of_error(error, server)
@@ -335,11 +334,8 @@ class _Session:
         """Raises what smtplib and sockets raise for the whole, and Failure."""
         host, port, login = self.server.host, self.server.port, self.server.credentials
         context = ssl.create_default_context()  # checks certificate and name; SSL_CERT_FILE adds an authority
-        smtp: _Bounded
-        if self.server.security == "tls":
-            smtp = _BoundedTls(host, port, timeout, context=context)
-        else:
-            smtp = _Bounded(host, port, timeout)
+        is_tls = self.server.security == "tls"
+        smtp = _BoundedTls(host, port, timeout, context=context) if is_tls else _Bounded(host, port, timeout)
         try:
             smtp.ehlo_or_helo_if_needed()
             if self.server.security == "starttls":

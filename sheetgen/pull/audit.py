@@ -202,14 +202,17 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
 
 def _written(sheet: Sheet) -> dict[At, Written]:
     found: dict[At, Written] = {}
+
+    def read(one: Any) -> tuple[Parsed | None, str]:
+        text = one.formula.text if one.formula is not None else ""
+        return parsed(text, sheet.name) if text else None, text
+
     for (row, column), cell in sheet.cells.items():
-        text = cell.formula.text if cell.formula is not None else ""
-        formula = parsed(text, sheet.name) if text else None
+        formula, text = read(cell)
         if formula is not None or cell.value not in (None, ""):
             found[row + 1, column + 1] = Written(cell.value, formula, (0, 0), text, cell.role)
     for shared in sheet.rows:
-        text = shared.formula.text if shared.formula is not None else ""
-        formula = parsed(text, sheet.name) if text else None
+        formula, text = read(shared)
         for i, value in enumerate(shared.values.tolist()):
             found[shared.row + 1, shared.left + i + 1] = Written(plain(value), formula, (0, i), text, shared.role)
     return found
@@ -223,8 +226,8 @@ def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
     """
     found: dict[At, Written] = {}
     for (row, column), cell in grid.items():
-        text, value, formula = cell.formula, float(cell.value) if type(cell.value) is int else cell.value, None
-        away = cell.away
+        text, formula, away = cell.formula, None, cell.away
+        value = float(cell.value) if type(cell.value) is int else cell.value
         if text is not None and away == (0, 0):
             for near, step in (((row, column - 1), (0, 1)), ((row - 1, column), (1, 0))):
                 beside = found.get(near, NOTHING)
@@ -308,9 +311,8 @@ def _places(built: Mapping[int, Mark], found: Mapping[int, Mark]) -> dict[int, i
 def _is_copy(one: Written, held: Written) -> bool:
     """Whether both are the same formula where no line has moved: asked of every cell, answered once for those that
     share a formula."""
-    if one.formula is None or held.formula is None:
-        return False
-    return _same_away(one.formula, held.formula, (held.away[0] - one.away[0], held.away[1] - one.away[1]))
+    away = held.away[0] - one.away[0], held.away[1] - one.away[1]
+    return bool(one.formula and held.formula and _same_away(one.formula, held.formula, away))
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -323,9 +325,9 @@ def _same_away(one: Parsed, held: Parsed, away: At) -> bool:
 
 def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) -> bool:
     """Whether the formula is that one with its cells where they are now."""
-    if one.formula is None or held.formula is None or one.formula.template != held.formula.template:
+    if one.formula is None or held.formula is None:
         return False
-    if one.formula.sheets != held.formula.sheets:
+    if (one.formula.template, one.formula.sheets) != (held.formula.template, held.formula.sheets):
         return False
     moved, named = one.formula.at(one.away).copy(), numpy.array(one.formula.sheets)
     for sheet in set(one.formula.sheets) & places.keys():

@@ -166,15 +166,11 @@ def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
         yield f"{cell.place}: {cell.label or name} is {holds}. Allowed: {allowed}.{near}"
 
 
-def _workloads(built: Built) -> list[str]:
-    return [w.name.lower() for w in built.question.workloads]
-
-
 def _headline(built: Built, found: Snapshot) -> tuple[int, Any]:
     """Position of the headline's workload, as built where the cell names none; and its requests at once as they are
     typed, None for the rate."""
     workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
-    at, works = str(workload).lower(), _workloads(built)
+    at, works = str(workload).lower(), [w.name.lower() for w in built.question.workloads]
     is_rate = built.question.rate is not None and str(tier).lower() == RATE
     return works.index(at) if at in works else built.question.headline[0], None if is_rate else _whole(tier or 0)
 
@@ -313,11 +309,6 @@ def option_of(name: str) -> str | None:
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
 
 
-def may_be_blank(name: str, option: str) -> bool:
-    """Whether a blank cell says something: no target, or no discount of its own."""
-    return option in TARGETS or name.startswith(discounts.CELL)
-
-
 def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
     """`before`, the options behind `built`, with all that differs from it.
 
@@ -328,10 +319,11 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     blank: list[str] = []
     for change in differ:
         option = option_of(change.name) if change.part == "inputs" else None
+        may_be_blank = option in TARGETS or change.name.startswith(discounts.CELL)  # no target, no discount of its own
         if option == HEADLINE and found.inputs.get("headline_tier") is None:
             cell = found.cells["in_headline_tier"]
             blank.append(f"{cell.place}: {cell.label} is empty. Type a whole number from 1.")
-        elif option is not None and change.new is None and not may_be_blank(change.name, option):
+        elif option is not None and change.new is None and not may_be_blank:
             blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
         elif change.name == "currency" and change.new != "USD" and found.inputs.get("fx_rate") == 1:
             where = found.cells["in_fx_rate"].place
@@ -370,10 +362,6 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     return after
 
 
-def _providers(question: Question) -> Iterable[str]:
-    return dict.fromkeys(row.provider for row in question.rows)
-
-
 def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     """The option as text, out of all the inputs that it is made of."""
     question, inputs = built.question, found.inputs
@@ -384,7 +372,8 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
         targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
         return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
     if option == discounts.OPTION:
-        cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(_providers(question))}
+        providers = dict.fromkeys(row.provider for row in question.rows)
+        cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(providers)}
         typed = {key: value for key, (_, value) in cells.items() if value is not None}
         not_here = {key: one for key, one in question.discounts.items() if cells.get(key, ("",))[0] not in inputs}
         return discounts.option_text(inputs.get(option, question.settings.discount_fraction), {**typed, **not_here})

@@ -90,7 +90,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     Of requests at once: those a second that the answer for one pool finishes; where it has none, those of requests
     that each take exactly their targets. Both pools have allowance for chance, as a rate has.
     """
-    if solved.question.workloads[solved.question.loads[row].workload].output_tokens < 2:
+    if solved.workload_of(row).output_tokens < 2:
         raise ScenarioError("disaggregated: an answer of one token is its prompt alone. Give 2 output_tokens or more.")
     rate = requests_per_second(solved, row)
     inside = _inside(solved, row)
@@ -131,10 +131,8 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     )  # fmt: skip
     spare = solved.question.settings.extra_headroom_fraction
     by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - one.seconds)) / (1 + spare)
-    whole = [
-        float(n * of["replicas_per_instance"][i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)
-    ]
-    splits = [whole]
+    holds = of["replicas_per_instance"]
+    splits = [[float(n * holds[i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)]]
     if shared[at]:  # what the last machine has left goes to either
         free = int(machines[0][at]) * one.candidate.gpu_count - one.n_gpus - other.n_gpus
         splits = [
@@ -162,8 +160,7 @@ def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
 def _pairs(solved: Solution, offers: Any, prefills: Any, decodes: Any) -> tuple[Any, Any]:
     """Pairs of offers (positions in `offers`) that can be the two pools, in one region of one provider."""
     places = [(one.provider, one.region) for one in (solved.candidate(int(i)) for i in offers)]
-    names = sorted(set(places))
-    place = numpy.array([names.index(one) for one in places], int)
+    place = numpy.array(list(map(places.index, places)), int)
     first, second = numpy.nonzero((place[:, None] == place[None, :]) & prefills[:, None] & decodes[None, :])
     return first, second
 
@@ -254,10 +251,6 @@ def _inside(solved: Solution, row: int) -> Any:
     return numpy.flatnonzero(held & (costs["instance_month_usd"][row] > 0))
 
 
-def _on(solved: Solution, row: int, offers: Any) -> Grid:
-    return solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
-
-
 @dataclass(frozen=True)
 class _Sized:
     """By offer: seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its place on
@@ -271,14 +264,13 @@ class _Sized:
 
 def _replicas(at: Grid, places: Any, each: Any) -> Any:
     """Replicas of a pool that so many places take, so many on each, with those that may be lost."""
-    names = ("replicas_per_instance", "survive", "zones")
-    known = {name: at.read(name, ("chosen",)) for name in names}
+    known = {name: at.read(name, ("chosen",)) for name in ("replicas_per_instance", "survive", "zones")}
     return parallelism.n_replicas.of(known | {"load_requests": places, "paced_requests": each})
 
 
 def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
-    at = _on(solved, row, offers)
+    at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     one = numpy.ones(len(offers))
     at.put(("chosen",), {"batch_requests": one, "busy_ranks": one})
     step = at.evaluate((speed.untouched_fraction,), ("chosen",))
@@ -290,7 +282,8 @@ def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
 
 def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     """A replica that decodes has no prompts among its steps."""
-    at, nothing = _on(solved, row, offers), numpy.zeros(len(offers))
+    at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
+    nothing = numpy.zeros(len(offers))
     no_prompts = {"prefill_seconds": nothing, "shared_prefill_seconds": nothing}
     at.put(("chosen",), no_prompts | {"ttft_limit_seconds": nothing + NO_LIMIT_SECONDS})
     at.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(at, ("chosen",)))

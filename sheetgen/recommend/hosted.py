@@ -35,11 +35,10 @@ class Hosted:
 
 @dataclass(frozen=True)
 class Hosts:
-    """The cheapest hosts of a load, how many host its model, and how many of those accept its prompt."""
+    """The cheapest hosts of a load, and how many host its model."""
 
     cheapest: tuple[Hosted, ...]
     n_hosts: int
-    n_accepting: int
 
 
 def hosts_of(solved: Solution, row: int) -> Hosts:
@@ -52,14 +51,10 @@ def hosts_of(solved: Solution, row: int) -> Hosts:
         prices, units["million_input_tokens_per_month"], units["million_output_tokens_per_month"], input_tokens,
         question.settings.prefix_cache_hit_fraction,
     )  # fmt: skip
-    accepting = {one.host for one in prices if one.takes(input_tokens)}
-    return Hosts(
-        tuple(
-            Hosted(one, file.host_name(one.host), usd, _break_even(solved, row, usd))
-            for usd, one in best[:SHOWN_HOSTS]
-        ),
-        len({one.host for one in prices}), len(accepting),
-    )  # fmt: skip
+    cheapest = (
+        Hosted(one, file.host_name(one.host), usd, _break_even(solved, row, usd)) for usd, one in best[:SHOWN_HOSTS]
+    )
+    return Hosts(tuple(cheapest), len({one.host for one in prices}))
 
 
 def by_host(
@@ -87,9 +82,8 @@ def _number(value: float | None) -> float:
 
 def _break_even(solved: Solution, row: int, usd: float) -> dict[str, float]:
     utilization = solved.question.settings.utilization
-    answers = {purchase: of[row] for purchase, of in solved.by_purchase.items()}
     return {
         purchase: float(cost.hosted_break_even_utilization(rental.usd, usd, utilization))
-        for purchase, rental in answers.items()
-        if rental
+        for purchase, of in solved.by_purchase.items()
+        if (rental := of[row])
     }

@@ -66,11 +66,10 @@ class ProviderCost:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of a month, a year and three years with its contingency, in dollars and in the budget's currency."""
+    """A sum of a month and a year with its contingency, in dollars and in the budget's currency."""
 
     monthly: tuple[float, float, float]  # dollars, contingency, total in the currency
     annual: tuple[float, float, float]
-    three_year: tuple[float, float, float]
 
 
 def _inputs(solved: Solution) -> dict[str, Any]:
@@ -85,11 +84,12 @@ def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Any]) -> dict
 
 def unit_costs(solved: Solution, row: int) -> dict[str, float]:
     """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
-    cell, choice = solved.question.loads[row], solved.choices[row]
+    choice = solved.choices[row]
     of_choice = ("monthly_usd", "prefill_fraction", "output_tokens_per_second")
     return _evaluated(UNIT_COSTS, {
-        **_inputs(solved), "users": float(solved.loads["users"][row]), "input_tokens": float(cell.input_tokens),
-        "output_tokens": float(solved.question.workloads[cell.workload].output_tokens),
+        **_inputs(solved), "users": float(solved.loads["users"][row]),
+        "input_tokens": float(solved.question.loads[row].input_tokens),
+        "output_tokens": float(solved.workload_of(row).output_tokens),
         **{name: math.nan if choice.offer is None else getattr(choice, name) for name in of_choice},
     })  # fmt: skip
 
@@ -163,12 +163,12 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
 
 
 def budget(solved: Solution, row: int) -> Sum | None:
-    """The month, the year and three years of a recommendation, with contingency, in the budget's currency."""
+    """The month and the year of a recommendation, with contingency, in the budget's currency."""
     choice, settings = solved.choices[row], solved.question.settings
     if choice.offer is None:
         return None
     known, sums = {**_inputs(solved), "monthly_usd": choice.monthly_usd}, []
-    for usd in (choice.monthly_usd, float(cost.annual_usd.of(known)), float(cost.three_year_usd.of(known))):
+    for usd in (choice.monthly_usd, float(cost.annual_usd.of(known))):
         extra = cost.contingency_usd(usd, settings.contingency_fraction)
         total = cost.in_currency(cost.total_usd(usd, extra), settings.fx_rate)
         sums.append((usd, float(extra), float(total)))

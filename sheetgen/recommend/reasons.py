@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import NamedTuple
 
 import numpy
@@ -34,9 +35,9 @@ def why_not(solved: Solution, row: int) -> list[tuple[str, Reason]]:
     """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
     choice = solved.choices[row]
     chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
-    offers: dict[int, list[int]] = {}
+    offers = defaultdict[int, list[int]](list)
     for i, offer in enumerate(solved.offers):
-        offers.setdefault(offer.candidate, []).append(i)
+        offers[offer.candidate].append(i)
     candidates = solved.question.candidates
     return [(candidates[c].instance, _reason(solved, row, offers[c], choice)) for c in offers if c != chosen]
 
@@ -75,9 +76,8 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reas
     offer = runs[-1]
     profile = solved.offers[offer].profile
     size = solved.profiles[profile].layout.n_gpus
-    short = size * (
-        solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
-    )
+    needed, left = solved.sequences["charge_bytes"], solved.pools["kv_budget_bytes_per_gpu"]
+    short = size * (needed[row, profile] - left[cell.model, profile])
     return Reason("short", f"{size}x {candidate.gpu.short_name}: {short / GIB:,.1f} GiB short", float(short))
 
 
@@ -113,7 +113,7 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
     held = [i for i in mine if solved.costs["n_instances"][row, i] == 0]
     if not held:
         return None
-    workload = solved.question.workloads[solved.question.loads[row].workload]
+    workload = solved.workload_of(row)
     grid = solved.grid.along("chosen", {"load": [row] * len(held), "offer": held})
     times = (untouched_fraction, tpot_seconds, service_ttft_seconds)
     known = grid.evaluate(times, ("chosen",), {"batch_requests": 1.0})

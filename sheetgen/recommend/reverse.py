@@ -7,7 +7,9 @@ each machine, those that serve most first, stands in the zone that serves least 
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -180,10 +182,10 @@ def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
             found += [(gpu, most, count), *([(gpu, left, 1)] if left else [])]
         else:
             found.append((gpu, gpus, count))
-    alike: dict[tuple[str, int], tuple[Gpu, int, int]] = {}
+    alike = Counter[tuple[str, int]]()
     for gpu, size, count in found:
-        alike[gpu.id, size] = (gpu, size, count + alike.get((gpu.id, size), (gpu, size, 0))[2])
-    return list(alike.values())
+        alike[gpu.id, size] += count
+    return [(catalog.gpu(name), size, count) for (name, size), count in alike.items()]
 
 
 IN_FLIGHT, PER_SECOND = parallelism.served_at_target, rates.served_requests_per_second
@@ -278,18 +280,14 @@ class _Machines:
             pass
         return found
 
-    def answers(self) -> tuple[tuple[Most | None, ...], tuple[Most | None, ...]]:
-        """By kind the most at once, and the most a second."""
-        return self._answer(IN_FLIGHT), self._answer(PER_SECOND)
-
-    def _answer(self, one: Formula) -> tuple[Most | None, ...]:
-        picks = self.best(one)
-        taken = numpy.array([i for i in picks if i is not None], int)
-        if not len(taken):
-            return tuple(None for _ in picks)
-        lost, _ = self.worst(one, taken)
-        left = iter(range(len(taken)))
-        return tuple(None if i is None else self._most(taken, lost, next(left)) for i in picks)
+    def answers(self) -> Iterator[tuple[Most | None, ...]]:
+        """By kind the most at once, then the most a second."""
+        for one in (IN_FLIGHT, PER_SECOND):
+            picks = self.best(one)
+            taken = numpy.array([i for i in picks if i is not None], int)
+            lost, _ = self.worst(one, taken) if len(taken) else ((), 0)
+            left = itertools.count()
+            yield tuple(None if i is None else self._most(taken, lost, next(left)) for i in picks)
 
     def _most(self, taken: Any, lost: Any, at: int) -> Most:
         """What is said of one kind: times are those of the replicas that are left, as full as what they serve."""

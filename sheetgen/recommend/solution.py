@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy
 
 from sheetgen import cost, estimate
+from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import Formula
 from sheetgen.recommend.choice import Pick
 from sheetgen.scenario.market import Candidate
@@ -299,14 +300,16 @@ class Solution:
 
     def at(self, row: int, profile: int | None = None, offer: int | None = None) -> Table:
         """Every quantity at one load on a profile, or on what is offered: columns of one entry."""
-        where: dict[Axis, Any] = (
-            {"load": [row], "profile": [profile]} if offer is None else {"load": [row], "offer": [offer]}
-        )
+        where: dict[Axis, Any] = {"profile": [profile]} if offer is None else {"offer": [offer]}
+        where["load"] = [row]
         return Table(self.grid.along("chosen", where), ("chosen",), (1,))
 
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""
         return self.question.models[self.question.loads[row].model]
+
+    def workload_of(self, row: int) -> Workload:
+        return self.question.workloads[self.question.loads[row].workload]
 
     def candidate(self, offer: int) -> Candidate:
         """The instance behind an offer."""

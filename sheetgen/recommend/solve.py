@@ -21,6 +21,7 @@ from sheetgen.recommend.solution import (
     Axes,
     Choice,
     Columns,
+    Fit,
     Grid,
     Offer,
     Profile,
@@ -35,7 +36,6 @@ from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND, Candidate, in_
 from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
-from sheetgen.sizing.speed import untouched_fraction
 from sheetgen.units import DTYPES, GBPS, PURCHASES
 
 Ends = tuple[float, float]  # of a band
@@ -259,7 +259,7 @@ def batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
     missed, ranks = (grid.read(name, axes) for name in ("expert_miss_fraction", "data_parallel_size"))
     found = {"steps": one_by_one}
     for name, size in (("untouched_by_request", 1), ("untouched_by_stride", STRIDE)):
-        found[name] = untouched_fraction((one_by_one * size).reshape(-1, *[1] * len(axes)), missed[None], ranks)
+        found[name] = speed.untouched_fraction((one_by_one * size).reshape(-1, *[1] * len(axes)), missed[None], ranks)
     return found
 
 
@@ -321,8 +321,6 @@ _OF_CHOICE = (
     "load_requests", "n_replicas", "sequences", "sure_sequences", "data_parallel_size", "pipeline_stages", "hourly_usd",
     "replicas_per_instance", "paced_requests", "survive", "zones", "extra_headroom_fraction",
 )  # fmt: skip
-
-
 _OF_RATE = ("full_turn_seconds", "offered_requests", "wait_z")
 
 
@@ -331,9 +329,7 @@ def _verdict_without(solved: Solution, row: int) -> str:
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens
         return f"over the model's {short_tokens(limit or 0)}"
-    if (solved.costs["n_instances"][row] == 0).any():
-        return TOO_SLOW
-    return NOTHING_FITS
+    return TOO_SLOW if (solved.costs["n_instances"][row] == 0).any() else NOTHING_FITS
 
 
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
@@ -374,13 +370,8 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
-            yield (
-                purchase,
-                [
-                    None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
-                    for c in solved.choices
-                ],
-            )
+            fits = (Fit.of(solved, row) for row in range(len(question.loads)))
+            yield purchase, [f and Rental(f.candidate, f.choice.n_instances, f.choice.monthly_usd) for f in fits]
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
         if not candidates:
@@ -392,15 +383,11 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         _put_offers(grid, question, [candidates[s.candidate] for s in offers])
         _cost(grid)
         picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
-        yield (
-            purchase,
-            [
-                one and Rental(candidates[offers[one[0].offer].candidate], one[0].n_instances, one[0].usd)
-                if not load.over_limit
-                else None
-                for load, one in zip(question.loads, picks, strict=True)
-            ],
-        )
+        of_loads = zip(question.loads, picks, strict=True)
+        chosen = (one[0] if one and not load.over_limit else None for load, one in of_loads)
+        yield purchase, [
+            one and Rental(candidates[offers[one.offer].candidate], one.n_instances, one.usd) for one in chosen
+        ]
 
 
 def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Picks:
@@ -446,9 +433,8 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
                 for time, (low, high) in ends
             ),
         )  # fmt: skip
-    for i, one in zip(rows, _with_ends(at, [out[i] for i in rows], [measured[i] for i in rows]), strict=True):
-        out[i] = one
-    return tuple(out)
+    ended = _with_ends(at, [out[i] for i in rows], list(measured.values()))
+    return tuple(next(ended) if i in measured else one for i, one in enumerate(out))
 
 
 def _at_rate(at: Grid, stated: Columns, load: Any, in_flight_stated: Any) -> tuple[Columns, Any, Any]:

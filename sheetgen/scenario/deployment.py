@@ -334,10 +334,8 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
     if other:
-        raise ScenarioError(
-            f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state; only drafts with full"
-            " attention throughout can be sized."
-        )
+        has = f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state"
+        raise ScenarioError(f"{has}; only drafts with full attention throughout can be sized.")
     problems = [
         f"draft_model {draft.id} cannot serve {one.id}: {why}. Name another draft, or none."
         for one in targets
@@ -499,8 +497,8 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
                 own = {**_named_columns(one), "kv_reserved": int(row["kv_allocation"] == "reserved")}
                 known[key] = one, None, own
     rows = [known[key] for key in keys]
-    found = _objects(one for one, _, _ in rows)
-    errors = _objects(error for _, error, _ in rows)[code]
+    found = objects(one for one, _, _ in rows)
+    errors = objects(error for _, error, _ in rows)[code]
     numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
     group, one_row, few = _groups(code, numbers) if is_frame else (code, numpy.arange(n_rows), list[str]())
@@ -535,7 +533,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
         values = {}
     at_version = NAMES.index("engine_version")
     versions = [one.engine.default_version if one else None for one in found]
-    texts["engine_version"] = _objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
+    texts["engine_version"] = objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
     inputs = {name: (texts | numbers)[name] for name in DEFAULTS}
     return Points(inputs, errors, good, values, names, Reference(catalog))
 
@@ -559,7 +557,8 @@ def _groups(code: Any, numbers: Columns) -> tuple[Any, Any, list[str]]:
     return group, one_row, few
 
 
-def _objects(values: Iterable[Any]) -> Any:
+def objects(values: Iterable[Any]) -> Any:
+    """A column of objects, whatever they are."""
     listed = list(values)
     column = numpy.empty(len(listed), object)
     column[:] = listed
@@ -568,13 +567,9 @@ def _objects(values: Iterable[Any]) -> Any:
 
 def _texts(given: Mapping[str, Any], n_rows: int) -> tuple[Columns, Any, list[tuple[Any, ...]]]:
     """The names of the rows as columns of text; which combination of names each row has, and all combinations."""
-    columns, codes, choices = {}, [], []
-    for name in NAMES:
-        code, distinct = _distinct(given.get(name), n_rows, DEFAULTS[name])
-        columns[name] = _objects(distinct)[code]
-        codes.append(code)
-        choices.append(distinct)
-    sizes = [len(distinct) for distinct in choices]
+    codes, choices = zip(*(_distinct(given.get(name), n_rows, DEFAULTS[name]) for name in NAMES), strict=True)
+    columns = {name: objects(of)[code] for name, code, of in zip(NAMES, codes, choices, strict=True)}
+    sizes = list(map(len, choices))
     if not n_rows:
         return columns, numpy.zeros(0, int), []
     code, every = factorized(numpy.ravel_multi_index(codes, sizes))

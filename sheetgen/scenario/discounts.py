@@ -49,7 +49,7 @@ def discounts_of(value: Any, providers: Collection[str]) -> Discounts:
         if equals and (key := problems.attempt(_key, name, providers)):
             if key in found:
                 problems.append(f"{OPTION} names {words_of(key)} twice. Keep one.")
-            found[key] = problems.attempt(_fraction, figure, name) or 0.0
+            found[key] = float(problems.attempt(BY_NAME[OPTION].parse, figure, f"{OPTION} of {shown(name)}") or 0)
     if problems:
         raise ScenarioError(*problems)
     return found
@@ -71,14 +71,6 @@ def _key(name: str, providers: Collection[str]) -> Key:
     if not (provider or purchase):
         raise ScenarioError(f"{OPTION} has a part without a name before the =. Write aws=0.1.")
     return provider, purchase
-
-
-def _fraction(figure: str, name: str) -> float:
-    one = BY_NAME[OPTION]
-    try:
-        return float(one.kind.parse(figure, f"{OPTION} of {shown(name)}"))
-    except ScenarioError as error:
-        raise ScenarioError(*(f"{line}{one.option.hint if one.option else ''}" for line in error.problems)) from None
 
 
 def words_of(key: Key) -> str:

@@ -118,15 +118,16 @@ class Input:
         """Of a flag whose option is a word: what is said for 0 and for 1."""
         return self.option.words if self.option else ()
 
-    def parse(self, value: Any) -> Any:
-        """The option's value, its default where blank. Raises ScenarioError with what is allowed."""
+    def parse(self, value: Any, called: str = "") -> Any:
+        """The option's value, its default where blank. Raises ScenarioError with what is allowed; `called` is its name
+        there, where it is not the option's."""
         option = self.option
         if value is None or option is None or (value == "" and not self.kind.is_number):
             return self.default
         if self.words:
             return self.words.index(Kind("word", words=self.words).parse(value or self.words[0], self.asked_as))
         try:
-            found = self.kind.parse(value, self.asked_as)
+            found = self.kind.parse(value, called or self.asked_as)
         except ScenarioError as error:
             raise ScenarioError(*(f"{line}{option.hint}" for line in error.problems)) from None
         return int(found) if isinstance(self.default, int) and found == int(found) else found

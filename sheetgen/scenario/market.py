@@ -256,12 +256,13 @@ class _Asked:
             return "whose GPU memory is not known"
         if gpu.vendor not in self.engine.vendors:
             return f"that {self.engine.name} does not run on"
-        if not self.explicit and gpu.vendor not in self.vendors:
-            return f"without a GPU of {' or '.join(map(vendor_name, self.vendors))}"
-        if not self.explicit and not gpu.data_center:
-            return "without a data-centre GPU"
-        if not self.explicit and gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
-            return "with less than 22 GiB a GPU"
+        if not self.explicit:
+            if gpu.vendor not in self.vendors:
+                return f"without a GPU of {' or '.join(map(vendor_name, self.vendors))}"
+            if not gpu.data_center:
+                return "without a data-centre GPU"
+            if gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+                return "with less than 22 GiB a GPU"
         if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
             return "with a fraction of a GPU"
         if row.unit != "instance" and not self.explicit and not self.filters.providers:
@@ -280,15 +281,11 @@ class _Asked:
         classes = [one for one in PURCHASES if any(row.price(one) for row, _ in here)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
-            return (
-                f"no instance is left{where} with a price for {self.filters.purchase}. "
-                f"Classes with prices: {', '.join(classes)}."
-            )
-        return (
-            "no instance is left to choose from: "
-            + ("; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters")
-            + ". Widen --providers, --vendors, --gpus, --instances, --region or --purchase."
-        )
+            without = f"no instance is left{where} with a price for {self.filters.purchase}"
+            return f"{without}. Classes with prices: {', '.join(classes)}."
+        reasons = "; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters"
+        options = "--providers, --vendors, --gpus, --instances, --region or --purchase"
+        return f"no instance is left to choose from: {reasons}. Widen {options}."
 
 
 def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -335,7 +332,6 @@ def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
     return chosen
 
 
-ALL_GPUS = "all"
 YOUR_QUOTE = "your quote"
 
 
@@ -385,7 +381,7 @@ def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...
         raise ScenarioError(*problems)
     known = {one.gpu: one for one in file.gpus}
     owned = {
-        gpu.id: _owned(gpu, known.get(gpu.id), *(of.get(gpu.id, of.get(ALL_GPUS)) for of in (quotes, powers)))
+        gpu.id: _owned(gpu, known.get(gpu.id), *(of.get(gpu.id, of.get(ALL)) for of in (quotes, powers)))
         for gpu in gpus
     }
     return Owning(values, terms, owned, quotes, powers)
@@ -397,7 +393,7 @@ def _per_gpu(one: Input, value: Any, catalog: Catalog) -> dict[str, float]:
         return {}
     name, kind = one.name, one.kind
     if "=" not in str(value):
-        return {ALL_GPUS: kind.parse(value, name)}
+        return {ALL: kind.parse(value, name)}
     found: dict[str, float] = {}
     for part in parse.words(str(value)):
         gpu, equals, figure = part.partition("=")

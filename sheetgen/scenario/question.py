@@ -122,10 +122,10 @@ def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[
 def headline_number(text: str | None) -> int | None:
     """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
     _, colon, tier = str(text or "").partition(":")
-    return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
+    return parse.whole(tier, "headline tier", MOST_TYPED) if colon else None
 
 
-def one_workload(options: Mapping[str, Any], known: Sequence[Workload]) -> tuple[Workload]:
+def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload]:
     """The workload behind `context_tokens`, `input_tokens` and `output_tokens`, split as in `size`."""
 
     def given(name: str, least: int = 0) -> int | None:
@@ -137,7 +137,7 @@ def one_workload(options: Mapping[str, Any], known: Sequence[Workload]) -> tuple
     context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
     prompt, answer = given("input_tokens"), given("output_tokens")
     if answer is None:
-        answer = default_answer(context, known) if prompt is None else context - prompt
+        answer = default_answer(context, catalog.workloads()) if prompt is None else context - prompt
     prompt = context - answer if prompt is None else prompt
     if min(prompt, answer) < 0 or prompt + answer > context:
         raise ScenarioError(
@@ -145,11 +145,10 @@ def one_workload(options: Mapping[str, Any], known: Sequence[Workload]) -> tuple
             f"may be {context:,} at most."
         )
     words = f"{context:,} tokens of context"
-    workload = _WithContext.model_construct(
+    return (_WithContext.model_construct(
         id="asked", name=words, input_tokens=prompt, output_tokens=answer, about=words, source="the question",
         context=context,
-    )  # fmt: skip
-    return (workload,)
+    ),)  # fmt: skip
 
 
 def with_targets(
@@ -167,11 +166,9 @@ def with_targets(
         same = (w for w in by_length if w.id == workload.id)
         reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
         like = next(itertools.chain(same, reaching, reversed(by_length)), None)
-        defaults = {field: getattr(like, field, None) for field in TARGETS.values()}
-        return {
-            field: stated[option].get(workload.id, stated[option].get("", defaults[field]))
-            for option, field in TARGETS.items()
-        }
+        usual = {option: getattr(like, field, None) for option, field in TARGETS.items()}
+        of = {option: {"": usual[option]} | stated[option] for option in TARGETS}
+        return {field: of[option].get(workload.id, of[option][""]) for option, field in TARGETS.items()}
 
     return tuple(w.model_copy(update=targets(w)) for w in workloads)
 
@@ -319,9 +316,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         # The bands of memory are of runs without one.
         engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
-    workloads = (
-        attempt(one_workload, options, catalog.workloads()) if one_load else attempt(workloads_of, catalog, options)
-    )
+    workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
     workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
@@ -430,7 +425,7 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         row = overrides.models.get(one.model.id, {})
         weight = row.get("own_weight_dtype", one.auto_weight_dtype)
         kv = row.get("own_kv_dtype", one.auto_kv_cache_dtype)
-        return _sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
+        return sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
 
     def workload(one: Workload) -> Workload:
         answer = overrides.input(f"output_{name_part(one.id)}", None)
@@ -448,7 +443,7 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
     )  # fmt: skip
 
 
-def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
+def sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
     """A model of these precisions of its own, at those of the settings where they name others."""
     weight, kv = (settings.weight_dtype, settings.kv_cache_dtype) if settings else ("auto", "auto")
     return SheetModel(
@@ -486,7 +481,7 @@ def _models(
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
         elif model is not None:
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
-            found.append(_sheet_model(model, named_dtype or model.weight_dtype, kv, settings))
+            found.append(sheet_model(model, named_dtype or model.weight_dtype, kv, settings))
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:
