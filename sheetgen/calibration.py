@@ -22,6 +22,7 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, Points, complete
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.parse import SHARE
+from sheetgen.units import count
 
 NEEDED = ("concurrent_requests", "input_tokens", "output_tokens", "tpot_ms")
 KEYS = (*NEEDED, "ttft_ms", "prefix_cache_hit_fraction")
@@ -42,8 +43,7 @@ class Anchor:
     @property
     def words(self) -> str:
         """The load of the point."""
-        count, each = self.concurrent_requests, f"{self.input_tokens:,} + {self.output_tokens:,} tokens"
-        return f"{count:,} request{'' if count == 1 else 's'} of {each}"
+        return f"{count(self.concurrent_requests, 'request')} of {self.input_tokens:,} + {self.output_tokens:,} tokens"
 
 
 def read_anchor(value: Any) -> Anchor:
@@ -115,10 +115,10 @@ def _read(key: str, value: Any) -> Any:
     if key == "prefix_cache_hit_fraction":
         return SHARE.parse(value, key)
     if key.endswith("_tokens"):
-        count = parse.tokens(value, key)
-        if key == "output_tokens" and count < 2:
+        n_tokens = parse.tokens(value, key)
+        if key == "output_tokens" and n_tokens < 2:
             raise ScenarioError(f"{key} is {shown(value)!r}. There is a time between tokens from 2 on.")
-        return count
+        return n_tokens
     milliseconds = parse.number(value)
     if not 0 < milliseconds < math.inf:
         raise ScenarioError(f"{key} is {shown(value)!r}. It must be a number of milliseconds above 0.")

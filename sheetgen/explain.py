@@ -182,7 +182,7 @@ class Origins:
         inputs: tuple[str, ...] = (),
     ) -> Origin:  # fmt: skip
         """A number in a file of the catalogs: at `loc`, or in no one line."""
-        document = self.reference.document(relative)
+        document = self.reference.catalog.read_document(relative)
         place = document.where if loc is None else document.at(loc)
         return Origin(kind, place + words, inputs, source, document.where)
 

@@ -85,6 +85,11 @@ class Layout(NamedTuple):
     def n_gpus(self) -> int:
         return self.tensor_parallel_size * self.data_parallel_size
 
+    def words(self, stages: int = 1) -> str:
+        """TP 8, or TP 1, PP 2, DP 8."""
+        sizes = {"TP": self.tensor_parallel_size, "PP": stages, "DP": self.data_parallel_size}
+        return ", ".join(f"{name} {size}" for name, size in sizes.items() if size > 1 or name == "TP")
+
 
 # Within a node; the plain ones first. Data parallelism is for mixtures of experts.
 LAYOUTS = tuple(
@@ -175,6 +180,11 @@ USD = Display('"$"#,##0', 0, prefix="$")
 USD_CENTS = Display('"$"#,##0.00', 2, prefix="$")
 TEXT = Display("@")
 DATE = Display("yyyy-mm-dd")
+
+
+def count(number: float, word: str) -> str:
+    """1 row, 2 rows."""
+    return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
 
 
 def rate_places(rate: float) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 from string import Formatter
 from typing import Any
@@ -13,7 +13,7 @@ import numpy
 
 from sheetgen.grouped import Grouped, factorized, once_a_group
 from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind, objects
-from sheetgen.units import GIB, MIB
+from sheetgen.units import GIB, MIB, count
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
 
@@ -93,16 +93,13 @@ def obstacle(names: Resolved) -> str | None:
     return None
 
 
-def _requests(count: float) -> str:
-    return f"{count:,.0f} request{'' if count == 1 else 's'}"
-
-
-def _gib(count: float) -> str:
+def _gib(n_bytes: float) -> str:
     """Bytes in GiB; a shortage too small for one decimal in MiB."""
-    return f"{count / GIB:,.1f} GiB" if count >= GIB / 10 else f"{count / MIB:,.1f} MiB"
+    return f"{n_bytes / GIB:,.1f} GiB" if n_bytes >= GIB / 10 else f"{n_bytes / MIB:,.1f} MiB"
 
 
 _whole = "{:,.0f}".format
+_requests = partial(count, word="request")
 # What stands in the sentences: the column that it is of, and how that is written.
 _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "room": ("sequences_per_replica", _requests), "admitted": ("sequences_per_replica", _whole),

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -61,27 +61,27 @@ class Commands(click.Group):
             wrote = f"{', '.join(map(str, FINISHED))}: written before" if FINISHED else "Nothing was written"
             say(f"stopped by {signal.Signals(number).name}. {wrote}.", err=True)
             ctx.exit(128 + number)
-        except SheetgenError as error:
-            for problem in error.problems:
+        except (SheetgenError, MemoryError, ImportError, OSError, RuntimeError) as error:
+            if not (problems := _to_mend(error)):
+                raise
+            for problem in problems:
                 say(problem, err=True)
             ctx.exit(1)
-        except ModuleNotFoundError as error:
-            library = (error.name or "sheetgen").partition(".")[0]
-            if library == "sheetgen":
-                raise
-            say(
-                f"the library {library} is not installed. Install sheetgen with its libraries: python -m pip install .",
-                err=True,
-            )
-            ctx.exit(1)
-        except (MemoryError, ImportError, OSError, RuntimeError) as error:
-            if not _lacks_memory(error):
-                if isinstance(error, OSError) and isinstance(error.filename, (str, os.PathLike)):
-                    say(f"{shown(error.filename, 200)}: {error.strerror}.", err=True)  # such as a name too long
-                    ctx.exit(1)
-                raise
-            say("there is too little memory: sheetgen needs 500 MB, and more for many models or a PDF.", err=True)
-            ctx.exit(1)
+
+
+def _to_mend(error: BaseException) -> Sequence[str]:
+    """What a user can mend, a line each; nothing where an error is a bug."""
+    if isinstance(error, SheetgenError):
+        return error.problems
+    if isinstance(error, ModuleNotFoundError):
+        library = (error.name or "sheetgen").partition(".")[0]
+        cure = "Install sheetgen with its libraries: python -m pip install ."
+        return () if library == "sheetgen" else (f"the library {library} is not installed. {cure}",)
+    if _lacks_memory(error):
+        return ("there is too little memory: sheetgen needs 500 MB, and more for many models or a PDF.",)
+    if isinstance(error, OSError) and isinstance(error.filename, (str, os.PathLike)):
+        return (f"{shown(error.filename, 200)}: {error.strerror}.",)  # such as a name too long
+    return ()
 
 
 # What the system says where a library or a thread finds no memory.

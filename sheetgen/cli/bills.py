@@ -9,10 +9,10 @@ from typing import Any
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import Engine
-from sheetgen.cli.output import count, table
+from sheetgen.cli.output import table
 from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.deployment import Resolved, model_kind
-from sheetgen.units import GIB, MIB, rate_places
+from sheetgen.units import GIB, MIB, Layout, count, rate_places
 from sheetgen.verdict import obstacle
 
 DOCS = "docs/speed.md"
@@ -49,8 +49,8 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
     """The text of `sheetgen size` for the one deployment of `sized`; `answer` is its record."""
     names = sized.points.names[0]
     known = numbers_of(sized)
-    sizes = [answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
-    n_gpus, shape = math.prod(sizes), _shape(*sizes)
+    tensor, stages, data = (answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data"))
+    n_gpus, shape = tensor * stages * data, Layout(tensor, data).words(stages)
     follows = "concurrent_requests" in sized.follows
     return "\n".join([
         f"{names.model.name} on {n_gpus}x {names.gpu.name} ({shape}), {names.engine.name} {answer['engine_version']}",
@@ -78,12 +78,6 @@ def numbers_of(sized: Sized) -> dict[str, Any]:
     return {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
 
 
-def _shape(tensor: int, pipeline: int, data: int) -> str:
-    """`TP 4, PP 2`."""
-    sizes = {"TP": tensor, "PP": pipeline, "DP": data}
-    return ", ".join(f"{short} {size}" for short, size in sizes.items() if short == "TP" or size > 1)
-
-
 def _fewest(answer: Mapping[str, Any], known: Mapping[str, Any], n_gpus: int, shape: str) -> str:
     """The fewest GPUs as a layout that the engine takes: 5 are TP 1 and PP 5, for no heads divide by 5."""
     fewest = answer["min_gpus"]
@@ -91,8 +85,8 @@ def _fewest(answer: Mapping[str, Any], known: Mapping[str, Any], n_gpus: int, sh
         return "none"
     if fewest != known["min_gpus"]:  # fewer than the search found: those of the point itself
         return f"{n_gpus:,} ({shape})"
-    tensor, data = int(known["min_gpus_tensor_parallel_size"]), answer["data_parallel_size"]
-    return f"{fewest:,} ({_shape(tensor, fewest // (tensor * data), data)})"
+    layout = Layout(int(known["min_gpus_tensor_parallel_size"]), answer["data_parallel_size"])
+    return f"{fewest:,} ({layout.words(fewest // layout.n_gpus)})"
 
 
 def _band_words(scope: str | None, engine: Engine) -> str:

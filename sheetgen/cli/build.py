@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import count, folded, note, print_json, say, step, warn, warn_of_letters, write_files
+from sheetgen.cli.output import folded, note, print_json, say, step, warn, warn_of_letters, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
+from sheetgen.units import count
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import count, note, print_json, say, table, write_files
+from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
+from sheetgen.units import count
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog

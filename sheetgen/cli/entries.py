@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import answer, columns, count, note, number_text, print_json, say, table
+from sheetgen.cli.output import answer, columns, note, number_text, print_json, say, table
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
+from sheetgen.units import count
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog

@@ -9,10 +9,11 @@ from typing import Any
 
 from sheetgen.api import ONE_LOAD, recommended, sized_point
 from sheetgen.catalog import Catalog
-from sheetgen.cli.options import MARKET, rows_of
+from sheetgen.cli.options import MARKET
 from sheetgen.cli.output import columns, number_text, table
 from sheetgen.errors import ScenarioError
 from sheetgen.explain import CHOICE_QUANTITIES, ChoiceDerivation, Derivation, Step, elsewhere, quantities
+from sheetgen.scenario.inputs import asked_in
 from sheetgen.scenario.question import OPTIONS
 
 
@@ -23,7 +24,7 @@ def derivation(name: str, options: Mapping[str, Any], catalog: Catalog) -> Step:
         ignored = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
         why = "is of a recommendation, which chooses by itself:"
     else:
-        ignored = [n for n, *_ in rows_of(*MARKET) if n in options]
+        ignored = [one.asked_as for one in asked_in(*MARKET) if one.asked_as in options]
         why = "is of one deployment and does not depend on"
     if ignored:
         raise ScenarioError(f"{name} {why} {', '.join(ignored)}. Leave it out.")

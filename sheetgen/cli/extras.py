@@ -11,8 +11,8 @@ import click
 from sheetgen.api import Sized, reversed_question
 from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
-from sheetgen.cli.options import PACE, rows_of
-from sheetgen.cli.output import answer, count, folded, table, warn
+from sheetgen.cli.options import PACE
+from sheetgen.cli.output import answer, folded, table, warn
 from sheetgen.cli.words import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
@@ -21,11 +21,12 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.disaggregated import Apart
 from sheetgen.recommend.reverse import Reverse, in_words
 from sheetgen.scenario.demand import A_LOAD
-from sheetgen.sheet.wording import layout_words, lost
+from sheetgen.scenario.inputs import asked_in
+from sheetgen.sheet.wording import lost
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
-from sheetgen.units import GIB, PERCENT, rate_text
+from sheetgen.units import GIB, PERCENT, Layout, count, rate_text
 
 
 def extras(
@@ -130,7 +131,7 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
         ("prefill", found.prefill, f"{found.prefill.seconds:.2f} s a prompt, one at a time each"),
         ("decode", found.decode, per_token),
     ):
-        gpus = f"{pool.layout.n_gpus}x {pool.candidate.gpu.short_name} ({layout_words(pool.layout, 1)})"
+        gpus = f"{pool.layout.n_gpus}x {pool.candidate.gpu.short_name} ({pool.layout.words()})"
         yield f"  {name}: {count(pool.n_replicas, 'replica')} of {gpus}, {does}"
     yield (
         f"  KV cache: {found.kv_transfer_bytes / GIB:,.2f} GiB a prompt, {found.kv_transfer_seconds:.2f} s on the way; "
@@ -197,7 +198,8 @@ def _reverse(found: Reverse) -> Iterator[str]:
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog: Catalog) -> None:
     """Read the log called `name` (`-`: stdin) and print what the engine measured beside its prediction."""
-    of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of("rate", *PACE) if requested[name] is not None]
+    names = [one.asked_as for one in asked_in("rate", *PACE)]
+    of_speed = [f"--{name.replace('_', '-')}" for name in names if requested[name] is not None]
     if of_speed:  # they would be accepted and ignored
         raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
     compared = compare(read_log(name, catalog.devices), requested, catalog)
@@ -209,9 +211,8 @@ def _comparison(compared: Compared) -> Iterator[str]:
     engine = f"{ENGINE_NAMES[log.engine]} {log.version or 'of an unstated version'}"
     if compared.predicted:
         tp, pp, dp = (inputs[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data"))
-        split = f"TP {tp}" + (f", PP {pp}" if pp > 1 else "") + (f", DP {dp}" if dp > 1 else "")
         yield (
-            f"{engine}: {inputs['model_id']} on {tp * pp * dp}x {inputs['gpu_id']} ({split}), "
+            f"{engine}: {inputs['model_id']} on {tp * pp * dp}x {inputs['gpu_id']} ({Layout(tp, dp).words(pp)}), "
             f"weights {inputs['weight_dtype']}, KV cache {inputs['kv_cache_dtype']}, "
             f"max_model_len {inputs['max_model_len']:,}"
         )

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
 F = TypeVar("F", bound=Callable[..., Any])
-Row = tuple[str, str, str]  # long name, metavar, help
 
 # Groups of options, as the table of inputs calls them; every command that takes one takes it with the same words.
 MARKET = ("market", "chance", "headroom", "billing")
@@ -94,30 +93,19 @@ def refuse_blank(name: str, value: Any, metavar: str | None) -> None:
         raise ScenarioError(f"{name} is blank. Name a {PLACES[metavar]}, or leave it out.")
 
 
-def rows_of(*groups: str, in_size: bool = False) -> list[Row]:
-    """The options of these groups, by the table of inputs; in `size` some have other help."""
-    from sheetgen.scenario.inputs import asked_in
-
-    found = [(one.asked_as, one.option) for one in asked_in(*groups) if one.option]
-    return [(name, o.metavar, (in_size and o.in_size) or o.help) for name, o in found]
-
-
-def text_options(*parts: str | Row | tuple[str], without: str = "") -> Callable[[F], F]:
-    """`--long-name METAVAR` for each option of a group, for one of the table by its name alone, or for a row."""
+def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[F], F]:
+    """`--long-name METAVAR` for each option of a group, or for one by its name, which may have a metavar and help of
+    its own; beside those of the pace, in `size`, some have other help."""
 
     def make() -> Iterator[click.Option]:
-        from sheetgen.scenario.inputs import BY_OPTION
+        from sheetgen.scenario.inputs import BY_OPTION, asked_in
 
         for part in parts:
-            if isinstance(part, str):
-                rows = rows_of(part, in_size="pace" in parts)
-            elif len(part) == 3:
-                rows = [part]
-            else:
-                option = BY_OPTION[part[0]].option
+            for one in asked_in(part) if isinstance(part, str) else (BY_OPTION[part[0]],):
+                name, option = one.asked_as, one.option
                 assert option is not None
-                rows = [(part[0], option.metavar, option.help)]
-            for name, metavar, about in rows:
+                of_table = option.metavar, ("pace" in parts and option.in_size) or option.help
+                metavar, about = of_table if isinstance(part, str) else part[1:] or of_table
                 spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
                 flag: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True, "flag_value": "yes"}
                 if name != without:

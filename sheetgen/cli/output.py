@@ -239,11 +239,6 @@ def followed(target: Path) -> Path:
     return place
 
 
-def count(number: int, word: str) -> str:
-    """`1 row`, `2 rows`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
 def table(
     lines: Iterable[Sequence[str]], right: Container[int] = (), folds: bool = True, optional: Iterable[int] = ()
 ) -> str:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import brand_option, common
-from sheetgen.cli.output import count, note, print_json, say, step, table, write_files
+from sheetgen.cli.output import note, print_json, say, step, table, write_files
 from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
+from sheetgen.units import count
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-from sheetgen.cli.output import count, table
+from sheetgen.cli.output import table
 from sheetgen.launch.flags import Advice
 from sheetgen.levers import Lever, Rented, at_fp8, best, in_order, is_less, levers_of
 from sheetgen.recommend import (
@@ -31,7 +31,6 @@ from sheetgen.sheet.wording import (
     DRAFT_COUNTED,
     first_token,
     is_cheaper_pick,
-    layout_words,
     money_band,
     month_as_budgeted,
     price_class,
@@ -42,7 +41,7 @@ from sheetgen.sheet.wording import (
     token_time,
     took_part,
 )
-from sheetgen.units import GIB, PERCENT, PURCHASES, rate_text
+from sheetgen.units import GIB, PERCENT, PURCHASES, count, rate_text
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
@@ -202,7 +201,7 @@ def _replicas(solved: Solution) -> Iterator[str]:
     choice, fit, draft = solved.choices[0], Fit.of(solved, 0), solved.question.draft
     assert fit is not None and choice.offer is not None, "of an answer alone"
     stages, gpu = choice.pipeline_parallel_size, fit.candidate.gpu
-    each, shape = fit.layout.n_gpus * stages, layout_words(fit.layout, stages)
+    each, shape = fit.layout.n_gpus * stages, fit.layout.words(stages)
     rented = choice.n_instances * fit.candidate.gpu_count
     held = int(fit["replicas_per_instance"] * choice.n_instances) if stages == 1 else choice.n_replicas
     more = f"; {held:,} of them fit on what is rented, and all serve" if held > choice.n_replicas else ""

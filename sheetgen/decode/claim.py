@@ -113,12 +113,12 @@ def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
         return problems.attempt(make, said[name], name, *arguments) if name in said else None
 
     rate = number("tokens_per_second", Kind(low=LEAST, high=MOST_TOKENS_PER_SECOND).parse)
-    concurrency = number("concurrency", parse.whole, MOST_REQUESTS)
-    n_gpus = number("n_gpus", parse.whole, MOST_GPUS)
-    size = number("tensor_parallel_size", parse.whole, MOST_GPUS)
+    concurrency = number("concurrency", parse.whole, 1, MOST_REQUESTS)
+    n_gpus = number("n_gpus", parse.whole, 1, MOST_GPUS)
+    size = number("tensor_parallel_size", parse.whole, 1, MOST_GPUS)
     lengths = ("input_tokens", "output_tokens", "context_tokens")
     prompt, answer, context = (number(name, parse.tokens) for name in lengths)
-    users = number("users", parse.whole, MOST_REQUESTS)
+    users = number("users", parse.whole, 1, MOST_REQUESTS)
     if users is not None and context is None and "context_tokens" not in said:
         problems.append("users is given without context_tokens. Say what a request of yours is long, such as 16k.")
     if per == "node" and n_gpus is not None and n_gpus > GPUS_OF_A_NODE and n_gpus % GPUS_OF_A_NODE:

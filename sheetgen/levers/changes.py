@@ -27,7 +27,7 @@ from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
 from sheetgen.scenario.deployment import model_columns, no_draft
 from sheetgen.scenario.question import Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache
-from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, rate_text
+from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -356,8 +356,7 @@ class Plans:
         if isinstance(found, str):
             self.plan("host-memory", row, why_not=found)
             return
-        gpus = f"{found.n_gpus:,} GPU{'' if found.n_gpus == 1 else 's'}"
-        changed = f"{gpus}, {found.bytes_per_gpu / GIB:,.1f} GiB of weights of each in host memory"
+        weights = f"{found.bytes_per_gpu / GIB:,.1f} GiB of weights of each in host memory"
         speed = f"{found.link}, {ONE_DECIMAL.text(found.link_bytes_per_second / GB)} GB/s one way"
         drive = f"{ONE_DECIMAL.text(self.file.nvme_bytes_per_second / GB)} GB/s"
         note = (
@@ -366,7 +365,7 @@ class Plans:
             f"{_time(found.nvme_seconds_per_token)}. The KV cache of a parked request, "
             f"{found.parked_kv_bytes_per_gpu / GIB:,.2f} GiB a GPU, is back in {_time(found.parked_kv_seconds)}"
         )
-        self.plan("host-memory", row, changed=changed, note=note, offload=found)
+        self.plan("host-memory", row, changed=f"{count(found.n_gpus, 'GPU')}, {weights}", note=note, offload=found)
 
     def _offload(self, row: int) -> Offload | str:
         """What the smaller deployment would read from the host, or why there is none."""

@@ -244,8 +244,11 @@ class Loads:
 
 
 def _with_requests(load: Load, requests: float | None) -> Load:
-    stated = "requests_per_second" if load.requests_per_second else "concurrent_requests"
-    return load if requests is None else replace(load, **{stated: requests})
+    if requests is None:
+        return load
+    if load.requests_per_second:
+        return replace(load, requests_per_second=requests)
+    return replace(load, concurrent_requests=requests)
 
 
 def _key(load: OneLoad) -> Key:

@@ -13,6 +13,7 @@ from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
 from sheetgen.pull.pulled import Change, Pulled
 from sheetgen.scenario.parse import plain
+from sheetgen.units import count
 from sheetgen.workbook.compare import change_fraction, from_to, shown_value
 
 MOST = 40  # changes that are listed one by one; --json has all
@@ -33,12 +34,12 @@ def lines(pulled: Pulled) -> Iterator[str]:
     """For a person: what was changed, whether formulas were, whether the workbook agrees."""
     found, today = pulled.found, pulled.before.question
     if pulled.other_catalog:
-        rest = f"what the workbook says was taken, {_count(len(pulled.changed), 'value')} of it otherwise than today's"
+        rest = f"what the workbook says was taken, {count(len(pulled.changed), 'value')} of it otherwise than today's"
         yield f"built with the catalog {found.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: {rest}"
     elif not pulled.changed:
         yield "nothing was changed since the workbook was built"
     else:
-        yield f"{_count(len(pulled.changed), 'change')} since the workbook was built:"
+        yield f"{count(len(pulled.changed), 'change')} since the workbook was built:"
     for change in pulled.changed[:MOST]:
         yield f"  {change_words(change, pulled.other_catalog)}"
     if len(pulled.changed) > MOST:
@@ -47,9 +48,9 @@ def lines(pulled: Pulled) -> Iterator[str]:
         yield f"a fixed figure was overwritten, and is not followed: {change_words(change)}"
     yield from _audit_lines(pulled.audit)
     if pulled.other_results:
-        count = f"{len(pulled.other_results):,} of {len(pulled.found.results):,}"
+        differ = f"{len(pulled.other_results):,} of {len(pulled.found.results):,}"
         name, was, now = pulled.other_results[0]
-        yield f"{count} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
+        yield f"{differ} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
     yield from pulled.notes
 
 
@@ -75,11 +76,7 @@ def _safe(value: Any) -> Any:
 
 def _row_words(cells: Mapping[str, Any]) -> str:
     named = [f"{head} {shown_value(_safe(cells[name]))}" for name, head in SHOWN_OF_OWN.items() if name in cells]
-    return ", ".join(named) or _count(len(cells), "cell")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return ", ".join(named) or count(len(cells), "cell")
 
 
 def _audit_lines(found: Audit | None) -> Iterator[str]:

@@ -5,6 +5,7 @@ same steps. A row holds none where a candidate cannot hold the load, and 0 where
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy
@@ -92,10 +93,7 @@ def _left(
     return monthly > 0, near, *few, among
 
 
-_OF_LEFT = (
-    "cheapest_usd", "cheapest_gpus", "near_tie_fraction", "n_instances", "monthly", "gpu_months", "instance_months",
-    "among",
-)  # fmt: skip
+_OF_LEFT = tuple(signature(_left).parameters)
 
 
 @formula("Runs the precision (2 natively)", PLAIN, passed_on=_OF_LEFT)
@@ -151,10 +149,7 @@ def _alike(
     return same_money(monthly, usd), *few, precisions == precision, enough, among
 
 
-_OF_ALIKE = (
-    "usd", "cheapest_gpus", "n_instances", "precision", "served", "monthly", "gpu_months", "instance_months", "among",
-    "precisions", "of_instance", "sizes", "ranks", "gpus", "survive",
-)  # fmt: skip
+_OF_ALIKE = tuple(signature(_alike).parameters)
 
 
 @formula("TP", PLAIN, passed_on=_OF_ALIKE)
@@ -181,9 +176,8 @@ def chosen_position(size: Any, n_ranks: Any, sizes: Any, ranks: Any, **known: An
 
     Source: INTERFACE (ties: then catalog order).
     """
-    return _where_held(
-        known["usd"], first_where(*_alike(sizes=sizes, ranks=ranks, **known), sizes == size, ranks == n_ranks)
-    )
+    alike = _alike(sizes=sizes, ranks=ranks, **known)
+    return _where_held(known["usd"], first_where(*alike, sizes == size, ranks == n_ranks))
 
 
 @formula("Candidate at the lowest price", PLAIN)

@@ -58,10 +58,10 @@ class ProviderCost:
     """The cheapest of one provider for a load; `offer` is None where nothing of it holds the load."""
 
     provider: str
-    offer: int | None
-    n_instances: int
-    hourly_usd: float
-    monthly_usd: float
+    offer: int | None = None
+    n_instances: int = 0
+    hourly_usd: float = math.nan
+    monthly_usd: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,9 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     found = []
     for provider, one in zip(names, picks, strict=True):
         if over or one is None:
-            found.append(ProviderCost(provider, None, 0, math.nan, math.nan))
+            found.append(ProviderCost(provider))
         else:
-            best, _ = one
-            hourly = float(solved.costs["hourly_usd"][row, best.offer])
+            best, hourly = one[0], float(solved.costs["hourly_usd"][row, one[0].offer])
             found.append(ProviderCost(provider, best.offer, best.n_instances, hourly, best.usd))
     return tuple(found)
 

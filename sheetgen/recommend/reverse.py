@@ -27,7 +27,7 @@ from sheetgen.recommend.solve import tables
 from sheetgen.scenario.market import Candidate, shares_experts
 from sheetgen.scenario.question import Question
 from sheetgen.sizing import parallelism, rates
-from sheetgen.units import Layout
+from sheetgen.units import Layout, count
 
 GPUS_OF_A_MACHINE = 8  # where only a number of GPUs is stated
 MOST_GPUS = 100_000
@@ -118,8 +118,8 @@ def within_budget(question: Question, usd: float) -> Reverse:
     solved = tables(question)
     months = solved.costs["instance_month_usd"][0]
     affordable = numpy.where(months > 0, numpy.floor(usd / numpy.where(months > 0, months, 1) * (1 + 1e-12)), 0)
-    machines = _Machines(solved, affordable, (numpy.arange(len(solved.offers)),))
-    return Reverse(question, {"budget_usd": usd}, (), *machines.answers())
+    in_flight, per_second = _Machines(solved, affordable, (numpy.arange(len(solved.offers)),)).answers()
+    return Reverse(question, {"budget_usd": usd}, (), in_flight, per_second)
 
 
 def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
@@ -142,9 +142,9 @@ def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
     kind = numpy.array([offer.candidate for offer in solved.offers], int)
     counts = numpy.array([float(count) for _, _, count in machines])
     kinds = tuple(numpy.flatnonzero(kind == i) for i in range(len(own)))
-    found = _Machines(solved, counts[kind], kinds).answers()
+    in_flight, per_second = _Machines(solved, counts[kind], kinds).answers()
     stated = tuple((one, count) for one, (_, _, count) in zip(own, machines, strict=True))
-    return Reverse(question, {"have": have}, stated, *found)
+    return Reverse(question, {"have": have}, stated, in_flight, per_second)
 
 
 def network_gbps(catalog: Catalog, gpu: Gpu, gpu_count: int) -> float:
@@ -318,15 +318,13 @@ class _Machines:
 
 def in_words(most: Most) -> Iterator[str]:
     """An answer in words, without what it costs."""
-    gpus = f"{most.layout.n_gpus * most.pipeline_parallel_size}x {most.candidate.gpu.short_name}"
-    ranks = f", PP {most.pipeline_parallel_size}" if most.pipeline_parallel_size > 1 else ""
-    ranks += f", DP {most.layout.data_parallel_size}" if most.layout.data_parallel_size > 1 else ""
+    stages = most.pipeline_parallel_size
+    gpus = f"{most.layout.n_gpus * stages}x {most.candidate.gpu.short_name} ({most.layout.words(stages)})"
     yield (
-        f"{most.n_replicas:,} replica{'' if most.n_replicas == 1 else 's'} of {gpus} "
-        f"(TP {most.layout.tensor_parallel_size}{ranks}), {1000 * most.tpot_seconds:.0f} ms a token, first token "
+        f"{count(most.n_replicas, 'replica')} of {gpus}, {1000 * most.tpot_seconds:.0f} ms a token, first token "
         f"{most.ttft_seconds:.1f} s; memory for {most.memory_holds:,} at once"
     )
-    if most.pipeline_parallel_size > 1 and most.candidate.provider == OWN:
+    if stages > 1 and most.candidate.provider == OWN:
         yield (
             f"machines are taken to have {most.candidate.network_gbps:,.0f} Gbit/s between them as rented ones have; "
             "--span-machines never where yours do not"

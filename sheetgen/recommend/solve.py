@@ -21,7 +21,6 @@ from sheetgen.recommend.solution import (
     Axes,
     Choice,
     Columns,
-    Fit,
     Grid,
     Offer,
     Profile,
@@ -370,8 +369,10 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
-            fits = (Fit.of(solved, row) for row in range(len(question.loads)))
-            yield purchase, [f and Rental(f.candidate, f.choice.n_instances, f.choice.monthly_usd) for f in fits]
+            yield purchase, [
+                None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
+                for c in solved.choices
+            ]
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
         if not candidates:

@@ -11,7 +11,7 @@ from sheetgen.formula import round_up
 from sheetgen.scenario.deployment import SECONDS_PER_HOUR
 from sheetgen.scenario.inputs import BY_NAME, Settings
 from sheetgen.sizing import rates
-from sheetgen.units import rate_text
+from sheetgen.units import count, rate_text
 
 HOURS_PER_DAY = 24
 A_LOAD = ("users", "concurrent_requests", "requests_per_second", "requests_per_day")
@@ -102,7 +102,7 @@ def load_words(known: Mapping[str, Any]) -> str:
     users, active = known["users"], known["active_fraction"]
     if not users:
         return means
-    people = f"{users:,.0f} user{'' if users == 1 else 's'}"
+    people = count(users, "user")
     if active == 1:
         return f"{people}, active all the time" if users == 1 else f"{people}, all active at once"
     return f"{people}, {100 * active:.6g} % active at once: {means}"

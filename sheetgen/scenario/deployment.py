@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.catalog.base import Document
 from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
@@ -59,11 +58,13 @@ _TOKENS = tuple(name for name, kind in _KINDS.items() if kind.what == "tokens")
 _DECIMAL = tuple(name for name, kind in _KINDS.items() if kind.decimal)
 
 
-def default_answer(context: int, workloads: Iterable[Workload]) -> int:
-    """Tokens of the answer where neither prompt nor answer is given: those of the workload of that context, else 1,024,
-    or half of a small context."""
-    own = (one.output_tokens for one in workloads if one.context_tokens == context)
-    return next(own, min(OUTPUT_TOKENS, context // 2))
+def default_answer(context: Any, workloads: Sequence[Workload]) -> Any:
+    """Tokens of the answer where neither prompt nor answer is given, of a context or a column of them: those of the
+    workload of that context, else 1,024, or half of a small context."""
+    answer = numpy.fmin(OUTPUT_TOKENS, numpy.floor(context / 2))
+    for one in reversed(workloads):
+        answer = numpy.where(context == one.context_tokens, one.output_tokens, answer)
+    return answer
 
 
 def is_blank(value: Any) -> bool:
@@ -150,10 +151,8 @@ def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> N
     context = numbers["context_tokens"]
     numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
-    split = numpy.where(context < 2 * OUTPUT_TOKENS, numpy.floor(context / 2), OUTPUT_TOKENS)
-    for one in workloads:
-        split = numpy.where(context == one.context_tokens, one.output_tokens, split)
-    output = numpy.where(blank(answer), numpy.where(blank(prompt), split, context - prompt), answer)
+    rest = numpy.where(blank(prompt), default_answer(context, workloads), context - prompt)
+    output = numpy.where(blank(answer), rest, answer)
     numbers["output_tokens"] = output
     numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
     # Where the load was stated as a rate, requests at once follow from the speed, which is not known yet.
@@ -271,10 +270,6 @@ class Reference:
         from sheetgen.catalog.plausible import Plausible
 
         return Plausible(self.catalog)
-
-    def document(self, relative: str) -> Document:
-        """A file of the catalogs, which knows where each of its fields stands."""
-        return self.catalog.read_document(relative)
 
 
 @dataclass(frozen=True)

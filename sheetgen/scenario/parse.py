@@ -55,9 +55,9 @@ def tokens(value: Any, name: str = "context") -> int:
     return int(count)
 
 
-def whole(value: Any, name: str, most: int = 10_000_000) -> int:
-    """A whole number from 1 to `most`."""
-    return int(Kind("whole", 1, most).parse(value, name))
+def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
+    """A whole number between `least` and `most`."""
+    return int(Kind("whole", least, most).parse(value, name))
 
 
 def tiers(text: str) -> tuple[int, ...]:

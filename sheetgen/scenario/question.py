@@ -122,7 +122,7 @@ def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[
 def headline_number(text: str | None) -> int | None:
     """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
     _, colon, tier = str(text or "").partition(":")
-    return parse.whole(tier, "headline tier", MOST_TYPED) if colon else None
+    return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
 
 
 def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload]:
@@ -137,7 +137,7 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
     prompt, answer = given("input_tokens"), given("output_tokens")
     if answer is None:
-        answer = default_answer(context, catalog.workloads()) if prompt is None else context - prompt
+        answer = int(default_answer(context, catalog.workloads())) if prompt is None else context - prompt
     prompt = context - answer if prompt is None else prompt
     if min(prompt, answer) < 0 or prompt + answer > context:
         raise ScenarioError(

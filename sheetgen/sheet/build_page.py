@@ -171,7 +171,7 @@ def _card(
     idle = choice.n_instances * one.gpu_count - fit.gpus_used
     classes = class_costs(solved, row)
     hardware = (
-        rented_gpus(choice.n_instances, one), wording.layout_words(fit.layout, stages),
+        rented_gpus(choice.n_instances, one), fit.layout.words(stages),
         plural(choice.n_replicas, "replica"),
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
         *(["needs a reservation"] if needs_reservation(solved, row) else []),

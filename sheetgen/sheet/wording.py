@@ -31,7 +31,6 @@ from sheetgen.units import (
     USD_CENTS,
     WHOLE,
     Display,
-    Layout,
     rate_places,
 )
 
@@ -225,12 +224,6 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
 def gpus(count: int, candidate: Candidate) -> Cell:
     """So many of a candidate's GPUs: 8× H100 SXM."""
     return words("{}× {}", whole(count), candidate.gpu.short_name)
-
-
-def layout_words(layout: Layout, stages: int) -> str:
-    """How a replica's GPUs share its work: TP 8, or TP 1, DP 8."""
-    sizes = ("TP", layout.tensor_parallel_size), ("PP", stages), ("DP", layout.data_parallel_size)
-    return ", ".join(f"{name} {size}" for name, size in sizes if size > 1 or name == "TP")
 
 
 def plural(count: int, noun: str) -> Cell:
