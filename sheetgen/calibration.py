@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from sheetgen.catalog import Catalog, read_document
-from sheetgen.errors import ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.estimate import point
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, Points, complete
@@ -61,11 +61,9 @@ def read_anchor(value: Any) -> Anchor:
         elif key in found:
             problems.append(f"{place}: {key} is given twice. Keep one.")
         else:
-            try:
-                found[key] = _read(key, given)
-            except ScenarioError as error:
-                found[key] = None
-                problems += (f"{place}: {problem}" for problem in error.problems)
+            wrong = Problems()
+            found[key] = wrong.attempt(_read, key, given)
+            problems += (f"{place}: {problem}" for problem in wrong)
     missing = [name for name in NEEDED if name not in found]
     if missing and not problems:
         lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"

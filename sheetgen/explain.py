@@ -199,8 +199,7 @@ class Origins:
             predicted = getattr(self.anchored, f"predicted_{figure}_seconds")
             if measured is not None:
                 ms = f"{1000 * measured:,.6g} ms measured over {1000 * predicted[0]:,.6g} ms predicted"
-                words = self.anchored.anchor.words
-                return Origin("given", f"anchor: {figure.upper()} of {ms}, {words} at once")
+                return Origin("given", f"anchor: {figure.upper()} of {ms}, {self.anchored.anchor.words} at once")
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
         if name == "concurrent_requests":

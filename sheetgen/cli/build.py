@@ -261,8 +261,7 @@ def formats_named(text: str | None) -> tuple[str, ...]:
     wrong = [w for w in found if w not in FORMATS]
     if wrong or (text is not None and not found):
         name = wrong[0] if wrong else text or ""
-        near = did_you_mean(name, FORMATS)
-        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(FORMATS)}.{near}")
+        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(FORMATS)}.{did_you_mean(name, FORMATS)}")
     return tuple(dict.fromkeys(found))
 
 

@@ -112,8 +112,7 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
                     yield click.Option(spellings, help=about, default=None, **flag)
 
     def with_options(function: F) -> F:
-        known = getattr(function, "__click_params__", [])
-        function.__click_params__ = [*known, make]  # type: ignore[attr-defined]
+        function.__click_params__ = [*getattr(function, "__click_params__", []), make]  # type: ignore[attr-defined]
         return function
 
     return with_options

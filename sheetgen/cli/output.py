@@ -221,8 +221,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
         put_in_place(written)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        problem = f"{shown(target, 200)}: cannot be written ({reason}). {change}"
-        raise ScenarioError(problem) from error
+        raise ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}") from error
     finally:
         for part in written:
             with contextlib.suppress(OSError, ValueError):

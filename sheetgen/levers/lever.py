@@ -115,11 +115,6 @@ class Lever:
     offload: Offload | None = None
     further: bool = False
 
-    @property
-    def priced(self) -> bool:
-        """Whether the change applies and has a price."""
-        return self.after is not None
-
     @cached_property
     def saved_usd(self) -> float | None:
         """Dollars a month, see `saved_usd`; nothing without a price."""
@@ -162,7 +157,7 @@ def rank(lever: Lever) -> float:
 
 def in_order(levers: Iterable[Lever]) -> list[Lever]:
     """The levers that have a price, those that save most first; where they tie, as the catalog has them."""
-    return sorted((one for one in levers if one.priced), key=rank)
+    return sorted((one for one in levers if one.after), key=rank)
 
 
 def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, Lever]]:

@@ -58,13 +58,10 @@ def cheapest_gpus(cheapest_usd: Any, monthly: Any, gpu_months: Any, among: Any) 
     return _where_held(cheapest_usd, round_nearest(count))
 
 
-def _few_gpus(monthly: Any, cheapest_gpus: Any, gpu_months: Any) -> Any:
-    """Candidates that rent no more GPUs; half a GPU more settles what rounding leaves open."""
-    return monthly < (2 * cheapest_gpus + 1) * gpu_months / 2  # a text is not below it, and no number of it
-
-
-def _few_machines(monthly: Any, n_instances: Any, instance_months: Any) -> Any:
-    return monthly < (2 * n_instances + 1) * instance_months / 2
+def _no_more(monthly: Any, count: Any, months: Any) -> Any:
+    """Candidates that rent no more GPUs or machines, by what one costs a month; half a one more settles what rounding
+    leaves open."""
+    return monthly < (2 * count + 1) * months / 2  # a text is not below it, and no number of it
 
 
 @formula("Instances")
@@ -77,9 +74,8 @@ def fewest_instances(
     Source: INTERFACE (the choice); instances are the month over what one of them costs a month.
     """
     near = at_most(monthly, cheapest_usd * (1 + near_tie_fraction))
-    count = least_where(
-        ratio(monthly, instance_months), monthly > 0, near, _few_gpus(monthly, cheapest_gpus, gpu_months), among
-    )
+    few = _no_more(monthly, cheapest_gpus, gpu_months)
+    count = least_where(ratio(monthly, instance_months), monthly > 0, near, few, among)
     return _where_held(cheapest_usd, round_nearest(count))
 
 
@@ -89,7 +85,7 @@ def _left(
 ) -> tuple[Any, ...]:  # fmt: skip
     """The candidates that the steps up to the fewest machines leave, as conditions."""
     near = at_most(monthly, cheapest_usd * (1 + near_tie_fraction))
-    few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
+    few = _no_more(monthly, cheapest_gpus, gpu_months), _no_more(monthly, n_instances, instance_months)
     return monthly > 0, near, *few, among
 
 
@@ -144,7 +140,7 @@ def _alike(
     survive: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The candidates that are alike in all but their layout and place, as conditions."""
-    few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
+    few = _no_more(monthly, cheapest_gpus, gpu_months), _no_more(monthly, n_instances, instance_months)
     enough = _served(of_instance, sizes, ranks, gpus, n_instances, survive) >= served
     return same_money(monthly, usd), *few, precisions == precision, enough, among
 
@@ -186,7 +182,7 @@ def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly: Any, gpu_m
 
     Source: INTERFACE (the very cheapest).
     """
-    few = _few_gpus(monthly, cheapest_gpus, gpu_months)
+    few = _no_more(monthly, cheapest_gpus, gpu_months)
     return _where_held(cheapest_usd, first_where(same_money(monthly, cheapest_usd), few, among))
 
 

@@ -333,8 +333,8 @@ def short_tokens(count: int) -> str:
 
 def headline_rows(solved: Solution) -> tuple[int, ...]:
     """The loads of the headline, one for each model in its order."""
-    load = solved.question.headline
-    return tuple(i for i, c in enumerate(solved.question.loads) if (c.workload, c.tier) == load)
+    question = solved.question
+    return tuple(i for i, c in enumerate(question.loads) if (c.workload, c.tier) == question.headline)
 
 
 @dataclass(frozen=True)

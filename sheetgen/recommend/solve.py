@@ -65,8 +65,7 @@ def _with_requests(solved: Solution) -> Solution:
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
     )
-    in_flight = [one.concurrent_requests for one in loads]
-    solved.grid.put(("load",), {"concurrent_requests": in_flight})
+    solved.grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
     solved.grid.evaluate((parallelism.users,), ("load",))
     if any(one.users for one in loads):  # what was stated, where a share of them was rounded up to whole requests
         solved.grid.put(("load",), {"users": [float(one.users or 0) for one in loads]})

@@ -18,7 +18,7 @@ from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Sco
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
+from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.grouped import Grouped, factorized
 from sheetgen.scenario import parse
@@ -54,8 +54,6 @@ NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
 OWN = "default_"  # how the engine's own value of an input is called among the columns
 SECONDS_PER_HOUR = 3600
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
-_TOKENS = tuple(name for name, kind in _KINDS.items() if kind.what == "tokens")
-_DECIMAL = tuple(name for name, kind in _KINDS.items() if kind.decimal)
 
 
 def default_answer(context: Any, workloads: Sequence[Workload]) -> Any:
@@ -87,7 +85,7 @@ def number_column(name: str, given: Any, errors: Any) -> Any:
     is_numeric = getattr(getattr(given, "dtype", None), "kind", "O") in "fiu"
     values = numpy.asarray(given, float) if is_numeric else list(given)
     column = numpy.array(values if is_numeric else [_number(name, value) for value in values], float)
-    hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
+    hint = " Write a number of tokens, such as 16k or 16384." if _KINDS[name].what == "tokens" else ""
     for row in numpy.flatnonzero(numpy.isinf(column)):
         _report(errors, int(row), f"{name} is {shown(values[row])!r}, which is not a number.{hint}")
     return numpy.select([numpy.isnan(column), numpy.isinf(column)], [_default(name), numpy.nan], column)
@@ -97,15 +95,12 @@ def _number(name: str, value: Any) -> float:
     """NaN where blank, infinity where it is no number."""
     if is_blank(value):
         return math.nan
-    text = str(value).strip()
-    try:
-        if name in _TOKENS and text[-1:] in "kKmM":
-            found: float = parse.tokens(text, name)
-        else:
-            found = parse.people(text) if name in _DECIMAL else parse.number(text)
-    except ScenarioError:
-        return math.inf
-    return found if math.isfinite(found) else math.inf
+    text, kind = str(value).strip(), _KINDS[name]
+    if kind.what == "tokens" and text[-1:] in "kKmM":
+        found = Problems().attempt(parse.tokens, text, name)
+    else:
+        found = parse.people(text) if kind.decimal else parse.number(text)
+    return found if found is not None and math.isfinite(found) else math.inf
 
 
 def _report(errors: Any, row: int, problem: str) -> None:
@@ -483,14 +478,12 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     is_frame, known = known is not None, {} if known is None else known
     for key in keys:
         if key not in known:
-            row = dict(zip(NAMES, key, strict=True))
-            try:
-                one = resolve(row, catalog)
-            except SheetgenError as error:
-                known[key] = None, "\n".join(error.problems), None
-            else:
+            row, problems = dict(zip(NAMES, key, strict=True)), Problems()
+            if one := problems.attempt(resolve, row, catalog):
                 own = {**_named_columns(one), "kv_reserved": int(row["kv_allocation"] == "reserved")}
                 known[key] = one, None, own
+            else:
+                known[key] = None, "\n".join(problems), None
     rows = [known[key] for key in keys]
     found = objects(one for one, _, _ in rows)
     errors = objects(error for _, error, _ in rows)[code]

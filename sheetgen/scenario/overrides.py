@@ -14,7 +14,7 @@ from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, RESIDUALS, Engine, SpeedConstants
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
-from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
 from sheetgen.scenario.parse import ANY, COUNT, DAY, FLAG, TEXT, TOKENS, Kind, name_part, plain
@@ -121,8 +121,7 @@ _OUTPUT_OF = re.compile(r"output_(?!tokens_per_second_band)\w+")
 
 def input_kind(name: str) -> Kind | None:
     """What the input of that name takes; nothing where there is none, or an option has it."""
-    known = {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name)
-    return known or (OUTPUT if _OUTPUT_OF.fullmatch(name) else None)
+    return {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name) or (OUTPUT if _OUTPUT_OF.fullmatch(name) else None)
 
 
 def input_names(workloads: Iterable[Workload]) -> tuple[str, ...]:
@@ -235,12 +234,10 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
             elif kind is None:
                 refuse(here, f"unknown input {shown(key)}.")
             else:
-                try:
-                    row = f"your own row {loc[-1] + 1}" if isinstance(loc[-1], int) else shown(loc[-1])
-                    found[name] = kind.read(value, f"{shown(name)} of {row}" if of_row else shown(name))
-                except ScenarioError as error:
-                    for problem in error.problems:
-                        refuse(here, problem)
+                row, wrong = f"your own row {loc[-1] + 1}" if isinstance(loc[-1], int) else shown(loc[-1]), Problems()
+                found[name] = wrong.attempt(kind.read, value, f"{shown(name)} of {row}" if of_row else shown(name))
+                for problem in wrong:
+                    refuse(here, problem)
         return found
 
     def own_rows(part: str, data: Any) -> Iterator[Row]:

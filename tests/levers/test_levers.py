@@ -50,7 +50,7 @@ def model_id(lever: Lever) -> str:
 def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str, users: int) -> None:
     asked = 0
     for lever in of_load(model, context, users).values():
-        options = options_of(lever, model, context, users) if lever.priced else None
+        options = options_of(lever, model, context, users) if lever.after is not None else None
         if options:
             assert same(lever, alone(**options)), lever.id
             asked += 1
@@ -67,7 +67,7 @@ def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) ->
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
 def test_asking_for_less_never_costs_more(models: str) -> None:
     less = ("half-context", "shorter-context", "fewer-users", "users-for-less", "prefix-cache")
-    found = [one for levers in every(models) for one in levers if one.id in less and one.priced]
+    found = [one for levers in every(models) for one in levers if one.id in less and one.after is not None]
     assert len(found) > 100
     assert not [(one.words, one.saved_usd) for one in found if (one.saved_usd or 0) < 0]
 
@@ -97,7 +97,7 @@ def test_the_next_step_down_is_the_largest_that_costs_less(models: str) -> None:
     for row, levers in enumerate(every(models)):
         cell = solved.question.loads[row]
         for one in levers:
-            if one.id == "users-for-less" and one.priced and one.before:
+            if one.id == "users-for-less" and one.after is not None and one.before:
                 number = int(one.words.split()[0].replace(",", ""))
                 more, same_month = asking.Loads(solved).ask(
                     [asking.Change(row, requests=number + 1), asking.Change(row, requests=number)]
@@ -115,7 +115,7 @@ def test_every_lever_of_the_catalog_stands_for_each_load_once_but_for_further_st
     for levers in every(THREE):
         assert [one.id for one in levers if not one.further] == ids
         assert {one.id for one in levers if one.further} <= {"slower-tokens"}
-        assert all(bool(one.why_not) != (one.priced or one.offload is not None) for one in levers)
+        assert all(bool(one.why_not) != (one.after is not None or one.offload is not None) for one in levers)
         assert all(one.words and (one.why_not or (one.note and one.cost)) for one in levers)
 
 
@@ -205,7 +205,7 @@ def test_another_model_is_of_like_size_and_named_with_its_own_numbers() -> None:
     share = guidance.number(guidance.assumptions(catalog()), "lever_like_size_fraction")
     for name in ("8b", "70b", "gpt-oss-120b", "deepseek-v3"):
         lever = of_load(name)["leaner-model"]
-        if not lever.priced:
+        if lever.after is None:
             continue
         other, model = catalog().model(model_id(lever)), catalog().model(name)
         assert abs(other.params.total / model.params.total - 1) <= share and other.id != model.id
@@ -222,7 +222,7 @@ def test_the_best_are_one_of_each_family_and_load_and_never_another_model() -> N
     for row, levers in by_row.items():
         saved = [round(one.saved_usd or 0, 6) for at, one in shown if at == row]
         assert saved == sorted(saved, reverse=True) and min(saved) >= 0
-        open_ones = [one for one in levers if one.priced and not one.further]
+        open_ones = [one for one in levers if one.after is not None and not one.further]
         for one in (one for at, one in shown if at == row):
             assert one.saved_usd == max(other.saved_usd or 0 for other in open_ones if other.family == one.family)
 

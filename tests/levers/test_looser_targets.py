@@ -44,7 +44,7 @@ def test_a_step_is_the_answer_with_that_target(
     model: str, context: str, users: int, options: dict[str, Any]
 ) -> None:  # fmt: skip
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
-    priced = [one for one in steps(model, context, users, options) if one.priced]
+    priced = [one for one in steps(model, context, users, options) if one.after is not None]
     assert priced
     for one in priced:
         asked = {"model": model, "context": tokens, "users": users, **options, **targets_of(one)}
@@ -62,7 +62,7 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
     solved = load(model, context, users, **options)
     now = solved.question.workloads[0].tpot_target_ms or 0
     told = {targets_of(one)["tpot_ms"]: one.after for one in steps(model, context, users, options)
-            if one.id == "slower-tokens" and one.priced}  # fmt: skip
+            if one.id == "slower-tokens" and one.after is not None}  # fmt: skip
     least, found = Rented.of(solved, 0), {}
     for ms in catalog().file(LeverFile).tried_targets.tpot_ms:
         after = Rented.of(load(model, context, users, **{**options, "tpot_ms": ms}), 0)
@@ -88,7 +88,7 @@ def test_the_known_steps_of_405b() -> None:
 
 def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
     for model, context, users, options in LOADS:
-        alone_ = [one for one in steps(model, context, users, options) if one.id == "slower-tokens" and one.priced]
+        alone_ = [one for one in steps(model, context, users, options) if one.id == "slower-tokens" and one.after]
         if not alone_ or alone_[0].now_fits:
             continue
         now = load(model, context, users, **options).question.workloads[0].tpot_target_ms or 0
@@ -101,8 +101,8 @@ def test_what_a_step_costs_in_words() -> None:
     assert levers["slower-tokens"].cost == "tokens come slower: 17 a second, not 20"
     assert levers["slower-and-later"].cost == "later and slower: 14 tokens a second, not 20"
     close = of_load("405b", "16k", 64, tpot_ms=80, ttft_ms="off")["slower-tokens"]
-    assert close.priced and close.cost.startswith("tokens come slower: ")
-    for one in (one for of in every() for one in of if one.id == "slower-tokens" and one.priced):
+    assert close.after is not None and close.cost.startswith("tokens come slower: ")
+    for one in (one for of in every() for one in of if one.id == "slower-tokens" and one.after is not None):
         then, now = one.cost.removeprefix("tokens come slower: ").split(" a second, not ")
         assert float(then) < float(now)
 
