@@ -166,14 +166,12 @@ def settings_of(question: Question) -> Columns:
 
 def _inputs(question: Question) -> Columns:
     """What holds for the whole sheet: settings, constants and what was typed, by name."""
-    speed = question.speed
     inputs: Columns = {
         **question.engine.columns(), **settings_of(question),
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
-        "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
-        "chunks_power": speed.chunks_power,
-        "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
+        **{name: float(getattr(question.speed, name)) for name in deployment.OF_EVERY_SPEED},
+        "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
         **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE), "wait_z": rates.z_of(question.settings.max_wait_fraction),
