@@ -6,7 +6,7 @@ SheetgenError                 one or more problems, one line each
 ├── ScenarioError             the question asked cannot be put (a bad context, tier, option)
 ├── PageError                 the answer does not fit on the page
 ├── WorkbookError             a workbook, or the JSON of one, cannot be read back (sheetgen.workbook)
-├── MailError             a message cannot be made or sent (sheetgen.mail)
+├── MailError                 a message cannot be made or sent (sheetgen.mail)
 └── MissingLibraryError       a system library that the PDF needs is not installed
 
 The command line prints `problems`, one a line, and exits 1. Anything else is a bug and keeps its traceback.

@@ -12,7 +12,7 @@ import pytest
 import sheetgen
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.cli.words import answer
+from sheetgen.cli.words import recommendation
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend import Solution, not_asked, solve, was_measured
 from sheetgen.scenario.market import DEFAULT_PROVIDERS
@@ -157,17 +157,17 @@ def test_more_than_eight_machines_need_a_reservation() -> None:
     few, many = solved(), solved("405b", "128k", 1024)
     assert cell(few)["needs_reservation"] is False and few.choices[0].n_instances <= 8
     assert cell(many)["needs_reservation"] is True and many.choices[0].n_instances > 8
-    assert "machines at once: needs a reservation, ask for capacity" in answer(many, False, False)
-    assert "reservation, ask" not in answer(few, True, False)
+    assert "machines at once: needs a reservation, ask for capacity" in recommendation(many, False, False)
+    assert "reservation, ask" not in recommendation(few, True, False)
     assert str(build_page(many).cards[0].hardware).endswith("needs a reservation")
     assert "reservation" not in str(build_page(few).cards[0].hardware)
 
 
 def test_what_was_never_measured_says_so() -> None:
     plain, ranks, other = solved(), solved("deepseek-v3", "4k", 128), solved(gpus="mi300x")
-    assert cell(plain)["measured"] is True and NEUTRAL not in answer(plain, True, False).split("NOT REQUESTED")[0]
+    assert cell(plain)["measured"] is True and NEUTRAL not in recommendation(plain, True, False).split("NOT REQUESTED")[0]
     assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
-    assert cell(other)["measured"] is False and f" {NEUTRAL}: " in answer(other, False, False)
+    assert cell(other)["measured"] is False and f" {NEUTRAL}: " in recommendation(other, False, False)
     offer = plain.choices[0].offer
     assert offer is not None and was_measured(plain, 0, offer, 1)
     assert not was_measured(plain, 0, offer, 2)
@@ -176,10 +176,10 @@ def test_what_was_never_measured_says_so() -> None:
 
 
 def test_recommend_says_who_took_part_and_what_did_not() -> None:
-    text = answer(solved(), True, False)
+    text = recommendation(solved(), True, False)
     assert "57 instances took part, of AWS, GCP and Azure, with GPUs of NVIDIA." in text
     assert "\n  AMD: 1x azure/Standard_ND96isr_MI300X_v5, $35,040 a month, never measured by us\n" in text
-    every = answer(solved(providers="all", vendors="all"), True, False)
+    every = recommendation(solved(providers="all", vendors="all"), True, False)
     assert re.search(r"took part, of [^.]* and \d+ other\s+providers, with GPUs of NVIDIA and AMD\.", every)
 
 

@@ -12,7 +12,7 @@ import pytest
 from sheetgen.api import recommend_record, recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli.output import folded
-from sheetgen.cli.words import answer
+from sheetgen.cli.words import recommendation
 from sheetgen.recommend import Solution
 
 LABELS = ["hardware", "serves", "price", "cheaper", "instead", "hosted", "more"]
@@ -66,7 +66,7 @@ def record(index: int) -> dict[str, Any]:
 
 @functools.cache
 def text_of(index: int, details: bool = False) -> str:
-    return answer(solved(index), details, False)
+    return recommendation(solved(index), details, False)
 
 
 def lines(index: int, *, details: bool = False) -> list[str]:
@@ -139,12 +139,12 @@ def test_details_have_every_other_answer_of_the_json(index: int) -> None:
 
 
 def test_what_saves_most_stands_first() -> None:
-    text = answer(solved(7), False, False)
+    text = recommendation(solved(7), False, False)
     sums = [int(one.replace(",", "")) for one in re.findall(r"^(?:cheaper)? +\$([\d,]+): ", text, re.M)]
     assert len(sums) == 3 and sums == sorted(sums) and sums[-1] < solved(7).choices[0].monthly_usd
 
 
 def test_all_has_every_reason_and_the_details() -> None:
-    said, few = answer(solved(7), False, True), answer(solved(7), True, False)
+    said, few = recommendation(solved(7), False, True), recommendation(solved(7), True, False)
     assert "more: --all shows them" in few and "--all" not in said and "OWNING" in said
     assert len(said.split("\n")) > len(few.split("\n"))
