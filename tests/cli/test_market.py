@@ -165,7 +165,8 @@ def test_more_than_eight_machines_need_a_reservation() -> None:
 
 def test_what_was_never_measured_says_so() -> None:
     plain, ranks, other = solved(), solved("deepseek-v3", "4k", 128), solved(gpus="mi300x")
-    assert cell(plain)["measured"] is True and NEUTRAL not in recommendation(plain, True, False).split("NOT REQUESTED")[0]
+    assert cell(plain)["measured"] is True
+    assert NEUTRAL not in recommendation(plain, True, False).split("NOT REQUESTED")[0]
     assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
     assert cell(other)["measured"] is False and f" {NEUTRAL}: " in recommendation(other, False, False)
     offer = plain.choices[0].offer
