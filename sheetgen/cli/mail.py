@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAIL_SCHEMA = 1
 PLANS = (".yaml", ".yml", ".json")
 OF_PLAN = ("pdf", "docx")  # what goes with a plan
-NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
+WITH_A_PLAN = ("brand", "out", "name")  # options that go with it, and with a workbook
 
 
 @command()
@@ -117,7 +117,6 @@ def _message(
     from sheetgen.workbook.package import read_file
 
     files = dict[str, bytes]()
-    folder, name = options.pop("out"), options.pop("name")
     if workbook is None:
         given = with_scenario(options.pop("scenario"), options)
         aside = {key: given.pop(key, None) for key in ("brand", *OF_FILES)}
@@ -144,11 +143,8 @@ def _message(
                 "--format xlsx writes a workbook that agrees."
             )
         solved = pulled.solved
-        aside = {"brand": options["brand"], "out": None, "name": Path(workbook).stem}
-    place = place_of(
-        aside["out"] or None if folder is None else folder, aside["name"] or None if name is None else name
-    )
-    brand = brand_of(aside["brand"])
+        aside = {**options, "name": Path(workbook).stem if options["name"] is None else options["name"]}
+    place, brand = place_of(aside["out"], aside["name"]), brand_of(aside["brand"])
     letter = Letter(build_page(solved), place.name)
     line = letter.subject(subject)  # what is wrong with it is reported before the slow part
     if pdf is not None:
@@ -207,7 +203,7 @@ def _no_options(file: str, options: dict[str, Any]) -> None:
     is_plan = _is_plan(file)
     what = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
     for option, value in options.items():
-        if value is not None and option not in (("brand", "out", "name") if is_plan else NOT_OF_THE_SHEET):
+        if value is not None and option not in (WITH_A_PLAN if is_plan else (*WITH_A_PLAN, "models")):
             raise click.UsageError(f"--{option.replace('_', '-')} does not go with {what}.")
 
 

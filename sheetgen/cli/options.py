@@ -164,16 +164,19 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
 
 
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
-    """How many prices, models and GPUs each folder adds and replaces; nothing of broken ones that are not refused."""
+    """How many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing of
+    broken ones that are not refused."""
     from sheetgen.catalog.check import file_faults
     from sheetgen.catalog.overlay import DONE, overlays
     from sheetgen.cli.output import say
 
-    # Files of other endings are not read, and may be notes.
-    faults = [said for one in catalog.folders[1:] for file, said in file_faults(one) if file.endswith(".yaml")]
-    if faults and checks:
-        raise CatalogError(*faults)
-    for one in () if faults else overlays(catalog):
+    faults = [fault for one in catalog.folders[1:] for fault in file_faults(one)]
+    broken = [said for file, said in faults if file.endswith(".yaml")]  # files of other endings are not read
+    if broken and checks:
+        raise CatalogError(*broken)
+    for _, unread in faults if checks and not quiet else ():
+        say(unread, err=True)
+    for one in () if broken else overlays(catalog):
         parts = (("prices", one.prices), ("models", one.models), ("GPUs", one.gpus))
         said = [
             f"{name} {', '.join(f'{done[what]:,} {what}' for what in DONE if done[what])}"

@@ -92,8 +92,12 @@ def test_a_folder_is_checked_whole_whatever_the_command_reads(run: Run, over: Pa
         checked = run("check", "--catalogs", "over/contract")
         assert checked.stderr.startswith(result.stderr) and "in 1 file." in checked.stderr
         broken.unlink()
-    (over / "contract" / "models" / "notes.md").write_text("Ours.\n")
-    assert run(*ASKED, "--catalogs", "over/contract").exit_code == 0
+    (over / "contract" / "models" / "more.yml").write_text("id: more\n")
+    result = run(*ASKED, "--catalogs", "over/contract")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("over/contract/models/more.yml: is not read. Name it more.yaml.\nover/contract: ")
+    assert run(*ASKED, "--catalogs", "over/contract", "-q").stderr == ""
+    assert run("check", "--catalogs", "over/contract").stderr.count("more.yml") == 1
 
 
 def test_a_file_that_is_no_mapping_is_not_repeated(run: Run, here: Path) -> None:
