@@ -66,10 +66,11 @@ class ProviderCost:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of a month and a year with its contingency, in dollars and in the budget's currency."""
+    """A sum of a month, a year and three years with its contingency, in dollars and in the budget's currency."""
 
     monthly: tuple[float, float, float]  # dollars, contingency, total in the currency
     annual: tuple[float, float, float]
+    three_year: tuple[float, float, float]
 
 
 def _inputs(solved: Solution) -> dict[str, Any]:
@@ -162,12 +163,12 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
 
 
 def budget(solved: Solution, row: int) -> Sum | None:
-    """The month and the year of a recommendation, with contingency, in the budget's currency."""
+    """The month, the year and three years of a recommendation, with contingency, in the budget's currency."""
     choice, settings = solved.choices[row], solved.question.settings
     if choice.offer is None:
         return None
     known, sums = {**_inputs(solved), "monthly_usd": choice.monthly_usd}, []
-    for usd in (choice.monthly_usd, float(cost.annual_usd.of(known))):
+    for usd in (choice.monthly_usd, float(cost.annual_usd.of(known)), float(cost.three_year_usd.of(known))):
         extra = cost.contingency_usd(usd, settings.contingency_fraction)
         total = cost.in_currency(cost.total_usd(usd, extra), settings.fx_rate)
         sums.append((usd, float(extra), float(total)))
