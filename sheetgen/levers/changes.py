@@ -19,15 +19,15 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
 from sheetgen.estimate import GROUPS, KV_SHARD, all_of, evaluate
 from sheetgen.formula import round_down, same_money
-from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
+from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less, of_fp8
 from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
-from sheetgen.recommend import Fit, Solution, short_tokens
+from sheetgen.recommend import Fit, Rental, Solution, short_tokens, solve
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
 from sheetgen.scenario.deployment import model_columns, no_draft
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache
-from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, rate_text
+from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, PURCHASES, WHOLE, rate_text
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -76,6 +76,19 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
         tuple(one for same in found[row].values() for one in _told(same)) if row in found else ()
         for row in range(len(question.loads))
     )
+
+
+def terms_at_fp8(solved: Solution, row: int, levers: Iterable[Lever]) -> dict[str, Rental]:
+    """What a load takes in each class of commitment at FP8, by class; nothing where `of_fp8` has nothing."""
+    lever = of_fp8(levers)
+    if lever is None or lever.after is None:
+        return {}
+    question, load = solved.question, solved.question.loads[row]
+    model = replace(question.models[load.model], **dict(LOWER)[lever.id])  # type: ignore[arg-type]
+    of_load = {"models": (model,), "workloads": (question.workloads[load.workload],), "headline": (0, 0)}
+    changed = replace(question, **of_load, loads=(replace(load, model=0, workload=0, tier=0),))  # type: ignore[arg-type]
+    answers = ((purchase, one) for purchase, (one,) in solve(changed).by_purchase.items())
+    return {purchase: one for purchase, one in answers if one and PURCHASES[purchase].committed}
 
 
 def _told(same: Sequence[Lever]) -> Iterator[Lever]:

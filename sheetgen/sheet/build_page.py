@@ -13,7 +13,8 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.catalog.hardware import Workload
-from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
+from sheetgen.catalog.stacks import LeverFile
+from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet, terms_at_fp8
 from sheetgen.recommend import (
     TOO_SLOW,
     Fit,
@@ -68,7 +69,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
-        levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
+        levers=_lever_rows(solved, levers), fp8_quality=_fp8_quality(question),
+        instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
@@ -195,6 +197,7 @@ def _card(
         hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
         not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),
         reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
+        spare_machine=NONE if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
     )  # fmt: skip
 
@@ -382,7 +385,29 @@ def _at_fp8(solved: Solution, row: int, levers: Sequence[Lever]) -> dict[str, An
     return {
         "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented, monthly),
         "fp8_rent": rented, "fp8_monthly": monthly, "fp8_is_large": needs_reservation(solved, row),
+        "fp8_term": _fp8_term(solved, row, levers),
     }  # fmt: skip
+
+
+def _fp8_quality(question: Question) -> str:
+    """What FP8 costs in answers, and who found it."""
+    levers = question.reference.catalog.file(LeverFile).levers
+    one = next(one for one in levers if one.id == "fp8-weights")
+    return f"{one.words}: {one.more[:1].lower()}{one.more[1:]} ({one.source})."
+
+
+def _fp8_term(solved: Solution, row: int, levers: Sequence[Lever]) -> Text:
+    """FP8 and a term together, of the terms the cheapest, where it is the cheapest way of all that are named."""
+    of_class = terms_at_fp8(solved, row, levers)
+    known = [(of_class[purchase].usd, said, of_class[purchase]) for purchase, said, _ in _TERMS if purchase in of_class]
+    if not known:
+        return NONE
+    usd, said, one = min(known, key=lambda term: term[0])
+    terms = (solved.by_purchase[purchase][row] for purchase, _, _ in _TERMS if purchase in solved.by_purchase)
+    fp8 = at_fp8(levers)
+    if fp8 is None or usd >= min(fp8.monthly_usd, *(term.usd for term in terms if term)):
+        return NONE
+    return words(f"{{}} with FP8 on a {said} on {{}}", money(usd), rent(one.n_instances, one.candidate))
 
 
 def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:
