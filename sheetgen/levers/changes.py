@@ -19,15 +19,15 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
 from sheetgen.estimate import GROUPS, KV_SHARD, all_of, evaluate
 from sheetgen.formula import round_down, same_money
-from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less, of_fp8
+from sheetgen.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
 from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.recommend import Fit, Rental, Solution, short_tokens, solve
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
 from sheetgen.scenario.deployment import model_columns, no_draft
 from sheetgen.scenario.inputs import Settings
-from sheetgen.scenario.question import Question, SheetModel
+from sheetgen.scenario.question import Load, Question, SheetModel
 from sheetgen.sizing import kv_cache
-from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, PURCHASES, WHOLE, rate_text
+from sheetgen.units import COMMITTED, DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, rate_text
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -78,17 +78,24 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     )
 
 
-def terms_at_fp8(solved: Solution, row: int, levers: Iterable[Lever]) -> dict[str, Rental]:
-    """What a load takes in each class of commitment at FP8, by class; nothing where `of_fp8` has nothing."""
-    lever = of_fp8(levers)
-    if lever is None or lever.after is None:
-        return {}
-    question, load = solved.question, solved.question.loads[row]
-    model = replace(question.models[load.model], **dict(LOWER)[lever.id])  # type: ignore[arg-type]
-    of_load = {"models": (model,), "workloads": (question.workloads[load.workload],), "headline": (0, 0)}
-    changed = replace(question, **of_load, loads=(replace(load, model=0, workload=0, tier=0),))  # type: ignore[arg-type]
-    answers = ((purchase, one) for purchase, (one,) in solve(changed).by_purchase.items())
-    return {purchase: one for purchase, one in answers if one and PURCHASES[purchase].committed}
+def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, Rental], ...]:
+    """What each load takes in each class of commitment at FP8, by class; nothing for loads that `of_fp8` has nothing
+    of, or whose levers are not known."""
+    question, models, loads = solved.question, dict[tuple[int, str], SheetModel](), dict[int, Load]()
+    for row, load in enumerate(question.loads):
+        lever = of_fp8(levers[row])
+        if lever is not None and lever.after is not None:
+            lowered = replace(question.models[load.model], **dict(LOWER)[lever.id])  # type: ignore[arg-type]
+            models.setdefault((load.model, lever.id), lowered)
+            loads[row] = replace(load, model=list(models).index((load.model, lever.id)))
+    found: list[dict[str, Rental]] = [{} for _ in question.loads]
+    if loads:
+        at_fp8 = solve(replace(question, models=tuple(models.values()), loads=tuple(loads.values()), headline=(0, 0)))
+        for purchase, answers in at_fp8.by_purchase.items():
+            for row, one in zip(loads, answers, strict=True):
+                if one and purchase in COMMITTED:
+                    found[row][purchase] = one
+    return tuple(found)
 
 
 def _told(same: Sequence[Lever]) -> Iterator[Lever]:

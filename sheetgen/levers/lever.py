@@ -155,7 +155,7 @@ def of_fp8(levers: Iterable[Lever]) -> Lever | None:
 def at_fp8(levers: Iterable[Lever]) -> Rented | None:
     """What a load takes at `of_fp8`; nothing where nothing holds it then."""
     lever = of_fp8(levers)
-    return lever and lever.after
+    return None if lever is None else lever.after
 
 
 EveryLever = Sequence[Sequence[Lever]]  # of every load of a sheet, in their order

@@ -705,7 +705,7 @@ def _cheaper(page: Page, one: Card | Total) -> Cell:
     own, fp8_rent, rents = (
         (one.rent, one.fp8_rent, one.class_rents) if isinstance(one, Card) else (NONE, NONE, (NONE,) * len(one.classes))
     )
-    found = [
+    found: list[Text] = [
         words("{} on a {}{}", usd, _TERMS[name], _on_other(own, rented))
         for name, usd, rented in zip(page.price_classes, one.classes, rents, strict=True)
         if usd and name in _TERMS and name != page.purchase

@@ -63,8 +63,8 @@ class Spacing(NamedTuple):
 
 
 TEXT, SMALL = 8.5, 8.0  # points
-SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 150.0), Spacing(0.5, 5.0, 138.0), Spacing(0.0, 3.5, 130.0))
-_TRIED_FIRST = {"a4": (1, 1, 2, 2, 2, 2, 2, 2), "letter": (2, 2, 2, 2, 3, 2, 2, 2)}  # by models
+SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 150.0), Spacing(0.5, 5.0, 124.0), Spacing(0.0, 3.5, 112.0))
+_TRIED_FIRST = {"a4": (2, 1, 2, 2, 2, 1, 1, 1), "letter": (2, 2, 2, 3, 3, 1, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
@@ -99,6 +99,15 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
         _points(bold, "at once", *(one.serves for one in cards)),
         _points(bold, f"Speed{page.at_load} (80 % of runs)", *speeds),
     ]
+
+
+WIDEST_NAME = 88.0  # points: longer names take two lines
+
+
+def name_column(page: Page, bold: Path) -> float:
+    """The width of the models' names, and of what marks them."""
+    marks = ["▲ little headroom"] if any(one.tight for one in page.cards) else []
+    return min(WIDEST_NAME, _points(bold, *(one.model for one in page.cards), *marks))
 
 
 def saving_column(page: Page, bold: Path) -> float:

@@ -30,7 +30,7 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.page import Page
-from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
+from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
 RENTED = ("Recommended", 22.0)
@@ -39,7 +39,7 @@ RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest
 PER_PAGE = 3  # models that one printed page has side by side, at a size that can be read
 WIDE = PER_PAGE + 1  # models from which the picture takes two groups of columns
 GAP = 1.2
-CHART_ROWS = 9
+CHART_ROWS, BARS_APART = 9, 6  # of the picture at least; and those beside its bars
 NAME = "Sizing sheet"
 BUILT_ROW = 99  # below the page: where the load as built is kept
 BUILT, IN_USE = (tuple(f"calc_{of}_{name}" for name in ("workload", "requests")) for of in ("built", "headline"))
@@ -128,9 +128,9 @@ class SizingSheet:
         self.groups = [LOAD_COLUMNS + m * (len(GROUP) + 1) for m in range(len(self.question.models))]
         self.fp8_is_large = any(needs_reservation(solved, row) for row in headline_rows(solved))
         # What else the load could be answered with, as Workings names it, and in words.
-        self.otherwise = {class_stem(purchase): f"{paid.words} term" for purchase, paid in PURCHASES.items()
-                          if paid.committed and purchase != self.question.settings.purchase}  # fmt: skip
-        self.otherwise["fp8"] = "at FP8"
+        terms = {class_stem(purchase): f"{PURCHASES[purchase].words} term" for purchase in COMMITTED}
+        others = {stem: said for stem, said in terms.items() if stem != class_stem(self.question.settings.purchase)}
+        self.otherwise = {**others, "fp8": "at FP8", **{f"fp8_{stem}": f"FP8, {said}" for stem, said in terms.items()}}
         self.unit = UNIT_NAMES[self.question.settings.units]
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
@@ -403,11 +403,11 @@ class SizingSheet:
             ))  # fmt: skip
         (first_weights, first_kv, first), (last_weights, last_kv, last) = bars[0], bars[-1]
         place = (top, self.groups[-1]) if wide else (top + 2 + n_models, left)
-        width = sum(sheet.widths[left + k] for k in range(len(GROUP)))
+        width, rows = sum(sheet.widths[left + k] for k in range(len(GROUP))), max(CHART_ROWS, n_models + BARS_APART)
         sheet.charts.append(Chart(
             *place, f"Weights and KV cache at the load above, {self.unit}",
             "Stacked bars: weights and KV cache of each model at the chosen load.", (first, last),
             [("Weights", first_weights, last_weights, "#1D4ED8"), ("KV cache", first_kv, last_kv, "#F59E0B")],
-            int(width * PIXELS_PER_WIDTH), 20 * CHART_ROWS - 4, self.unit,
+            int(width * PIXELS_PER_WIDTH), 20 * rows - 4, self.unit,
         ))  # fmt: skip
-        return top + max(1 + n_models, CHART_ROWS) if wide else top + 2 + n_models + CHART_ROWS
+        return top + max(1 + n_models, rows) if wide else top + 2 + n_models + rows
