@@ -560,7 +560,7 @@ class Page:
             said.append(words("Little headroom: {}.", joined(", ", tight)))
         elif fit:
             said.append(f"No answer {self.purchase} is near a target or its memory's end.")
-        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
+        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare and not c.tight]:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
         if spares := [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]:
             said.append(words("No spare machine; one more a month: {}.", joined(", ", spares)))
@@ -569,7 +569,7 @@ class Page:
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
-        return (*said, f"Of all on offer, chosen or not: {self.price_banner}.")
+        return (*said, f"Of all on offer: {self.price_banner}.")
 
     @property
     def band_reason(self) -> Text:
