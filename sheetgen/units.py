@@ -117,6 +117,7 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
     "spot": Purchase("spot"),
     "capacity-block": Purchase("capacity block", always_listed=False),
 }
+COMMITTED = tuple(name for name, one in PURCHASES.items() if one.committed)
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
     "owned_years": (1, 20),

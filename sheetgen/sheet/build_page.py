@@ -13,11 +13,13 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.catalog.hardware import Workload
-from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
+from sheetgen.catalog.stacks import LeverFile
+from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet, terms_at_fp8
 from sheetgen.recommend import (
     TOO_SLOW,
     Fit,
     NotAsked,
+    Rental,
     Solution,
     has_little_headroom,
     headline_rows,
@@ -58,7 +60,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
     stale_after, near_target_fraction = (
         question.overrides.input(name, question.reference.assumption(name)) for name in notes.MARKED_BY
     )
-    cards = tuple(_card(solved, row, levers[row], others[row], near_target_fraction) for row in rows)
+    terms = terms_at_fp8(solved, levers)
+    cards = tuple(_card(solved, row, levers[row], terms[row], others[row], near_target_fraction) for row in rows)
     return Page(
         title=_stated(question, "title") or TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after),
@@ -68,7 +71,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
-        levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
+        levers=_lever_rows(solved, levers), fp8_quality=_fp8_quality(question),
+        instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
@@ -156,7 +160,8 @@ def _precision(question: Question) -> str:
 
 
 def _card(
-    solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[NotAsked], near_target_fraction: float
+    solved: Solution, row: int, levers: Sequence[Lever], fp8_terms: Mapping[str, Rental], others: Sequence[NotAsked],
+    near_target_fraction: float,
 ) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, load = solved.model_of(row).model.name, wording.load_words(solved, row)
@@ -188,13 +193,15 @@ def _card(
         runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
         machines=wording.machines_range(choice), spread=wording.spread(choice), measured=wording.measured_range(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
-        **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", wording.served_count(choice)),
+        **_at_fp8(solved, row, levers, fp8_terms), not_asked=cheaper,
+        held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_years=tuple(_a_year(classes[purchase]) for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
         not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),
         reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
+        spare_machine=NONE if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
     )  # fmt: skip
 
@@ -371,7 +378,9 @@ def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
     return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
 
 
-def _at_fp8(solved: Solution, row: int, levers: Sequence[Lever]) -> dict[str, Any]:
+def _at_fp8(
+    solved: Solution, row: int, levers: Sequence[Lever], terms: Mapping[str, Rental]
+) -> dict[str, Any]:
     """What the load takes at FP8 weights and an FP8 KV cache; large where the answer is of more machines than one may
     expect to find free."""
     one = at_fp8(levers)
@@ -382,7 +391,26 @@ def _at_fp8(solved: Solution, row: int, levers: Sequence[Lever]) -> dict[str, An
     return {
         "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented, monthly),
         "fp8_rent": rented, "fp8_monthly": monthly, "fp8_is_large": needs_reservation(solved, row),
+        "fp8_term": _fp8_term(solved, row, one.monthly_usd, terms),
     }  # fmt: skip
+
+
+def _fp8_quality(question: Question) -> str:
+    """What FP8 costs in answers, and who found it."""
+    levers = question.reference.catalog.file(LeverFile).levers
+    one = next(one for one in levers if one.id == "fp8-weights")
+    more = one.more or one.cost
+    return f"{one.words}: {more[:1].lower()}{more[1:]} ({one.source})."
+
+
+def _fp8_term(solved: Solution, row: int, fp8_usd: float, terms: Mapping[str, Rental]) -> Text:
+    """FP8 and a term together, of the terms the cheapest, where that is the cheapest way of all that are named."""
+    known = [(said, terms[purchase]) for purchase, said, _ in _TERMS if purchase in terms]
+    said, best = min(known, key=lambda term: term[1].usd, default=("", None))
+    others = (solved.by_purchase[purchase][row] for purchase, _, _ in _TERMS if purchase in solved.by_purchase)
+    if best is None or best.usd >= min(fp8_usd, *(one.usd for one in others if one)):
+        return NONE
+    return words(f"{{}} with FP8 on a {said} on {{}}", money(best.usd), rent(best.n_instances, best.candidate))
 
 
 def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:

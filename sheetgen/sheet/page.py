@@ -122,6 +122,7 @@ class Card(MoneyFacts):
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
     fp8_monthly: Text = NONE  # "$138,618"
+    fp8_term: Text = NONE  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
@@ -134,6 +135,7 @@ class Card(MoneyFacts):
     not_given: Text = NONE  # what a host does not give
     tight: bool = False  # little headroom
     spare: Text = ""  # "33 of 32": serves hardly more than the load
+    spare_machine: Text = NONE  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
     committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
     reserved: bool = False  # more machines than one may expect to find free
@@ -424,6 +426,7 @@ class Page:
     breaks: tuple[Breaks, ...]  # by model
     fingerprints: tuple[FingerprintRow, ...]
     levers: tuple[LeverRow, ...]
+    fp8_quality: str  # "FP8 weights: close to lossless in published tests ... (arXiv:2411.02355)."
     instances: tuple[InstanceRow, ...]
     price_classes: tuple[str, ...]  # "on demand", "1 yr", ...
     subject: str  # the model whose numbers the fingerprints have
@@ -499,7 +502,8 @@ class Page:
         )
         reason = (self.band_reason,) if self.band_reason else ()
         others = (self.other_bands,) if self.other_bands and self.total is None else ()
-        return (*bands, *others, *reason, *(words("{}.", one) for one in self.confidence), *self.risks)
+        confidence = (words("{}.", one) for one in self.confidence)
+        return (*bands, *others, *reason, *confidence, *self.risks, self.fp8_quality)
 
     @property
     def shown_classes(self) -> tuple[int, ...]:
@@ -556,14 +560,16 @@ class Page:
             said.append(words("Little headroom: {}.", joined(", ", tight)))
         elif fit:
             said.append(f"No answer {self.purchase} is near a target or its memory's end.")
-        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
+        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare and not c.tight]:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
+        if spares := [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]:
+            said.append(words("No spare machine; one more a month: {}.", joined(", ", spares)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
-        return (*said, f"Of all on offer, chosen or not: {self.price_banner}.")
+        return (*said, f"Of all on offer: {self.price_banner}.")
 
     @property
     def band_reason(self) -> Text:
@@ -699,13 +705,15 @@ def _cheaper(page: Page, one: Card | Total) -> Cell:
     own, fp8_rent, rents = (
         (one.rent, one.fp8_rent, one.class_rents) if isinstance(one, Card) else (NONE, NONE, (NONE,) * len(one.classes))
     )
-    found = [
+    found: list[Text] = [
         words("{} on a {}{}", usd, _TERMS[name], _on_other(own, rented))
         for name, usd, rented in zip(page.price_classes, one.classes, rents, strict=True)
         if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
         found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(own, fp8_rent)))
+    if isinstance(one, Card) and one.fp8_term:
+        found.append(one.fp8_term)
     otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
     if not found:
         return NONE

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 30.0, 26.0  # points
+MARGIN_X, MARGIN_Y = 30.0, 24.0  # points
 
 
 def render_html(
@@ -46,7 +46,7 @@ def render_html(
     first, further = layout.ladders(page, bold, short=short)
     return print_environment(templates).get_template("one_page.html.j2").render(
         page=page, **on_paper(page.title, page.paper, templates, spacing, brand), day=_day(page.as_of), marks=MARKS,
-        columns=layout.answer_columns(page, bold),
+        columns=layout.answer_columns(page, bold), names=layout.name_column(page, bold),
         saving=layout.saving_column(page, bold), ladders=first, further=further,
         sources=[(s.text, s.web_url) for s in page.sources],
         **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),

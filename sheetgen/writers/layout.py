@@ -63,8 +63,8 @@ class Spacing(NamedTuple):
 
 
 TEXT, SMALL = 8.5, 8.0  # points
-SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 140.0), Spacing(0.5, 5.0, 112.0), Spacing(0.0, 3.5, 104.0))
-_TRIED_FIRST = {"a4": (1, 1, 2, 2, 2, 2, 2, 2), "letter": (2, 2, 2, 2, 3, 2, 2, 2)}  # by models
+SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 150.0), Spacing(0.5, 5.0, 124.0), Spacing(0.0, 3.5, 112.0))
+_TRIED_FIRST = {"a4": (2, 1, 2, 2, 2, 1, 1, 1), "letter": (2, 2, 2, 3, 3, 1, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
@@ -101,6 +101,15 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
     ]
 
 
+WIDEST_NAME = 88.0  # points: longer names take two lines
+
+
+def name_column(page: Page, bold: Path) -> float:
+    """The width of the models' names, and of what marks them."""
+    marks = ["▲ little headroom"] if any(one.tight for one in page.cards) else []
+    return min(WIDEST_NAME, _points(bold, *(one.model for one in page.cards), *marks))
+
+
 def saving_column(page: Page, bold: Path) -> float:
     """The width of what the best changes save."""
     return _points(bold, *(f"−{lever.saving}" for lever in page.best_levers))
@@ -131,11 +140,11 @@ def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
 
 def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder], list[Ladder]]:
     """The tables of every load on the first page, and those on further pages; `short`: whether there is room for one
-    on the first page that lacks what to rent, where that has no room."""
+    on the first page, which of many models lacks what to rent."""
     n = len(page.models)
     full = [_ladder(page, range(i, min(i + MOST_IN_LADDER, n)), True, bold) for i in range(0, n, MOST_IN_LADDER)]
     if n <= MOST_IN_LADDER:
-        return full, []
+        return (full, []) if short else ([], full)
     return ([_ladder(page, range(n), False, bold)] if short and n <= MOST_SHORT else []), full
 
 

@@ -25,7 +25,7 @@ APART = 8.0  # points behind each picture of a row, as in one_page.css
 BESIDE = 3  # curves in a row: each is wide enough to read a number off
 BAR = (190.0, 9.0)  # points: width and height
 CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
-COSTS = 0.52  # of the page's width: the curves of cost
+COSTS = 0.45  # of the page's width: the curves of cost
 
 
 def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[str], str], font: Path) -> dict[str, Any]:

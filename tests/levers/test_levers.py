@@ -10,7 +10,7 @@ from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_loa
 
 from sheetgen.catalog import guidance
 from sheetgen.catalog.stacks import LeverId
-from sheetgen.levers import Lever, best, in_order, levers_of, levers_of_sheet
+from sheetgen.levers import Lever, best, in_order, levers_of, levers_of_sheet, terms_at_fp8
 from sheetgen.levers import lever as asking
 from sheetgen.levers.lever import saved_usd
 from sheetgen.recommend import solve, tables
@@ -55,6 +55,29 @@ def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str
             assert same(lever, alone(**options)), lever.id
             asked += 1
     assert asked >= 6
+
+
+def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
+    solved = answered(THREE)
+    terms, asked = terms_at_fp8(solved, every(THREE)), 0
+    for row, asked_load in enumerate(solved.question.loads):
+        if asked_load.concurrent_requests != 32:
+            continue
+        workload = solved.question.workloads[asked_load.workload]
+        for purchase in ("reserved-1yr", "reserved-3yr"):
+            answer = alone(
+                model=solved.model_of(row).model.id, context=asked_load.context_tokens, users=32, purchase=purchase,
+                output_tokens=workload.output_tokens, weight_dtype="fp8", kv_cache_dtype="fp8",
+            )  # fmt: skip
+            one = terms[row].get(purchase)
+            assert (one and one.candidate.instance, one and one.usd) == (answer["instance"], answer["monthly_usd"])
+            asked += one is not None
+    assert asked > 12
+
+
+def test_fp8_on_a_term_is_unknown_where_fp8_is() -> None:
+    solved = answered("8b", gpus="a10g")  # no candidate's GPU keeps a KV cache in FP8
+    assert terms_at_fp8(solved, levers_of_sheet(solved)) == ({},) * len(solved.question.loads)
 
 
 @pytest.mark.parametrize("options", [{}, {"gpus": "h100,h200"}, {"kv_allocation": "reserved"}])

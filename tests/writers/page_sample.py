@@ -178,7 +178,7 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
         bars=tuple(_bars(m) for m in models),
         breaks=tuple(_breaks(m) for m in models),
         fingerprints=FINGERPRINTS,
-        levers=_levers(models),
+        levers=_levers(models), fp8_quality="FP8 weights: close to lossless in published tests (arXiv:2411.02355).",
         instances=_instances(blocks),
         price_classes=("on demand", "1 yr", "3 yr", "spot"),
         purchase="on demand",

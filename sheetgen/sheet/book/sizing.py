@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution, headline_rows, needs_reservation
 from sheetgen.scenario.demand import RATE
 from sheetgen.scenario.parse import Kind, name_part
 from sheetgen.scenario.question import MOST_TYPED
+from sheetgen.sheet.book.catalogs import class_stem
 from sheetgen.sheet.book.inputs import AS_BUILT
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import headline_words, in_unit, load_in_table, place_in_table, rent_words, tier_key
@@ -29,7 +30,7 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.page import Page
-from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
+from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
 RENTED = ("Recommended", 22.0)
@@ -38,7 +39,7 @@ RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest
 PER_PAGE = 3  # models that one printed page has side by side, at a size that can be read
 WIDE = PER_PAGE + 1  # models from which the picture takes two groups of columns
 GAP = 1.2
-CHART_ROWS = 9
+CHART_ROWS, BARS_APART = 9, 6  # of the picture at least; and those beside its bars
 NAME = "Sizing sheet"
 BUILT_ROW = 99  # below the page: where the load as built is kept
 BUILT, IN_USE = (tuple(f"calc_{of}_{name}" for name in ("workload", "requests")) for of in ("built", "headline"))
@@ -67,8 +68,9 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[
         sheet.text(2, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
     sheet.heights |= {0: 30, 1: 17, 2: 20}
     one.headline(HEADLINE_ROW)
-    one.weights(15)
-    last = one.foot(page, one.matrix(20) + 1)
+    below = HEADLINE_ROW + AS_BUILT_ROW + 3 + len(one.otherwise)
+    one.weights(below)
+    last = one.foot(page, one.matrix(below + 5) + 1)
     if sheet.landscape:
         # Stretch the rows so that the page, scaled to its width, is full: more models make it wider, not emptier.
         parts = itertools.pairwise([LOAD_COLUMNS, *sheet.column_breaks, len(sheet.widths)])
@@ -125,6 +127,10 @@ class SizingSheet:
         self.models, self.loads = wiring.tables["models"], wiring.tables["loads"]
         self.groups = [LOAD_COLUMNS + m * (len(GROUP) + 1) for m in range(len(self.question.models))]
         self.fp8_is_large = any(needs_reservation(solved, row) for row in headline_rows(solved))
+        # What else the load could be answered with, as Workings names it, and in words.
+        terms = {class_stem(purchase): f"{PURCHASES[purchase].words} term" for purchase in COMMITTED}
+        others = {stem: said for stem, said in terms.items() if stem != class_stem(self.question.settings.purchase)}
+        self.otherwise = {**others, "fp8": "at FP8", **{f"fp8_{stem}": f"FP8, {said}" for stem, said in terms.items()}}
         self.unit = UNIT_NAMES[self.question.settings.units]
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
@@ -171,7 +177,7 @@ class SizingSheet:
             "concurrent_requests": tiers[self.loads.n_fixed],
         }  # fmt: skip
         sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
-        sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + 11), 17)}
+        sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + AS_BUILT_ROW + 2), 17)}
         for m, left in enumerate(self.groups):
             of, built = partial(self._of, m=m), partial(self._as_built, m=m)
             env = {"n_instances": of("n_instances"), "instance": of("type")}
@@ -188,12 +194,13 @@ class SizingSheet:
             sheet.link(top + AS_BUILT_ROW + 1, left, built("band_words"), TEXT, "small")
             # As large as the answer, where an answer takes more machines than one may expect to find free.
             roles = ("answer", "answer_money") if self.fp8_is_large else ("computed", "left_number")
-            sheet.link(top + AS_BUILT_ROW + 2, left, built("rent_fp8"), TEXT, roles[0])
-            sheet.link(top + AS_BUILT_ROW + 2, left + 2, built("usd_fp8"), USD, roles[1])
+            for row, stem in enumerate(self.otherwise, top + AS_BUILT_ROW + 2):
+                sheet.link(row, left, built(f"rent_{stem}"), TEXT, roles[0])
+                sheet.link(row, left + 2, built(f"usd_{stem}"), USD, roles[1])
         sheet.text(top + AS_BUILT_ROW, 0, "Worked out", "label")
-        sheet.text(top + AS_BUILT_ROW + 2, 0, "at FP8, as built", "label")
-        if self.fp8_is_large:
-            sheet.heights[top + AS_BUILT_ROW + 2] = 26
+        for row, words in enumerate(self.otherwise.values(), top + AS_BUILT_ROW + 2):
+            sheet.text(row, 0, f"{words}, as built", "label")
+            sheet.heights[row] = 26 if self.fp8_is_large else 17
 
     def _of(self, name: str, m: int) -> Ref:
         """What Workings says of the load on this sheet, by model."""
@@ -396,11 +403,11 @@ class SizingSheet:
             ))  # fmt: skip
         (first_weights, first_kv, first), (last_weights, last_kv, last) = bars[0], bars[-1]
         place = (top, self.groups[-1]) if wide else (top + 2 + n_models, left)
-        width = sum(sheet.widths[left + k] for k in range(len(GROUP)))
+        width, rows = sum(sheet.widths[left + k] for k in range(len(GROUP))), max(CHART_ROWS, n_models + BARS_APART)
         sheet.charts.append(Chart(
             *place, f"Weights and KV cache at the load above, {self.unit}",
             "Stacked bars: weights and KV cache of each model at the chosen load.", (first, last),
             [("Weights", first_weights, last_weights, "#1D4ED8"), ("KV cache", first_kv, last_kv, "#F59E0B")],
-            int(width * PIXELS_PER_WIDTH), 20 * CHART_ROWS - 4, self.unit,
+            int(width * PIXELS_PER_WIDTH), 20 * rows - 4, self.unit,
         ))  # fmt: skip
-        return top + max(1 + n_models, CHART_ROWS) if wide else top + 2 + n_models + CHART_ROWS
+        return top + max(1 + n_models, rows) if wide else top + 2 + n_models + rows

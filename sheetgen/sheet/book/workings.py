@@ -20,7 +20,7 @@ from sheetgen.formula import (
     where,
     whole_text,
 )
-from sheetgen.levers import EveryLever, at_fp8
+from sheetgen.levers import EveryLever, at_fp8, terms_at_fp8
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, headline_rows, not_asked
 from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import Rental
@@ -32,7 +32,7 @@ from sheetgen.sheet.book.speed import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup, place_of
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
-from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
 UNIT_COSTS = (
@@ -322,6 +322,9 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
         Rental(one.candidate, one.n_instances, one.monthly_usd) if one else None for one in found])  # fmt: skip
     for purchase, answers in solved.by_purchase.items():
         rented(class_stem(purchase), purchase, [answers[row] for row in rows])
+    terms = terms_at_fp8(solved, every_lever) if every_lever else ({},) * len(solved.question.loads)
+    for purchase in COMMITTED:
+        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", [terms[row].get(purchase) for row in rows])
     put("not_asked_words", "took no part, and cheaper", [
         "; ".join(str(wording.not_asked_words(one)) for one in others[row]) for row in rows], width=60)  # fmt: skip
 
