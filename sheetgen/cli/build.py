@@ -25,10 +25,16 @@ if TYPE_CHECKING:
     from sheetgen.workbook.bridge import Bridge
 
 PULL_SCHEMA = 1
+OWN_LOAD = (
+    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
+    ("input_tokens", "TOKENS", "Its prompt, where times are of shorter requests than memory is for. Default: the "
+     "context less the answer."),
+    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
+)
 
 
 @command()
-@text_options("sheet", "rate", "active", *ANSWER)
+@text_options("sheet", *OWN_LOAD, "rate", "active", *ANSWER)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
@@ -61,10 +67,13 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.recommend import solve
+    from sheetgen.scenario.demand import RATES
     from sheetgen.scenario.question import ask
 
     catalog, flags = Catalog(*catalogs), asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
+    if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
+        asked["tiers"] = ",".join(str(one.requests) for one in catalog.tiers())
     question = ask(catalog, asked)
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
     solved = solve(question)
