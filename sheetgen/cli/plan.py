@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -141,11 +142,13 @@ def check(file: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> N
               "Default: plan.since of the file.")  # fmt: skip
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
 @click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
+@click.option("--sheets", is_flag=True, help="Also the sizing sheet of each service in its first quarter, workbook and "
+              "PDF, to which the plan's workbook links.")  # fmt: skip
 @brand_option
 @common
 def build(
     file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
-    pdf_variant: str | None, brand: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    pdf_variant: str | None, sheets: bool, brand: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Work a plan out and write it; `plan PLAN.yaml` does the same.
 
@@ -155,6 +158,7 @@ def build(
     """
     from sheetgen.catalog import Catalog
     from sheetgen.cli.build import archive_of, brand_of, place_of, write_drawn
+    from sheetgen.cli.plan_sheets import draw_sheets, sheet_names
     from sheetgen.plan.record import NAME
 
     named = formats_of_plan(formats)
@@ -162,12 +166,15 @@ def build(
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
     solved = solved_file(file, Catalog(*catalogs), since, paper)
     written, problems = dict[Path, bytes](), Problems()
+    linked = sheet_names(solved.answer, place) if sheets else {}
     for one in named:
         step(f"drawing {one}")
         try:
-            written[Path(f"{place}.{one}")] = drawn(one, solved, brand_read, archive)
+            written[Path(f"{place}.{one}")] = drawn(one, solved, brand_read, archive, linked)
         except MissingLibraryError as error:
             problems.extend(error.problems)
+    if sheets:
+        written |= draw_sheets(solved.answer, place, linked, brand_read, archive, problems)
     write_drawn(written, problems)
     plan, found = solved.answer.plan, solved.record
     if as_json:
@@ -275,8 +282,11 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalogs: tuple[str, 
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
 
 
-def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None) -> bytes:
-    """The plan in a format."""
+def drawn(
+    name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None,
+    sheets: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:  # fmt: skip
+    """The plan in a format. sheets: by service the workbook beside it that is its sizing sheet."""
     from sheetgen.writers import plan as texts
     from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
 
@@ -289,7 +299,7 @@ def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | Non
             from sheetgen.writers.xlsx import write_xlsx
 
             with gc_paused():
-                return write_xlsx(build_plan_book(solved.whole, page, found), options)
+                return write_xlsx(build_plan_book(solved.whole, page, found, sheets), options)
         case "pdf" | "html":
             from sheetgen.writers import plan_page as pages
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.cost import contingency_usd
@@ -73,7 +73,11 @@ def unlisted(ordered_instances: Any, is_listed: Any) -> Any:
 class Pages:
     """The sheets, from the workings."""
 
-    def __init__(self, found: Findings, page: PlanPage, work: Workings, wiring: Wiring) -> None:
+    def __init__(
+        self, found: Findings, page: PlanPage, work: Workings, wiring: Wiring, links: Mapping[str, str]
+    ) -> None:
+        """links: by service its sizing sheet."""
+        self.links = dict(links)
         self.found, self.page, self.work, self.wiring = found, page, work, wiring
         self.plan, self.answer = found.answer.plan, found.answer
         self.sheets = {"Decisions": self.decisions(), "Services": self.services(), "Supply": self.supply(),
@@ -220,7 +224,8 @@ class Pages:
                 row += 1
                 placed = self.answer.hardware.placed.get((s, q))
                 rows = [work.row_of_load(s, q, z) for z in range(len(QUANTILES))]
-                sheet.text(row, 0, service.id, "label")
+                link = self.links.pop(service.id, None) if placed else None  # of its first quarter
+                sheet.text(row, 0, service.id, "link_text" if link else "label", url=link)
                 sheet.text(row, 1, str(quarter), "label")
                 column = 2
                 for name, display in (("demand", TWO_DECIMALS), ("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE)):
