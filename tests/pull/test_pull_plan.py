@@ -124,13 +124,18 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
         read_plan_book(edited)
 
 
-def test_dollars_that_were_typed_are_stated_in_the_currency_of_the_plan() -> None:
+def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 1, "currency": "EUR", "fx_rate": 0.5}, "budget": {"2027-Q1": 100},
             "services": [{"id": "one", "demand": {"in_flight": 4}, "model": "llama-3.1-8b"}],
             "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 100}]}}  # fmt: skip
     plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
-    found = changed(plan, {"budget_2027_q1": 300, "owned_1_cost": 75})
+    cells = every_cell(plan)
+    assert {name: cells[name][1].value for name in ("budget_2027_q1", "owned_1_cost", "fx_rate")} == {
+        "budget_2027_q1": 100, "owned_1_cost": 100, "fx_rate": 0.5}  # fmt: skip
+    assert cells["budget_2027_q1"][0].display.prefix == "€"
+    found = changed(plan, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
     assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
+    assert plan_of(Document("plan.yaml", found, {}), CATALOG).budget[plan.quarters[0]] == 375
 
 
 @pytest.mark.parametrize(("shorthand", "name", "value", "written"), [
