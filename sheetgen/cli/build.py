@@ -26,10 +26,16 @@ if TYPE_CHECKING:
     from sheetgen.workbook.bridge import Bridge
 
 PULL_SCHEMA = 1
+OWN_LOAD = (
+    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
+    ("input_tokens", "TOKENS", "Its prompt, where times are of shorter requests than memory is for. Default: the "
+     "context less the answer."),
+    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
+)
 
 
 @command()
-@text_options("sheet", "rate", "active", *ANSWER)
+@text_options("sheet", *OWN_LOAD, "rate", "active", *ANSWER)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
@@ -61,10 +67,13 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.recommend import solve
+    from sheetgen.scenario.demand import RATES
     from sheetgen.scenario.question import ask
 
     flags = asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
+    if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
+        asked["tiers"] = ",".join(str(one.requests) for one in catalog.tiers())
     question = ask(catalog, asked)
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
     solved = solve(question)
@@ -122,7 +131,7 @@ def pull(
     from sheetgen.workbook.plan_book import is_plan_book
 
     if is_plan_book(edited):
-        from sheetgen.cli.plan_book import pull_book
+        from sheetgen.cli.plan_files import pull_book
 
         pull_book(edited, formats, out, name, brand, as_json, catalog, quiet)
         return
@@ -216,7 +225,7 @@ def diff(
     bridge: Sequence[Bridge] = ()
     quality: Sequence[str] = ()
     if any(is_plan(one) or is_plan_book(one) for one in (before, after)):
-        from sheetgen.cli.plan_book import record_now
+        from sheetgen.cli.plan_files import record_now
 
         old, new = (record_now(Path(one), catalog) for one in (before, after))
         found = compare_records(before, old, after, new, catalog)

@@ -169,8 +169,7 @@ def _plan_message(
     catalog: Catalog, options: dict[str, Any],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message of a plan, and the place of its draft."""
-    from sheetgen.cli.plan import drawn, solved_file
-    from sheetgen.cli.plan_book import record_of_file
+    from sheetgen.cli.plan_files import drawn, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
     assert file is not None
@@ -181,12 +180,11 @@ def _plan_message(
     letter = Letter(solved.page, place.name, attached=attached)
     line = letter.subject(subject)
     files = {one: _pdf(pdf) if one == "pdf" and pdf is not None else drawn(one, solved, brand) for one in attached}
-    if since is None:
-        since = solved.since
-    if since is not None:
+    if solved.since is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
-        changes = plan_changes_since(since, record_of_file(Path(since)), place.name, solved.record, catalog)
+        last = solved.since
+        changes = plan_changes_since(last.file, last.record, place.name, solved.record, catalog)
         letter = replace(letter, changes=changes)
     names = {f"{place.name}.{ending}": files[ending] for ending in attached}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), names), Path(f"{place}.eml")

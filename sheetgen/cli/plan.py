@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sheetgen.cli.options import brand_option, common
-from sheetgen.cli.output import note, print_json, say, step, table, write_files
-from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
-from sheetgen.units import count
+from sheetgen.cli.output import note, print_json, say, table, write_files
+from sheetgen.cli.plan_files import DEFAULT_FORMATS, FORMATS
+from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 
 if TYPE_CHECKING:
-    from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
-    from sheetgen.plan.answer import Answer
-    from sheetgen.plan.bridge import Last
-    from sheetgen.plan.findings import Findings
-    from sheetgen.plan.pages import PlanPage
-    from sheetgen.plan.read import Plan
-    from sheetgen.writers.formats import Archive
 
-FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
 
@@ -136,11 +126,13 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
               "Default: plan.since of the file.")  # fmt: skip
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
 @click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
+@click.option("--sheets", is_flag=True, help="Also the sizing sheet of each service in its first quarter, workbook and "
+              "PDF, to which the plan's workbook links.")  # fmt: skip
 @brand_option
 @common
 def build(
     file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
-    pdf_variant: str | None, brand: str | None, as_json: bool, catalog: Catalog, quiet: bool,
+    pdf_variant: str | None, sheets: bool, brand: str | None, as_json: bool, catalog: Catalog, quiet: bool,
 ) -> None:  # fmt: skip
     """Work a plan out and write it; `plan PLAN.yaml` does the same.
 
@@ -149,19 +141,18 @@ def build(
       sheetgen plan build plan.yaml --out plans
     """
     from sheetgen.cli.build import archive_of, brand_of, place_of, write_drawn
+    from sheetgen.cli.plan_files import draw_plan, formats_of_plan, solved_file
+    from sheetgen.cli.plan_sheets import draw_sheets, sheet_names
     from sheetgen.plan.record import NAME
 
     named = formats_of_plan(formats)
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
     solved = solved_file(file, catalog, since, paper)
-    written, problems = dict[Path, bytes](), Problems()
-    for one in named:
-        step(f"drawing {one}")
-        try:
-            written[Path(f"{place}.{one}")] = drawn(one, solved, brand_read, archive)
-        except MissingLibraryError as error:
-            problems.extend(error.problems)
+    linked = sheet_names(solved.answer, place) if sheets else {}
+    written, problems = draw_plan(named, place, solved, brand_read, archive, linked)
+    if sheets:
+        written |= draw_sheets(solved.answer, place, linked, brand_read, archive, problems)
     write_drawn(written, problems)
     plan, found = solved.answer.plan, solved.record
     if as_json:
@@ -171,60 +162,6 @@ def build(
     note(f"{len(plan.services)} services, {len(plan.quarters)} quarters", quiet)
     if problems:
         raise SystemExit(1)
-
-
-@dataclass(frozen=True)
-class Solved:
-    """A plan that was worked out: what is found in it, its page, its record, and the last plan's file that it was
-    compared with."""
-
-    whole: Findings
-    page: PlanPage
-    record: dict[str, Any]
-    since: str | None
-
-    @property
-    def answer(self) -> Answer:
-        return self.whole.answer
-
-
-def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
-    """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
-    since."""
-    from sheetgen.cli.plan_book import last_plan
-    from sheetgen.plan.bridge import last_of, read_record
-    from sheetgen.plan.read import read_plan
-
-    built: Mapping[str, Any] | None = None
-    match Path(file).suffix.lower():
-        case ".json":
-            built = read_record(Path(file))
-            read = last_of(built, shown(file, 200), catalog).plan
-        case ".xlsx":
-            from sheetgen.pull.plan import pull_plan
-
-            pulled = pull_plan(file, catalog)
-            read, built = pulled.plan, None if pulled.edits else pulled.book.record
-        case _:
-            read = read_plan(Path(file), catalog)
-    if since is None and read.head.since is not None:
-        since = str(Path(file).parent / read.head.since)
-    solved = solved_of(read, None if since is None else last_plan(Path(since), catalog), paper, since)
-    if built is not None and solved.record["money"] != built["money"]:
-        raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
-                            "plan.yaml, and build it anew.")  # fmt: skip
-    return solved
-
-
-def solved_of(read: Plan, last: Last | None = None, paper: str = "a4", since: str | None = None) -> Solved:
-    from sheetgen.plan.findings import findings
-    from sheetgen.plan.pages import plan_page
-    from sheetgen.plan.record import record_of
-    from sheetgen.plan.solve import solved_plan
-
-    step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
-    whole = findings(solved_plan(read), last)
-    return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 
 @plan.command()
@@ -240,7 +177,7 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     Example:
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
-    from sheetgen.cli.plan_book import record_of_file
+    from sheetgen.cli.plan_files import record_of_file
     from sheetgen.plan import actuals as real
 
     said = None if of_plan is None else record_of_file(Path(of_plan))
@@ -267,45 +204,6 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     for one in measured:
         say(f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
             f"replicas: {one['replicas']:g}}}")  # fmt: skip
-
-
-def drawn(name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None) -> bytes:
-    """The plan in a format."""
-    from sheetgen.writers import plan as texts
-    from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
-
-    page, found = solved.page, solved.record
-    sha256 = solved.answer.plan.catalog.catalog_sha256()
-    options = Options(brand=brand, archive=replace(archive or Archive(), catalog_sha256=sha256))
-    match name:
-        case "xlsx":
-            from sheetgen.plan.book import build_plan_book
-            from sheetgen.writers.xlsx import write_xlsx
-
-            with gc_paused():
-                return write_xlsx(build_plan_book(solved.whole, page, found), options)
-        case "pdf" | "html":
-            from sheetgen.writers import plan_page as pages
-
-            return (pages.write_plan_pdf if name == "pdf" else pages.write_plan_html)(page, options)
-        case "docx":
-            from sheetgen.writers.docx import write_plan_docx
-
-            return write_plan_docx(page, options)
-        case "md":
-            return texts.plan_markdown(page)
-        case "csv":
-            return texts.plan_csv(found)
-    return json_text(found).encode()
-
-
-def formats_of_plan(text: str | None) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(one.strip().lower() for one in (text or DEFAULT_FORMATS).split(",") if one.strip()))
-    for one in names:
-        if one not in FORMATS:
-            near = did_you_mean(one, FORMATS)
-            raise ScenarioError(f"format {shown(one)!r} is unknown. Allowed: {', '.join(FORMATS)}.{near}")
-    return names
 
 
 def summary(found: dict[str, Any]) -> list[str]:

@@ -412,6 +412,9 @@ def _assumptions(found: Findings) -> Iterator[Text]:
            "the same can still be had, and service where it cannot.")  # fmt: skip
     yield ("What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
            "be lost; floor, the fewest that are stated.")  # fmt: skip
+    if len({one.instance for found in plan.questions.values() for one in found.candidates}) > 1:
+        yield ("Each service is placed by itself: with more demand one may go to a larger machine of which another "
+               "fills a part, or move where that saves enough only then, and all of it cost less.")  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

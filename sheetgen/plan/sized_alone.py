@@ -1,41 +1,65 @@
-"""The command that sizes a service of the plan by itself: a reader can check its hardware, and see its levers."""
+"""Each service of the plan sized by itself, in the first quarter in which it is served: by the command of `recommend`
+that a reader can run, and by a sizing sheet of its own, which the workbook links to."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.hardware import served_in
+from sheetgen.plan.schema import DOLLARS
+from sheetgen.scenario.demand import A_LOAD
 from sheetgen.scenario.inputs import BY_NAME
 
-OF_LOAD = ("requests_per_second", "concurrent_requests")
+
+class Alone(NamedTuple):
+    """A service by itself, at the quantile that is bought. options: what `recommend` is asked; where the service is on
+    other hardware than alone, that is named."""
+
+    service: int
+    quarter: int
+    options: Mapping[str, str]
 
 
-def options(answer: Answer, s: int, q: int) -> dict[str, str]:
-    """What `recommend` is asked for a service in a quarter, at the quantile that is bought, less what it takes anyway.
-    Where the service is on other hardware than alone, that is named."""
-    plan, service = answer.plan, answer.plan.services[s]
-    found = dict(plan.key(service, served_in(service, plan.quarters[q]))) | {name: "" for name in OF_LOAD}
-    rate, at_once = (float(answer.services[name][s, q, answer.case]) for name in OF_LOAD)
-    found["requests_per_second" if rate else "concurrent_requests"] = f"{rate or at_once:.12g}"
-    asked = answer.hardware.asked[s, q]
-    here, alone = (asked.solved.candidate(one).instance for one in (asked.offer, asked.pick))
-    if here != alone:
-        found["instances"] = here
-    said = {name: BY_NAME[name].default for name in found if name in BY_NAME}
-    return {name: one for name, one in found.items() if one and one != str(said.get(name))}
+def alone(answer: Answer) -> Iterator[Alone]:
+    plan = answer.plan
+    for s, service in enumerate(plan.services):
+        q = next((q for q in range(len(plan.quarters)) if (s, q) in answer.hardware.asked), None)
+        if q is None:
+            continue
+        options: dict[str, str] = dict(plan.key(service, served_in(service, plan.quarters[q])))
+        rate, at_once = (float(answer.services[name][s, q, answer.case])
+                         for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
+        whole = math.ceil(round(at_once, 9))
+        load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(whole)}
+        asked = answer.hardware.asked[s, q]
+        here, by_itself = (asked.solved.candidate(one).instance for one in (asked.offer, asked.pick))
+        others = {name: value for name, value in options.items() if name not in A_LOAD}
+        yield Alone(s, q, others | load | ({"instances": here} if here != by_itself else {}))
 
 
-def commands(answer: Answer) -> Iterator[str]:
-    """A command for each service, in the first quarter in which it is served."""
-    for s, service in enumerate(answer.plan.services):
-        q = next((q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.asked), None)
-        if q is not None:
-            given = options(answer, s, q)
-            flags = [part for name, one in given.items() if name != "models"
-                     for part in (f"--{name.replace('_', '-')}", one)]  # fmt: skip
-            words = shlex.join(["sheetgen", "recommend", "--model", given["models"], *flags])
-            n = answer.services["planned_replicas"][s, q, answer.case]
-            yield (f"{service.id}, {answer.plan.quarters[q]}, {n:g} replicas on "
-                   f"{answer.hardware.placed[s, q].instance}: {words}")  # fmt: skip
+def commands(answer: Answer) -> Iterator[tuple[str, str]]:
+    """Of each service its name, and in words what the plan has of it and the command, less what that takes anyway."""
+    for s, q, options in alone(answer):
+        said = {name: str(BY_NAME[name].default) for name in options if name in BY_NAME}
+        flags = [part for name, one in options.items() if name != "models" and one != said.get(name)
+                 for part in (f"--{name.replace('_', '-')}", one)]  # fmt: skip
+        command = shlex.join(["sheetgen", "recommend", "--model", options["models"], *flags])
+        service, n = answer.plan.services[s].id, answer.services["planned_replicas"][s, q, answer.case]
+        where = answer.hardware.placed[s, q].instance
+        yield service, f"{service}, {answer.plan.quarters[q]}, {n:g} replicas on {where}: {command}"
+
+
+def sheet_options(answer: Answer, one: Alone) -> dict[str, str]:
+    """What `build` is asked for the sizing sheet of a service, in the plan's currency and with its names."""
+    head, service = answer.plan.head, answer.plan.services[one.service]
+    named = {"title": f"{service.id}, {answer.plan.quarters[one.quarter]}", "approver": head.approver,
+             "owner": service.owner or head.owner, "headline": "asked"}  # fmt: skip
+    money = {} if head.currency == DOLLARS else {"currency": head.currency, "fx_rate": f"{head.fx_rate:.12g}"}
+    load = dict(one.options)
+    if at_once := load.pop("concurrent_requests", None):
+        load["tiers"] = at_once
+    return load | money | {name: value for name, value in named.items() if value}

@@ -23,6 +23,15 @@ from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_C
 WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
 
 
+@formula("US dollars", USD)
+def in_dollars(amount: Quantity, fx_rate: Quantity) -> Any:
+    """An amount of the plan's currency in US dollars; none of none.
+
+    Source: in_currency, the other way round.
+    """
+    return number_where(is_number(amount), amount / fx_rate)
+
+
 @formula("Price over today's", PERCENT)
 def price_factor(expected_change_per_year: Quantity, quarters_ahead: Quantity, quarters_in_a_year: Quantity) -> Any:
     """What a price is expected to be, over today's.

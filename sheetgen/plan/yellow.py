@@ -11,11 +11,12 @@ from typing import Any
 
 from sheetgen.catalog.base import Loc
 from sheetgen.plan.read import Plan
-from sheetgen.plan.schema import QUANTILES, Band, Service
+from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Head, Service
 from sheetgen.plan.tables import bands_of, growth_bands, numbers_of
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
-from sheetgen.units import AS_IT_IS, DATE, EXACT_PERCENT, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.sheet.wording import prefix_of, sign_of
+from sheetgen.units import AS_IT_IS, DATE, EXACT_PERCENT, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, WHOLE, Display
 
 AMOUNT, MONEY = Kind("number", LEAST, 1e12), Kind("number", 0, 1e12)
 CHANGE = Kind("number", LEAST - 1, 100)
@@ -77,9 +78,10 @@ def sections(plan: Plan) -> Iterator[Section]:
     """Every yellow cell of a plan, in the order of the sheet."""
     yield Section("Policy", tuple(_policy(plan)))
     yield Section("Prices", tuple(_prices(plan)))
-    yield Section("Budget, US dollars", tuple(
-        _one(str(q), f"budget_{part_of_name(str(q))}", ("budget", str(q)), plan.budget.get(q), _or_blank(MONEY), USD,
-             "$", "Blank: none." if not i else "")
+    code, (display, sign) = plan.head.currency, of_currency(plan.head)
+    yield Section(f"Budget, {'US dollars' if code == DOLLARS else code}", tuple(
+        _one(str(q), f"budget_{part_of_name(str(q))}", ("budget", str(q)), _stated(plan, plan.budget.get(q)),
+             _or_blank(MONEY), display, sign, "Blank: none." if not i else "")
         for i, q in enumerate(plan.quarters)
     ))  # fmt: skip
     for s, service in enumerate(plan.services):
@@ -87,6 +89,18 @@ def sections(plan: Plan) -> Iterator[Section]:
         yield Section(f"{service.id}{owner}", tuple(_service(plan, s, service)))
     if plan.supply.owned or plan.supply.committed or plan.supply.quota:
         yield Section("Owned, committed, quotas", tuple(_supply(plan)))
+
+
+def of_currency(head: Head) -> tuple[Display, str]:
+    """How an amount in the plan's currency shows, and its sign."""
+    sign = sign_of(head.currency)
+    prefix = prefix_of(sign)
+    return (USD, sign) if head.currency == DOLLARS else (Display(f'"{prefix}"#,##0', prefix=prefix), sign)
+
+
+def _stated(plan: Plan, usd: float | None) -> float | None:
+    """Dollars as the plan states them, in its currency; without the trace of having been divided by its rate."""
+    return usd if usd is None or plan.head.currency == DOLLARS else float(f"{usd * plan.head.fx_rate:.14g}")
 
 
 def every_cell(plan: Plan) -> dict[str, tuple[Line, Yellow]]:
@@ -156,6 +170,9 @@ def _prices(plan: Plan) -> Iterator[Line]:
         ("Hours run", "hours_per_month", Kind("number", 1, 744), AS_IT_IS, "a month", "Commitments are paid in all."),
     ):  # fmt: skip
         yield _one(label, name, ("prices", name), getattr(prices, name), kind, display, unit, note)
+    if plan.head.currency != DOLLARS:
+        yield _one(f"{plan.head.currency} for one US dollar", "fx_rate", ("plan", "fx_rate"), plan.head.fx_rate,
+                   BY_NAME["fx_rate"].kind, FACTOR, "", "Budgets and costs of pools are stated in it.")  # fmt: skip
     yield _band("Change of prices a year", "price_change", ("prices", "expected_change_per_year"),
                 prices.expected_change_per_year, CHANGE, EXACT_PERCENT, "",
                 "p50 is live; p10 and p90 are in the joint draws alone.")  # fmt: skip
@@ -201,12 +218,12 @@ def holder(plan: Plan, s: int, name: str) -> int:
 
 
 def _supply(plan: Plan) -> Iterator[Line]:
-    supply = plan.supply
+    supply, (display, sign) = plan.supply, of_currency(plan.head)
     for i, pool in enumerate(supply.owned):
         stem, at = f"owned_{i + 1}_", ("supply", "owned", i)
         yield _one(f"{pool.id}: GPUs owned ({pool.gpu})", f"{stem}count", (*at, "count"), pool.count, COUNT, PLAIN)
-        yield _one(f"{pool.id}: cost", f"{stem}cost", (*at, "cost_per_quarter"), pool.cost_per_quarter, MONEY, USD,
-                   "$ a quarter")  # fmt: skip
+        yield _one(f"{pool.id}: cost", f"{stem}cost", (*at, "cost_per_quarter"),
+                   _stated(plan, pool.cost_per_quarter), MONEY, display, f"{sign} a quarter")  # fmt: skip
     for i, one in enumerate(supply.committed):
         stem, at = f"committed_{i + 1}_", ("supply", "committed", i)
         yield _one(f"{one.id}: machines committed", f"{stem}count", (*at, "count"), one.count, COUNT, PLAIN, "",
@@ -248,8 +265,7 @@ def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
 
 
 def changed(plan: Plan, edits: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan as it was written, with other values in some of its yellow cells, whose money is US dollars; of a band
-    all three are written."""
+    """The plan as it was written, with other values in some of its yellow cells; of a band all three are written."""
     cells, found, bands = every_cell(plan), copy.deepcopy(dict(plan.data)), set[tuple[str, ...]]()
     for name, value in edits.items():
         line, cell = cells[name]
@@ -260,8 +276,7 @@ def changed(plan: Plan, edits: Mapping[str, Any]) -> dict[str, Any]:
             for one, number in zip(line.cells, values, strict=True):
                 put(found, one.at, _whole(number))
         elif len(names) == 1:
-            is_stated = cell.at[0] == "budget" or cell.at[-1] == "cost_per_quarter"  # in the plan's currency there
-            _put_one(found, cell.at, _whole(value * plan.head.fx_rate) if is_stated and value is not None else value)
+            _put_one(found, cell.at, value)
     return found
 
 

@@ -38,6 +38,11 @@ class PulledPlan:
     notes: tuple[str, ...]
     overwritten: tuple[Overwritten, ...]  # formulas that are no longer those of the build
 
+    @property
+    def record_as_built(self) -> Mapping[str, Any] | None:
+        """The plan as JSON has it, where nothing was typed since it was built."""
+        return None if self.edits else self.book.record
+
 
 def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
     """The plan that an edited workbook asks for. Raises WorkbookError with every cell that holds what it cannot, and

@@ -21,7 +21,7 @@ from sheetgen.scenario.demand import OF_A_DAY, RATE
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.scenario.parse import name_part, plain
-from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS, Question, ask
+from sheetgen.scenario.question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.sheet.build_page import build_page
@@ -304,6 +304,8 @@ def option_of(name: str) -> str | None:
         return None
     if name in BY_NAME:
         return BY_NAME[name].asked_as
+    if name == f"context_{ASKED}":
+        return "context_tokens"
     stems = {discounts.CELL: discounts.OPTION, "context_": "contexts", "tier_": "tiers"}
     stems |= {f"{target}_": target for target in TARGETS}
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
@@ -368,6 +370,8 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     parts = {w.id: name_part(w.id) for w in question.workloads}
     if option == "contexts":
         return ",".join(f"{w}={_whole(inputs[f'context_{part}'])}" for w, part in parts.items())
+    if option == "context_tokens":
+        return str(_whole(value))
     if option in TARGETS:
         targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
         return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
@@ -494,7 +498,7 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     """The options that the workbook was built with, as far as they are any."""
     options: dict[str, Any] = {
         name: str(value) for name, value in found.options.items()
-        if name in (*OPTIONS, *SHEET_OPTIONS) and (isinstance(value, str) or is_number(value))
+        if name in (*OPTIONS, *SHEET_OPTIONS, *OF_ASKED) and (isinstance(value, str) or is_number(value))
     }  # fmt: skip
     if models is not None:
         options["models"] = models
@@ -505,7 +509,7 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
         named = parse.words(options["instances"])
         options["instances"] = ",".join(one for one in named if Problems().attempt(catalog.instance, one))
     works = {w.id: f"context_{name_part(w.id)}" for w in catalog.workloads()}
-    if "workloads" not in options:  # today's catalog may have others
+    if "workloads" not in options and f"context_{ASKED}" not in found.inputs:  # today's catalog may have others
         options["workloads"] = ",".join(w for w, name in works.items() if name in found.inputs)
     tiers = [found.inputs[name] for name in map("tier_{}".format, range(1, 5)) if name in found.inputs]
     if "tiers" not in options and len(tiers) != len(catalog.tiers()) and all(map(is_number, tiers)):

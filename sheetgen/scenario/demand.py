@@ -14,7 +14,8 @@ from sheetgen.sizing import rates
 from sheetgen.units import count, rate_text
 
 HOURS_PER_DAY = 24
-A_LOAD = ("users", "concurrent_requests", "requests_per_second", "requests_per_day")
+RATES = ("requests_per_second", "requests_per_day")
+A_LOAD = ("users", "concurrent_requests", *RATES)
 RATE = "rate"  # among the tiers of a workbook, and as its headline
 OF_A_DAY = ("peak_hour_share", "burst_factor")
 
@@ -45,7 +46,7 @@ def rate_of(options: Mapping[str, Any]) -> Rate | None:
         stray = [name for name in OF_A_DAY if options.get(name) is not None]
         if stray:
             raise ScenarioError(f"{_and(stray)} is of requests_per_day, which is not given. Give it, or leave it out.")
-    if not given or given[0] not in ("requests_per_second", "requests_per_day"):
+    if not given or given[0] not in RATES:
         return None
     active = options.get("active_fraction")
     one_load = "context_tokens" in options  # a sheet shows tiers beside the rate

@@ -116,17 +116,18 @@ BANDS: dict[str, Kind] = {
     for of in (*(f"{scope}_{kind}" for scope in ("fitted", "other", "anchored") for kind in MODEL_KINDS), *OF_ANY_KIND)
 }
 OUTPUT = Kind("whole", 0, TOKENS.high)
-_OUTPUT_OF = re.compile(r"output_(?!tokens_per_second_band)\w+")
+_LENGTH_OF = re.compile(r"output_(?!tokens_per_second_band)\w+|prompt_asked")
 
 
 def input_kind(name: str) -> Kind | None:
     """What the input of that name takes; nothing where there is none, or an option has it."""
-    return {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name) or (OUTPUT if _OUTPUT_OF.fullmatch(name) else None)
+    return {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name) or (OUTPUT if _LENGTH_OF.fullmatch(name) else None)
 
 
 def input_names(workloads: Iterable[Workload]) -> tuple[str, ...]:
     """Every input of a sheet with these workloads."""
-    return (*(f"output_{name_part(w.id)}" for w in workloads), *ENGINE, *SETTINGS, *SHOWN, *BANDS)
+    lengths = (f"{what}_{name_part(w.id)}" for w in workloads for what in ("output", "prompt"))
+    return (*filter(input_kind, lengths), *ENGINE, *SETTINGS, *SHOWN, *BANDS)
 
 
 Row = Mapping[str, Any]

@@ -97,10 +97,11 @@ class _WithContext(Workload):
         return self.context
 
 
-def sized(workload: Workload, context: int, answer: int) -> Workload:
-    """`workload` with this context and answer; the prompt takes what the answer leaves."""
-    fields = {"input_tokens": max(0, context - answer), "output_tokens": answer}
-    if answer <= context:
+def sized(workload: Workload, context: int, answer: int, prompt: int | None = None) -> Workload:
+    """`workload` with this context and answer; the prompt takes what the answer leaves, or less of it where stated."""
+    rest = max(0, context - answer)
+    fields = {"input_tokens": rest if prompt is None else min(prompt, rest), "output_tokens": answer}
+    if answer <= context and prompt is None:
         return workload.model_copy(update=fields)
     return _WithContext.model_construct(**{**dict(workload), **fields, "context": context})
 
@@ -125,6 +126,10 @@ def headline_number(text: str | None) -> int | None:
     return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
 
 
+ASKED = "asked"  # the workload of a load of the user's own
+OF_ASKED = ("context_tokens", "input_tokens", "output_tokens")
+
+
 def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload]:
     """The workload behind `context_tokens`, `input_tokens` and `output_tokens`, split as in `size`."""
 
@@ -146,7 +151,7 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
         )
     words = f"{context:,} tokens of context"
     return (_WithContext.model_construct(
-        id="asked", name=words, input_tokens=prompt, output_tokens=answer, about=words, source="the question",
+        id=ASKED, name=words, input_tokens=prompt, output_tokens=answer, about=words, source="the question",
         context=context,
     ),)  # fmt: skip
 
@@ -278,6 +283,12 @@ class Question:
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
 
     @property
+    def states_prompt(self) -> bool:
+        """Whether the prompt of a load of the user's own is stated: memory then is for its context, and times are of
+        shorter requests."""
+        return self.options.get("input_tokens") is not None
+
+    @property
     def numbers(self) -> tuple[int | None, ...]:
         """Requests at once by the tier of a load: those of the tiers, and the headline's own where it is none."""
         return self.tiers if self.typed is None else (*self.tiers, self.typed)
@@ -320,14 +331,21 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
-    if one_load:
-        if settings and options.get("zones") is not None and settings.survive != ZONE:
-            problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
+    elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
+    for name in elsewhere:
+        problems.append(
+            f"{name} is given with context_tokens, which is a load of one's own. Keep one of them." if one_load else
+            f"{name} is of a load of one's own, whose context_tokens are not given. Give them, or leave it out."
+        )
+    if one_load and settings and options.get("zones") is not None and settings.survive != ZONE:
+        problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
+    if options.get("tiers"):
+        tiers = attempt(parse.tiers, options["tiers"])
+        tiers = (*(tiers or ()), None) if rate else tiers
+    elif one_load:
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
     elif rate:
-        tiers = (*(attempt(parse.tiers, options["tiers"]) or ()), None) if options.get("tiers") else (None,)
-    elif options.get("tiers"):
-        tiers = attempt(parse.tiers, options["tiers"])
+        tiers = (None,)
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
     known = dict.fromkeys(row.provider for row in catalog.instances())
@@ -382,7 +400,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             m, w, t, workload.context_tokens, workload.input_tokens, requests or 0,
             workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
             rate.at_peak(question.settings) if rate and requests is None else 0.0,
-            users_of(options) if one_load else None,
+            users_of(options) if one_load and not options.get("tiers") else None,
         )  # fmt: skip
 
     n_models, n_workloads = range(len(question.models)), range(len(question.workloads))
@@ -428,8 +446,11 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         return sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
 
     def workload(one: Workload) -> Workload:
-        answer = overrides.input(f"output_{name_part(one.id)}", None)
-        return one if answer is None else sized(one, one.context_tokens, answer)
+        answer, prompt = (overrides.input(f"{what}_{name_part(one.id)}", None) for what in ("output", "prompt"))
+        if answer is None and prompt is None:
+            return one
+        stated = one.input_tokens if prompt is None and question.states_prompt else prompt
+        return sized(one, one.context_tokens, one.output_tokens if answer is None else answer, stated)
 
     of_settings = {name: value for name, value in overrides.inputs.items() if name in typed.SETTINGS}
     return replace(

@@ -28,7 +28,7 @@ from sheetgen.recommend import (
     short_tokens,
 )
 from sheetgen.recommend import money as figures
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import ASKED, Question
 from sheetgen.sheet import notes, page, wording
 from sheetgen.sheet.fingerprints import breaks, fingerprints_for
 from sheetgen.sheet.hosted import hosted_facts
@@ -142,7 +142,8 @@ def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.numbers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
     load = wording.rate_words(question) if tier is None else words("{} at once", plural(tier, "request"))
-    return f"{workload.name} ({context} tokens), {load}"
+    name = workload.name if workload.id == ASKED else f"{workload.name} ({context} tokens)"
+    return f"{name}, {load}"
 
 
 def _precision(question: Question) -> str:

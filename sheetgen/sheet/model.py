@@ -209,6 +209,9 @@ class Lookup:
         return self.write(here)
 
 
+BESIDE = "external:"  # of a link to a file in the workbook's own folder
+
+
 @functools.cache
 def _sheet_prefix(sheet: str, here: str) -> str:
     if sheet == here:

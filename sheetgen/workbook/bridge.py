@@ -20,7 +20,7 @@ from sheetgen.scenario.inputs import OF_SETTINGS
 from sheetgen.scenario.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.scenario.overrides import SETTINGS as SETTING_KINDS
 from sheetgen.scenario.parse import name_part
-from sheetgen.scenario.question import Question, ask
+from sheetgen.scenario.question import ASKED, Question, ask
 from sheetgen.units import DTYPES
 from sheetgen.workbook import facts
 from sheetgen.workbook.compare import Comparison, changed_load, headline_loads, usd
@@ -164,8 +164,10 @@ def _monthly_usd(
         by_day = _value(load, "requests_per_day")
         idle = ("requests_per_second",) if by_day else ("requests_per_day", *OF_A_DAY)
         options |= {name: _value(load, name) for name in OF_RATE if name not in idle}
-    if workload == facts.ASKED:
+    if workload == ASKED:
+        prompt = _value(load, f"prompt_{ASKED}")
         options |= {"context_tokens": one.context_tokens, "output_tokens": one.output_tokens}
+        options |= {} if prompt is None else {"input_tokens": prompt}
         options |= {} if requests == RATE else {"concurrent_requests": requests}
     else:
         name = next((w.id for w in catalog.workloads() if name_part(w.id) == workload), workload)
@@ -204,7 +206,7 @@ def _overrides(
     names = (*ENGINE, *SETTING_KINDS, *BANDS)
     inputs = {name: settings.settings[name].value for name in names if name in settings.settings}
     answer = load.workloads[workload].output_tokens
-    if workload != facts.ASKED and answer is not None:
+    if workload != ASKED and answer is not None:
         inputs[f"output_{workload}"] = answer
     tables = {}
     for name, keys in row_keys(base).items():

@@ -20,6 +20,7 @@ from sheetgen.scenario.discounts import CELL, Discounts, cell_name, in_force, ke
 from sheetgen.scenario.inputs import BY_NAME, INPUTS
 from sheetgen.scenario.overrides import ENGINE
 from sheetgen.scenario.parse import name_part
+from sheetgen.scenario.question import ASKED
 from sheetgen.sheet.notes import day_of
 from sheetgen.units import ON_DEMAND, PURCHASES
 from sheetgen.workbook.cells import is_number
@@ -27,7 +28,6 @@ from sheetgen.workbook.package import MB, WorkbookError, naming, read_file
 from sheetgen.workbook.read import RESULTS, NamedCell, Snapshot, Table, read_workbook_bytes
 
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
-ASKED = "asked"  # the workload of `recommend`: a context of the user's own
 # Options of `build` that stand in no cell of the workbook: what may be rented, and in which class.
 OF_MARKET = ("providers", "vendors", "gpus", "instances", "region", "purchase")
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists

@@ -20,7 +20,7 @@ from sheetgen.plan.read import Plan
 from sheetgen.plan.yellow import Line, Yellow, every_cell, labels
 from sheetgen.scenario import parse
 from sheetgen.workbook.cells import BLANK, Cell, as_shown, read_cells
-from sheetgen.workbook.package import MB, Place, WorkbookError, areas, listed, naming, outline, read_file
+from sheetgen.workbook.package import MB, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
 from sheetgen.workbook.read import value_of
 
 MOST_RECORD_BYTES = 50 * MB
@@ -63,9 +63,13 @@ def is_plan_book(path: Path | str) -> bool:
     if Path(path).suffix.lower() != ".xlsx":
         return False
     try:
-        return any(_PART.fullmatch(one.name.lower()) for one in outline(read_file(Path(path))).names)
+        return _is_plan(outline(read_file(Path(path))))
     except SheetgenError:
         return False
+
+
+def _is_plan(book: Outline) -> bool:
+    return any(_PART.fullmatch(one.name.lower()) for one in book.names)
 
 
 def read_plan_book(path: Path | str) -> PlanBook:
@@ -73,6 +77,8 @@ def read_plan_book(path: Path | str) -> PlanBook:
     data = read_file(Path(path))
     with naming(path):
         book = outline(data)
+        if not _is_plan(book):
+            raise WorkbookError(f"is no plan's workbook, or lost the plan that it was built of. {LOST}")
         found = areas(book)
         last: dict[str, tuple[int, int]] = {}
         for area in found.values():

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from docx.document import Document
 
 TEXT, SMALL = 9.0, 8.0  # points
-MARGIN = 38.0  # points
+MARGIN, _FOOTER = 32.0, 14.0  # points; the footer's from the paper's edge
 _CELL, _BOLD = 3.0, 1.1  # points either side of a cell's text; how much wider bold is
 _HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: from the paper's edge, and the most that the logo takes
+_RULE = "B8C2CC"
 _TWIPS = 20  # a point, in Word's files
 _SHORT = 12  # characters that stay on one line, as on the page
 FONT = "Arial"  # on every machine that has Word
@@ -95,6 +96,7 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     section = document.sections[0]
     section.page_width, section.page_height = Pt(width), Pt(height)
     section.left_margin = section.right_margin = section.top_margin = section.bottom_margin = Pt(MARGIN)
+    section.footer_distance = Pt(_FOOTER)
     brand = options.brand
     if brand is not None:
         _put_brand(section, brand)
@@ -118,6 +120,11 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     margins = next(document.styles["Table Grid"].element.iter(qn("w:tblCellMar")))
     for side in ("left", "right"):
         margins.find(qn(f"w:{side}")).set(qn("w:w"), str(round(_CELL * _TWIPS)))
+    lines = next(document.styles["Table Grid"].element.iter(qn("w:tblBorders")))
+    for side in ("top", "left", "bottom", "right", "insideH", "insideV"):  # thin rules between rows, as on the page
+        edge = lines.find(qn(f"w:{side}"))
+        edge.set(qn("w:val"), "nil" if side in ("left", "right", "insideV") else "single")
+        edge.set(qn("w:color"), _RULE)
     about = document.core_properties
     about.title, about.author = _plain(page.title), _plain(brand.name if brand else f"sheetgen {page.version}")
     about.comments, about.subject = "", _plain(page.ask)[:255]

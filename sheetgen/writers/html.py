@@ -43,10 +43,13 @@ def render_html(
     regular, bold = fonts / FONTS[400], fonts / FONTS[700]
     width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
+    names, columns = layout.name_column(page, bold), layout.answer_columns(page, bold)
+    room = content - names - sum(columns)
     first, further = layout.ladders(page, bold, short=short)
     return print_environment(templates).get_template("one_page.html.j2").render(
         page=page, **on_paper(page.title, page.paper, templates, spacing, brand), day=_day(page.as_of), marks=MARKS,
-        columns=layout.answer_columns(page, bold), names=layout.name_column(page, bold),
+        columns=columns, names=names,
+        whole_provider=all(layout.points(regular, one.provider) <= room for one in page.cards),
         saving=layout.saving_column(page, bold), ladders=first, further=further,
         sources=[(s.text, s.web_url) for s in page.sources],
         **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),

@@ -77,9 +77,9 @@ MOST_SHORT = 5  # and without it, where the first page has room for all its load
 PADDING = 0.3  # em: either side of a cell's text, as in one_page.css; letters are set closer than measured
 
 
-def _points(bold: Path, *texts: Text) -> float:
+def points(font: Path, *texts: Text) -> float:
     """The width of a column that holds each of these on one line."""
-    return round(SMALL * (max((width_em(text, bold) for text in texts), default=0.0) + 2 * PADDING), 2)
+    return round(SMALL * (max((width_em(text, font) for text in texts), default=0.0) + 2 * PADDING), 2)
 
 
 def answer_columns(page: Page, bold: Path) -> list[float]:
@@ -93,11 +93,13 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
         return [*(one.classes[i] for one in shown), *years]
 
     speeds = [text for one in cards for text in (one.token_time, one.first_token)]
+    of_runs = "(80 % of runs)"  # behind a rate on a line of its own
+    heads = (f"Speed{page.at_load}", of_runs) if page.is_rate else (f"Speed{page.at_load} {of_runs}",)
     return [
-        *(_points(bold, page.price_classes[i], *classes(i)) for i in page.shown_classes),
-        _points(bold, "at FP8", *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
-        _points(bold, "at once", *(one.serves for one in cards)),
-        _points(bold, f"Speed{page.at_load} (80 % of runs)", *speeds),
+        *(points(bold, page.price_classes[i], *classes(i)) for i in page.shown_classes),
+        points(bold, "at FP8", *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
+        points(bold, "at once", *(one.serves for one in cards)),
+        points(bold, *heads, *speeds),
     ]
 
 
@@ -107,12 +109,12 @@ WIDEST_NAME = 88.0  # points: longer names take two lines
 def name_column(page: Page, bold: Path) -> float:
     """The width of the models' names, and of what marks them."""
     marks = ["▲ little headroom"] if any(one.tight for one in page.cards) else []
-    return min(WIDEST_NAME, _points(bold, *(one.model for one in page.cards), *marks))
+    return min(WIDEST_NAME, points(bold, *(one.model for one in page.cards), *marks))
 
 
 def saving_column(page: Page, bold: Path) -> float:
     """The width of what the best changes save."""
-    return _points(bold, *(f"−{lever.saving}" for lever in page.best_levers))
+    return points(bold, *(f"−{lever.saving}" for lever in page.best_levers))
 
 
 class Ladder(NamedTuple):
@@ -131,11 +133,11 @@ def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
     rows = [row for block in page.matrix for row in block.rows]
     cells = [row.cells[m] for row in rows for m in models]
 
-    gutter = _points(bold, "KV/token", *(row.tier for row in rows))
-    kv = _points(bold, "KV, GiB", *(cell.kv for cell in cells))
-    month = _points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells))
+    gutter = points(bold, "KV/token", *(row.tier for row in rows))
+    kv = points(bold, "KV, GiB", *(cell.kv for cell in cells))
+    month = points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells))
     words = (word for block in page.matrix for word in (*block.workload.split(), block.context))
-    return Ladder(models, full, gutter, kv, month, _points(bold, *words))
+    return Ladder(models, full, gutter, kv, month, points(bold, *words))
 
 
 def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder], list[Ladder]]:

@@ -139,7 +139,7 @@ class _Writer:
                 done = worksheet.write_array_formula(row, column, row, column, text, form, cell.value)
             else:
                 done = worksheet.write_one(cell, row, column, form, shared)
-        elif cell.url is not None and cell.url.startswith(("https://", "http://", "internal:")):
+        elif cell.url is not None and cell.url.startswith(("https://", "http://", "internal:", model.BESIDE)):
             done = worksheet.write_url(row, column, cell.url, form, str(cell.value))
         elif cell.value is None or cell.value == "":
             done = worksheet.write_blank(row, column, None, form)

@@ -161,3 +161,26 @@ def test_a_sheet_of_a_rate_in_every_format(run: Any, tmp_path: Path) -> None:
             turn = cell["ttft_seconds"] + 1023 * cell["tpot_seconds"]
             assert cell["concurrent_requests"] == pytest.approx(rate * turn, rel=1e-9)
     assert "**RAG (16k tokens), 8.67 requests/s**" in (tmp_path / "sizing-sheet.full.md").read_text()
+
+
+def test_build_takes_a_load_of_ones_own(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    own = ("build", "--models", "8b", "--context", "10200", "--input-tokens", "1800", "--output-tokens", "350")
+    found = run(*own, "--tiers", "4,64", "--format", "json", "--out", str(tmp_path), "--json")
+    cells = json.loads(found.output)["cells"]
+    assert [(one["workload"], one["context_tokens"], one["tier"]) for one in cells] == [
+        ("asked", 10200, 4), ("asked", 10200, 64)]  # fmt: skip
+    assert {one["tier"] for one in json.loads(run(*own, "--format", "json", "--out", str(tmp_path), "--json").output)[
+        "cells"]} == {1, 32, 128, 1024}  # fmt: skip
+    for wrong, says in (
+        (("--context", "8k", "--workloads", "rag"), "workloads is given with context_tokens"),
+        (("--input-tokens", "1800"), "whose context_tokens are not given"),
+    ):
+        refused = run("build", "--models", "8b", *wrong, "--out", str(tmp_path))
+        assert (refused.exit_code, says in refused.output) == (1, True)
+
+
+def test_a_page_of_one_large_rate_has_room_for_what_to_rent(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Its head with the rate, and a region's long name, took the place of the name of what to rent."""
+    run("build", "--models", "llama-3.3-70b", "--providers", "azure", "--weight-dtype", "fp8",
+        "--requests-per-second", "67.4270514237", "--format", "pdf", "--out", str(tmp_path))  # fmt: skip
+    assert (tmp_path / "sizing-sheet.pdf").is_file()

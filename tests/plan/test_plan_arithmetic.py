@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import shlex
+import unittest.mock
 from typing import Any
 
 import pytest
+from amounts import amount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_books import example, example_record
@@ -12,9 +16,12 @@ from plan_books import example, example_record
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.read import plan_of
+from sheetgen.plan.answer import Answer
+from sheetgen.plan.findings import findings
+from sheetgen.plan.pages import plan_page
+from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.record import record
-from sheetgen.plan.sized_alone import commands, options
+from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.solve import solved_plan
 
 CATALOG = Catalog()
@@ -115,6 +122,61 @@ def test_double_the_demand_never_costs_less(
     assert all(more >= less for less, more in zip(spend(1), spend(2), strict=True))
 
 
+INSTANCES = ("aws/p5.48xlarge", "aws/p5.4xlarge", "aws/g6e.12xlarge", "aws/g6e.48xlarge", "aws/g7e.12xlarge",
+             "aws/p4d.24xlarge", "aws/p5en.48xlarge")  # fmt: skip
+A_FALL = ("aws/g6e.48xlarge", "aws/g6e.12xlarge", "aws/p5en.48xlarge")
+
+
+def several(rng: random.Random) -> dict[str, Any]:
+    """A plan of some services, each of which may be on any of three types of machine."""
+    models = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-32b")
+    loads = ({"in_flight": rng.choice((1, 5, 12, 40, 100))}, {"requests": rng.choice((0.1, 0.3, 1.0, 8.0))})
+    services = [{"id": f"s{i}", "demand": rng.choice(loads), "model": rng.choice(models),
+                 "growth": rng.choice((0, 0.5))} for i in range(rng.choice((2, 3, 4)))]  # fmt: skip
+    policy = {"moving_cost_usd": rng.choice((0, 20_000)), "redundancy": {"survive": rng.choice(("none", "replica"))}}
+    return {"services": services, "policy": policy, "supply": {"allowed": {"instances": rng.sample(INSTANCES, 3)}}}
+
+
+def times(data: dict[str, Any], factor: float) -> Plan:
+    services = [
+        {**one, "demand": {name: factor * value for name, value in one["demand"].items()}} for one in data["services"]
+    ]
+    head = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": AS_OF}}
+    return plan_of(Document("plan.yaml", {**head, **data, "services": services}, {}), CATALOG)
+
+
+def spend_of(answer: Answer) -> float:
+    return float(answer.money["spend_usd"][:, 1].sum())
+
+
+def test_on_the_hardware_of_twice_the_demand_half_of_it_never_costs_more() -> None:
+    """Whatever types there are: what serves the greater demand serves the less. That a plan with more demand costs less
+    comes from the hardware that is chosen then, and the plan's assumptions say that it may."""
+    rng = random.Random(4)
+    for _ in range(amount(6, 150)):
+        data = several(rng)
+        twice = solved_plan(times(data, 2), timed=False)
+        if twice.hardware.nothing:
+            continue
+        with unittest.mock.patch("sheetgen.plan.solve.placed", return_value=twice.hardware):
+            once = solved_plan(times(data, 1), timed=False)
+        assert spend_of(once) <= spend_of(twice) * (1 + 1e-12), data
+
+
+def test_a_plan_that_more_demand_makes_cheaper_says_so() -> None:
+    services = [{"id": "a", "demand": {"in_flight": 40}, "model": "gemma-3-27b"},
+                {"id": "b", "demand": {"requests": 0.1}, "model": "llama-3.3-70b"},
+                {"id": "c", "demand": {"in_flight": 40}, "model": "gpt-oss-120b"}]  # fmt: skip
+    data = {"services": services, "supply": {"allowed": {"instances": A_FALL}}}
+    once, twice = (solved_plan(times(data, factor)) for factor in (1, 2))
+    where = [[one.hardware.placed[0, 0].instance, one.hardware.placed[1, 0].instance] for one in (once, twice)]
+    assert spend_of(twice) < spend_of(once)
+    assert where == [["aws/g6e.12xlarge", "aws/p5en.48xlarge"], ["aws/p5en.48xlarge", "aws/p5en.48xlarge"]]
+    assert any("with more demand" in str(one) for one in plan_page(findings(once)).assumptions)
+    alone = solved_plan(times({"services": services[:1], **ONE_TYPE}, 1))
+    assert not any("with more demand" in str(one) for one in plan_page(findings(alone)).assumptions)
+
+
 def test_a_floor_and_spare_replicas() -> None:
     service = {"id": "one", "demand": {"in_flight": 3}, "model": "8b"}
     plain = rows(solved([service]))[0]
@@ -213,10 +275,11 @@ def test_a_late_order_is_covered_at_its_price() -> None:
 def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
     answer = example().answer
     first = {s: min(q for t, q in answer.hardware.asked if t == s) for s, _ in answer.hardware.asked}
-    assert len(list(commands(answer))) == len(first) == 4
-    for s, q in first.items():
-        asked, one = options(answer, s, q), answer.hardware.placed[s, q]
-        found = recommend(model=asked.pop("models"), **asked)
+    for (s, q), (_, words) in zip(first.items(), commands(answer), strict=True):
+        one, flags = answer.hardware.placed[s, q], shlex.split(words.partition(": ")[2])
+        assert flags[:2] == ["sheetgen", "recommend"]
+        asked = dict(zip(flags[2::2], flags[3::2], strict=True))
+        found = recommend(**{name.removeprefix("--").replace("-", "_"): value for name, value in asked.items()})
         assert (found["instance"], found["n_replicas"]) == (
             one.instance, answer.services["planned_replicas"][s, q, answer.case]
         )  # fmt: skip

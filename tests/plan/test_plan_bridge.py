@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
-from sheetgen.cli.plan_book import last_plan
+from sheetgen.cli.plan_files import Since, record_of_file
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import (
     CENTS,
@@ -123,7 +123,7 @@ def test_old_prices_are_a_part(tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(json.dumps(known | {"prices": dearer, "money": money}))
     new = plan(data)
-    found = bridge(last_plan(file, CATALOG), new)
+    found = bridge(Since(str(file), record_of_file(file)).last(CATALOG), new)
     assert [*found.parts] == ["price"]
     assert found.parts["price"] == pytest.approx(-found.usd, abs=0.01)
     assert listed_prices(new) == known["prices"]
@@ -134,7 +134,7 @@ def test_what_is_no_plan(text: str, tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(text)
     with pytest.raises(ScenarioError, match="is no plan"):
-        last_plan(file, CATALOG)
+        Since(str(file), record_of_file(file)).last(CATALOG)
 
 
 def test_the_command_says_what_changed(tmp_path: Path) -> None:

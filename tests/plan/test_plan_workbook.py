@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 import pytest
 from amounts import amount
 from plan_books import example, example_workbook, workbook_of
@@ -25,7 +28,7 @@ from workbook_cells import values
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.findings import findings
+from sheetgen.plan.findings import findings, spans, spent
 from sheetgen.plan.read import plan_of
 from sheetgen.plan.solve import solved_plan
 
@@ -77,7 +80,8 @@ def test_edits_follow(answer: Answer, path: Path) -> None:
 
 
 OTHERS = {
-    "plan": {"start": "2027-Q1", "quarters": 3, "as_of": "2026-12-20"}, "prices": {"discount_fraction": 0.2},
+    "plan": {"start": "2027-Q1", "quarters": 3, "as_of": "2026-12-20", "currency": "EUR", "fx_rate": 0.92},
+    "prices": {"discount_fraction": 0.2},
     "policy": {"approval_days": 20, "buy": "reserved-1yr", "redundancy": {"replicas": 1}},
     "budget": {"2027-Q2": 90_000},
     "services": [
@@ -99,7 +103,7 @@ OTHERS = {
 
 
 def test_other_demands(tmp_path: Path) -> None:
-    """Tokens, people, requests of a month; series and steps; a service that nothing serves; late orders."""
+    """Tokens, people, requests of a month; series and steps; a service that nothing serves; late orders; euros."""
     found = findings(solved_plan(plan_of(Document("plan.yaml", OTHERS, {}), Catalog())))
     assert found.answer.hardware.nothing and any(found.answer.money["late_usd"][:, 0] > 0)
     path = tmp_path / "others.xlsx"
@@ -109,6 +113,53 @@ def test_other_demands(tmp_path: Path) -> None:
     assert not result.mismatches, str(result)
     assert not differ(workings(found.answer), found.answer, values(path))
     check_edits(found.answer, path, amount(6, 60), SEED + 2)
+
+
+def money_rows(now: dict[Any, Any], title: str) -> dict[str, list[Any]]:
+    """By quarter, year and in all what Money says below a title."""
+    top = next(int(cell[1:]) for (sheet, cell), value in cells_of(now) if sheet == "Money" and value == title)
+    rows: dict[str, list[Any]] = {}
+    for row in range(top + 2, top + 20):
+        name = now.get(("Money", f"A{row}"))
+        if not name:
+            break
+        rows[name] = [now.get(("Money", f"{column}{row}")) for column in "BCDEFGHI"]
+    return rows
+
+
+def cells_of(now: dict[Any, Any]) -> list[tuple[tuple[str, str], Any]]:
+    return [(place, value) for place, value in now.items() if isinstance(place, tuple)]
+
+
+@pytest.mark.parametrize("typed_in", [{}, {"discount_fraction": 0.4}, {"budget_2027_q3": None, "headroom_fraction": 0}])
+def test_fiscal_years_follow(answer: Answer, path: Path, typed_in: dict[str, Any]) -> None:
+    now, solved = values_after(path, typed(typed_in)), solved_with(answer, typed_in)
+    found = money_rows(now, "By quarter, contingency apart")
+    assert [*found] == [name for name, *_ in spans(solved.plan)]
+    assert [name for name in found if ", " in name] == ["2027, Q1–Q4", "2028, Q1–Q2"]
+    for name, _, many in spans(solved.plan):
+        one = spent(solved, example().draws, many)
+        none = one.budget_usd is None
+        wanted = [one.budget_usd, *one.usd.values(), one.reserve_p90_usd, None if none else one.left_p90_usd]
+        for value, usd in zip(found[name], wanted, strict=False):
+            assert value == "-" if usd is None else math.isclose(value, usd, rel_tol=1e-9, abs_tol=1e-6), name
+        assert found[name][-1] == one.verdict
+
+
+def test_money_is_in_the_plans_currency_too(tmp_path: Path) -> None:
+    plan = plan_of(Document("plan.yaml", OTHERS, {}), Catalog())
+    path = tmp_path / "others.xlsx"
+    path.write_bytes(workbook_of(findings(solved_plan(plan))))
+    for typed_in in ({}, {"in_fx_rate": 0.5, "in_budget_2027_q2": 70_000}):
+        now = values_after(path, typed_in)
+        rate = typed_in.get("in_fx_rate", 0.92)
+        dollars, euros = (money_rows(now, title) for title in (
+            "By quarter, contingency apart", "The same in EUR, at the rate on Inputs"))  # fmt: skip
+        assert euros["2027-Q2"][0] == typed_in.get("in_budget_2027_q2", 90_000)
+        for name, amounts in dollars.items():
+            for usd, eur in zip(amounts[:-1], euros[name], strict=False):
+                assert eur == "-" if usd == "-" else math.isclose(usd * rate, eur)
+        assert any("€" in str(cell.number_format) for cell in openpyxl.load_workbook(path)["Money"]["C"])
 
 
 @pytest.mark.long

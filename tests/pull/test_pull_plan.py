@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from click.testing import CliRunner
 from plan_books import example_record, example_workbook
@@ -16,12 +17,15 @@ from recalculation import edit, tamper
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document, read_text
 from sheetgen.cli import main
+from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import last_of
 from sheetgen.plan.read import plan_of, read_plan
 from sheetgen.plan.yellow import changed, every_cell
 from sheetgen.pull.plan import lines, plan_text, pull_plan
+from sheetgen.workbook import plan_book
 from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.plan_book import is_plan_book, read_plan_book
+from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.formats import templates_folder
 
 CATALOG = Catalog()
@@ -124,13 +128,18 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
         read_plan_book(edited)
 
 
-def test_dollars_that_were_typed_are_stated_in_the_currency_of_the_plan() -> None:
+def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 1, "currency": "EUR", "fx_rate": 0.5}, "budget": {"2027-Q1": 100},
             "services": [{"id": "one", "demand": {"in_flight": 4}, "model": "llama-3.1-8b"}],
             "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 100}]}}  # fmt: skip
     plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
-    found = changed(plan, {"budget_2027_q1": 300, "owned_1_cost": 75})
+    cells = every_cell(plan)
+    assert {name: cells[name][1].value for name in ("budget_2027_q1", "owned_1_cost", "fx_rate")} == {
+        "budget_2027_q1": 100, "owned_1_cost": 100, "fx_rate": 0.5}  # fmt: skip
+    assert cells["budget_2027_q1"][0].display.prefix == "€"
+    found = changed(plan, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
     assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
+    assert plan_of(Document("plan.yaml", found, {}), CATALOG).budget[plan.quarters[0]] == 375
 
 
 @pytest.mark.parametrize(("shorthand", "name", "value", "written"), [
@@ -167,3 +176,45 @@ def test_the_commands(path: Path, tmp_path: Path) -> None:
     bad = edit(path, tmp_path / "bad.xlsx", {"in_approval_days": "x"})
     refused = CliRunner().invoke(main, ["pull", str(bad), "--out", str(tmp_path), "--name", "no"])
     assert refused.exit_code == 1 and not [*tmp_path.glob("no*")]
+
+
+def test_without_pango_pull_writes_what_there_is(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise MissingLibraryError("Pango is missing.")
+
+    monkeypatch.setattr(plan_page_writer, "write_plan_pdf", refuse)
+    asked = ("--format", "pdf,md", "--out", str(tmp_path), "--name", "q1", "-q")
+    made = CliRunner().invoke(main, ["pull", str(path), *asked])
+    assert (made.exit_code, made.stderr) == (1, "Pango is missing.\n")
+    assert {one.name for one in tmp_path.iterdir()} == {"q1.md", "q1.plan.yaml"}
+
+
+def test_a_workbook_that_is_no_plan_or_damaged_is_said_so(path: Path, tmp_path: Path) -> None:
+    """`diff`, `--since` and `actuals` read it as JSON, and named a byte that no UTF-8 begins with."""
+    broken, other, spent = tmp_path / "broken.xlsx", tmp_path / "other.xlsx", tmp_path / "spent.csv"
+    broken.write_bytes(path.read_bytes()[:4000])
+    openpyxl.Workbook().save(other)
+    spent.write_text("quarter,usd\n2027-Q1,10\n")
+    plan = str(templates_folder() / "plan.yaml")
+    for file, says in ((broken, "broken.xlsx: "), (other, "other.xlsx: is no plan's workbook, or lost the plan")):
+        for command in (("diff", str(path), str(file)), ("actuals", str(spent), "--plan", str(file)),
+                        ("plan", plan, "--since", str(file), "--out", str(tmp_path))):  # fmt: skip
+            command = ("plan", *command) if command[0] == "actuals" else command
+            refused = CliRunner(env={"COLUMNS": "1000"}).invoke(main, command)
+            assert refused.exit_code == 1, refused.output
+            assert says in refused.stderr
+            assert "codec" not in refused.stderr and "JSON" not in refused.stderr
+
+
+def test_mail_reads_the_last_plan_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Path] = []
+
+    def counted(file: Path) -> Any:
+        seen.append(file)
+        return read_plan_book(file)
+
+    monkeypatch.setattr(plan_book, "read_plan_book", counted)
+    told = CliRunner().invoke(main, ["mail", str(templates_folder() / "plan.yaml"), "--to", "vp@acme.com", "--since",
+                                     str(path), "--dry-run"])  # fmt: skip
+    assert told.exit_code == 0, told.output
+    assert seen == [path]

@@ -4,9 +4,11 @@ build, and say so."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 from sheetgen.formula import where
 from sheetgen.plan.answer import CASE
@@ -21,7 +23,7 @@ from sheetgen.sheet.book.checks import HEADS, ChecksSheet
 from sheetgen.sheet.book.guide import notes_sheet
 from sheetgen.sheet.book.inputs import AS_BUILT, OUT_OF_RANGE
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.model import LEGEND, Book, Lookup, Range, Sheet, derived
+from sheetgen.sheet.model import BESIDE, LEGEND, Book, Lookup, Range, Sheet, derived
 from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Column, Table
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS
@@ -29,9 +31,11 @@ from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS
 DOLLARS = "USD"
 
 
-def build_plan_book(found: Findings, page: PlanPage, record: Mapping[str, Any]) -> Book:
+def build_plan_book(
+    found: Findings, page: PlanPage, record: Mapping[str, Any], sheets: Mapping[str, str] = MappingProxyType({})
+) -> Book:
     """All sheets of the workbook, in the order of their tabs: in US dollars, whatever the plan's currency. record: the
-    plan as JSON, which it carries."""
+    plan as JSON, which it carries; sheets: by service the file beside it that is its sizing sheet."""
     plan, wiring = found.answer.plan, Wiring()
     if plan.head.currency != DOLLARS:
         head = plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
@@ -39,14 +43,15 @@ def build_plan_book(found: Findings, page: PlanPage, record: Mapping[str, Any]) 
         page = plan_page(replace(found, answer=answer), page.paper)
     inputs = PlanInputs(plan, wiring)
     work = Workings(found.answer, inputs, wiring)
-    pages = Pages(found, page, work, wiring)
+    links = {service: BESIDE + quote(name) for service, name in sheets.items()}
+    pages = Pages(found, page, work, wiring, links)
     shown = pages.sheets
     rest = [built.commitments(page, wiring), built.bands(found, page, pages, wiring), built.bridge(page, wiring)]
     actuals = built.actuals(found, page, pages)
     checks = _checks(found, inputs, work, pages, wiring)
     sha = plan.catalog.catalog_sha256()
     hidden = [*work.sheets, built.record_sheet(record, page.version, sha, wiring)]
-    notes = _notes(page, hidden, [*commands(found.answer)])
+    notes = _notes(page, hidden, [(words, links.get(service)) for service, words in commands(found.answer)])
     return Book(
         [*shown.values(), *rest, inputs.sheet, actuals, checks, notes, *hidden],
         wiring.names,
@@ -120,7 +125,7 @@ def _late(work: Workings) -> Lookup:
     return Lookup.of(n, "SUMPRODUCT(({0}>0)*{1})", ordered, late)
 
 
-def _notes(page: PlanPage, hidden: list[Sheet], sized: Sequence[str]) -> Sheet:
+def _notes(page: PlanPage, hidden: list[Sheet], sized: list[tuple[str, str | None]]) -> Sheet:
     return notes_sheet((
         ("About", [
             ("A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black figures are formulas; "
@@ -133,7 +138,7 @@ def _notes(page: PlanPage, hidden: list[Sheet], sized: Sequence[str]) -> Sheet:
              None),
         ]),
         ("Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)",
-         [(one, None) for one in sized]),
+         sized),
         ("Assumptions as built", [(str(text), None) for text in page.assumptions]),
         ("Sources", [(one.text, one.url or first_link(one.text)) for one in page.sources]),
     ), hidden)  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from sheetgen.formula import both, formula, is_number, number_where, where
 from sheetgen.plan.answer import CASE
-from sheetgen.plan.book.pages import Pages, shown_value
+from sheetgen.plan.book.pages import Pages, added_up, shown_value
 from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, inputs_sha256
@@ -102,18 +102,18 @@ def bands(found: Findings, page: PlanPage, pages: Pages, wiring: Wiring) -> Shee
     sheet.texts(HEAD_ROWS + 1, 0, heads)
     sheet.heights[HEAD_ROWS + 1] = 46
     first = HEAD_ROWS + 2
+    live = [list[Ref]() for _ in CASE]
     for q, quarter in enumerate(answer.plan.quarters):
         sheet.text(first + q, 0, str(quarter), "label")
-        for z in CASE.values():
-            sheet.link(first + q, 1 + z, pages._usd("spend_usd", q, z), USD)
+        for z, refs in enumerate(live):
+            refs.append(sheet.link(first + q, 1 + z, pages._usd("spend_usd", q, z), USD))
         for left, values, display in ((4, draws.spend_usd[:, q], USD), (7, draws.n_gpus[:, q], WHOLE)):
             for k, value in enumerate(quantiles(values).values()):
                 sheet.put(first + q, left + k, Cell(value, "fixed", display))
     last = first + len(answer.plan.quarters)
     sheet.text(last, 0, "all quarters", "light")
-    for z in CASE.values():
-        pages._total(sheet, last, 1 + z, [pages._usd("spend_usd", q, z)._replace(sheet=sheet.name, row=first + q,
-                     column=1 + z, lock="none") for q in range(len(answer.plan.quarters))])  # fmt: skip
+    for z, refs in enumerate(live):
+        sheet.link(last, 1 + z, added_up(refs), USD, "total")
     for k, value in enumerate(quantiles(draws.spend_usd.sum(axis=1)).values()):
         sheet.put(last, 4 + k, Cell(value, "total", USD))
     for at, (label, fact) in enumerate((

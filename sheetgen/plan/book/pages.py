@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sheetgen.cost import contingency_usd
-from sheetgen.formula import both, formula, is_number, join_text, where
+from sheetgen.cost import contingency_usd, in_currency
+from sheetgen.formula import both, formula, is_number, join_text, number_where, where
 from sheetgen.plan.answer import CASE
 from sheetgen.plan.book.workings import LATE, LIVE, Workings
 from sheetgen.plan.charts import machines
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
-from sheetgen.plan.findings import Findings
+from sheetgen.plan.findings import Findings, spans
 from sheetgen.plan.pages import MONEY, PlanPage
-from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.spending import usd_per_million_planned
+from sheetgen.plan.schema import DOLLARS, QUANTILES
+from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
+from sheetgen.plan.yellow import of_currency
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, put_light, titled
 from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Sheet, Source, derived
 from sheetgen.sheet.page import Cell as Shown
@@ -73,9 +74,14 @@ def unlisted(ordered_instances: Any, is_listed: Any) -> Any:
 class Pages:
     """The sheets, from the workings."""
 
-    def __init__(self, found: Findings, page: PlanPage, work: Workings, wiring: Wiring) -> None:
+    def __init__(
+        self, found: Findings, page: PlanPage, work: Workings, wiring: Wiring, links: Mapping[str, str]
+    ) -> None:
+        """links: by service its sizing sheet."""
+        self.links = dict(links)
         self.found, self.page, self.work, self.wiring = found, page, work, wiring
         self.plan, self.answer = found.answer.plan, found.answer
+        self.spans = [*spans(self.plan)]
         self.sheets = {"Decisions": self.decisions(), "Services": self.services(), "Supply": self.supply(),
                        "Money": self.money()}  # fmt: skip
         self.sheets = {"Plan": self.first(), **self.sheets}
@@ -100,40 +106,51 @@ class Pages:
         found: Ref = self.work.money.columns[name][self.work.row_of_money(q, z)]
         return found
 
-    def _total(self, sheet: Sheet, row: int, column: int, refs: Sequence[Ref], display: Display = USD) -> Ref:
-        known = [one.value for one in refs if isinstance(one.value, int | float)]
-        area = Range((refs[0], refs[-1]), lock="none")
-        return sheet.link(row, column, Lookup.of(sum(known), "SUM({0})", area), display, "total")
-
     # Money ----------------------------------------------------------------------------------------------
 
-    def _quarters(self, sheet: Sheet, row: int) -> dict[str, list[Ref]]:
-        """Spend by quarter against the budget, and their sums; gives the columns."""
+    def _quarters(self, sheet: Sheet, row: int) -> list[list[Ref]]:
+        """Spend against the budget by quarter, fiscal year where there are several, and in all; gives the columns of
+        amounts."""
         self._heads(sheet, row, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", "Budget holds"))
-        quarters = self.work.quarters.columns
-        columns: dict[str, list[Ref]] = {}
-        for q in range(self.work.n_quarters):
-            at = row + 1 + q
-            sheet.link(at, 0, quarters["quarter"][q], TEXT)
-            budget = quarters["budget_usd"][q]
-            known = is_number(budget.value)
-            shown = derived(lambda usd: where(is_number(usd), usd, NONE), budget)
-            refs: list[tuple[str, Ref | Lookup]] = [
-                ("budget", Lookup(budget.value if known else NONE, shown.write)),
-                *((name, self._usd("spend_usd", q, z)) for name, z in CASE.items()),
-                ("reserve", self._usd("reserve_usd", q, 2)), ("left_p90", self._usd("budget_left_usd", q, 2)),
-            ]  # fmt: skip
-            for column, (name, ref) in enumerate(refs, 1):
-                columns.setdefault(name, []).append(sheet.link(at, column, ref, USD))
-            sheet.put(at, 7, Cell(quantiles(self.found.draws.spend_usd[:, q])["p90"], "fixed", USD))
-            sheet.link(at, 8, quarters["budget_verdict"][q], TEXT)
-        at = row + 1 + self.work.n_quarters
-        sheet.text(at, 0, "all quarters", "light")
-        for column, refs_of in enumerate(columns.values(), 1):
-            self._total(sheet, at, column, refs_of)
-        sheet.put(at, 7, Cell(quantiles(self.found.draws.spend_usd.sum(axis=1))["p90"], "total", USD))
-        sheet.text(at, 8, "", "total")
+        n, quarters = self.work.n_quarters, self.work.quarters.columns
+        columns: list[list[Ref]] = [[] for _ in MONEY]
+        for at, (name, _, many) in enumerate(self.spans, row + 1):
+            together = quantiles(self.found.draws.spend_usd[:, many].sum(axis=1))["p90"]
+            if at <= row + n:
+                (q,) = many
+                sheet.link(at, 0, quarters["quarter"][q], TEXT)
+                live: list[Ref | Lookup] = [
+                    derived(lambda usd: number_where(is_number(usd), usd), quarters["budget_usd"][q]),
+                    *(self._usd("spend_usd", q, z) for z in CASE.values()), self._usd("reserve_usd", q, 2),
+                    self._usd("budget_left_usd", q, 2),
+                ]  # fmt: skip
+                verdict: Ref | Lookup = quarters["budget_verdict"][q]
+            else:
+                sheet.text(at, 0, name, "light")
+                live = [added_up([refs[q] for q in many]) for refs in columns[:-1]]
+                share = self.wiring.inputs["contingency_fraction"]
+                verdict = derived(_verdict, *live[:3:2], live[5], share)
+            role = "link" if at <= row + n else "total"
+            for column, (one, refs) in enumerate(zip(live, columns, strict=False), 1):
+                refs.append(sheet.link(at, column, one, USD, role))
+            fixed = Cell(together, "fixed" if at <= row + n else "total", USD)
+            columns[-1].append(sheet.put(at, len(MONEY), fixed))
+            sheet.link(at, len(MONEY) + 1, verdict, TEXT, role)
         return columns
+
+    def _in_currency(self, sheet: Sheet, row: int, columns: Sequence[Sequence[Ref]]) -> None:
+        """The same amounts in the plan's currency, at the rate on Inputs."""
+        self._heads(sheet, row, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", ""))
+        display, _ = of_currency(self.plan.head)
+        for at, ((name, *_), *amounts) in enumerate(zip(self.spans, *columns, strict=True), row + 1):
+            sheet.text(at, 0, name, "label" if at <= row + self.work.n_quarters else "light")
+            for column, usd in enumerate(amounts, 1):
+                role = "link" if at <= row + self.work.n_quarters else "total"
+                sheet.link(at, column, self._there(usd), display, role)
+
+    def _there(self, usd: Ref | Lookup) -> Lookup:
+        """Dollars in the plan's currency."""
+        return derived(in_currency.function, usd, self.wiring.inputs["fx_rate"])
 
     def money(self) -> Sheet:
         work, n = self.work, self.work.n_quarters
@@ -142,8 +159,12 @@ class Pages:
                             one_page=len(work.types) + len(self.plan.services) <= ON_A_PAGE)  # fmt: skip
         row = HEAD_ROWS
         self._bar(sheet, row, "By quarter, contingency apart", 9)
-        self._quarters(sheet, row + 1)
-        row += n + 4
+        columns = self._quarters(sheet, row + 1)
+        row += len(self.spans) + 3
+        if self.plan.head.currency != DOLLARS:
+            self._bar(sheet, row, f"The same in {self.plan.head.currency}, at the rate on Inputs", 9)
+            self._in_currency(sheet, row + 1, columns)
+            row += len(self.spans) + 3
         self._bar(sheet, row, "What it is made of, at p50", 9)
         self._heads(sheet, row + 1, ("Quarter", "Bought", "Late orders cost more", "Committed", "Owned", "Together",
                                      "Contingency", "Prices over today's", ""))  # fmt: skip
@@ -220,7 +241,8 @@ class Pages:
                 row += 1
                 placed = self.answer.hardware.placed.get((s, q))
                 rows = [work.row_of_load(s, q, z) for z in range(len(QUANTILES))]
-                sheet.text(row, 0, service.id, "label")
+                link = self.links.pop(service.id, None) if placed else None  # of its first quarter
+                sheet.text(row, 0, service.id, "link_text" if link else "label", url=link)
                 sheet.text(row, 1, str(quarter), "label")
                 column = 2
                 for name, display in (("demand", TWO_DECIMALS), ("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE)):
@@ -432,7 +454,7 @@ class Pages:
     def first(self) -> Sheet:
         plan, work = self.plan, self.work
         head = plan.head
-        other = "" if head.currency == "USD" else f"all in US dollars; one is {head.fx_rate:g} {head.currency}"
+        other = "" if head.currency == DOLLARS else f"in US dollars; Money has it in {head.currency}, too"
         about = " · ".join(filter(None, (self.page.people, f"as of {self.page.as_of}", other)))
         sheet = titled("Plan", self.page.title, about, one_page=True)
         sheet.widths = dict(enumerate((22, 14, 18, 14, 18, 14, 14, 14, 24)))
@@ -446,22 +468,25 @@ class Pages:
                   "contingency apart", 9)  # fmt: skip
         bottom = row + 8
         columns = self._quarters(sheet, bottom)
-        totals = [Range((columns[name][0], columns[name][-1]), lock="none") for name in CASE]
-        sums = [sum(ref.value for ref in columns[name]) for name in CASE]
+        totals = [refs[-1] for refs in columns[1:4]]
         inputs = self.wiring.inputs
         case = inputs["planned_case"]
-        chosen = Lookup.of(sums[int(case.value) - 1], "CHOOSE({0},SUM({1}),SUM({2}),SUM({3}))", case, *totals)
+        chosen = Lookup.of(totals[int(case.value) - 1].value, "CHOOSE({0},{1},{2},{3})", case, *totals)
         asked = derived(lambda usd, share: usd + contingency_usd(usd, share), chosen, inputs["contingency_fraction"])
-        shown = [(0, "the machines as planned, and contingency", "asked", asked)]
-        for column, label, name in ((2, "as expected (p50)", "p50"), (4, "where all demand is high (p90)", "p90")):
-            found = Lookup.of(sums[CASE[name]], "SUM({0})", totals[CASE[name]])
-            shown.append((column, label, name, found))
+        shown: list[tuple[int, str, str, Ref | Lookup]] = [
+            (0, "the machines as planned, and contingency", "asked", asked),
+            (2, "as expected (p50)", "p50", totals[CASE["p50"]]),
+            (4, "where all demand is high (p90)", "p90", totals[CASE["p90"]]),
+            (6, "below it in nine of ten cases (build)", "", columns[-1][-1]),
+        ]
+        display, _ = of_currency(head)
         for column, label, name, found in shown:
             sheet.text(row + 1, column, label, "unit")
-            self.wiring.names[f"rec_{name}_usd"] = sheet.link(row + 2, column, found, USD, "answer_money")
-        together = quantiles(self.found.draws.spend_usd.sum(axis=1))
-        sheet.text(row + 1, 6, "below it in nine of ten cases (build)", "unit")
-        sheet.put(row + 2, 6, Cell(together["p90"], "answer_money", USD))
+            ref = sheet.link(row + 2, column, found, USD, "answer_money")
+            if name:
+                self.wiring.names[f"rec_{name}_usd"] = ref
+            if head.currency != DOLLARS:
+                sheet.link(row + 3, column, self._there(ref), display, "answer_money")
         quarters = work.quarters
         over, stated = (Range(tuple(quarters.columns[name])) for name in ("is_over", "has_budget"))
         n_over, n_stated = (sum(ref.value for ref in one.refs) for one in (over, stated))
@@ -476,7 +501,7 @@ class Pages:
         sheet.text(row + 5, 0, "as built:", "label")
         sheet.text(row + 5, 2, str(self.page.verdict).removeprefix("Budget, contingency counted: "), "text")
         self._bar(sheet, bottom - 1, "Money by quarter, US dollars", 9)
-        row = bottom + work.n_quarters + 3
+        row = bottom + len(self.spans) + 2
         n_more = max(0, len(self.lines) - ON_PLAN)
         more = f"; {n_more} more on Decisions" if n_more else ""
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", 9)
@@ -505,6 +530,19 @@ class Pages:
             [("needed at p90, all together (build)", *ends("together p90"), P90_INK, True),
              ("owned and committed", *ends("supply"), SUPPLY_INK, False)],
         ))  # fmt: skip
+
+
+def added_up(refs: Sequence[Ref]) -> Lookup:
+    """The sum of cells below one another; none where one of them is none."""
+    known = [one.value for one in refs if isinstance(one.value, int | float)]
+    area = Range((refs[0], refs[-1]), lock="none")
+    return Lookup.of(sum(known) if len(known) == len(refs) else NONE, 'IF(COUNTIFS({0},"-")=0,SUM({0}),"-")', area)
+
+
+def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, share: Any) -> Any:
+    """What the budget of some quarters together says."""
+    left = number_where(is_number(budget_usd), budget_usd - p50_usd - contingency_usd(p50_usd, share))
+    return budget_verdict(left, left_p90_usd)
 
 
 def _dot(refs: Sequence[Ref | Lookup]) -> Lookup:

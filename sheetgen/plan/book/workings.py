@@ -148,6 +148,8 @@ class Workings:
                    "discount_fraction": "discount_fraction", "hours_per_month": "hours_per_month",
                    "expected_change_per_year": "price_change_p50", "as_of_day": "as_of"}  # fmt: skip
         self.wiring.inputs |= {name: cells[of] for name, of in read_as.items()}
+        if "fx_rate" in cells:  # of a plan that is not in US dollars
+            self.wiring.inputs["fx_rate"] = cells["fx_rate"]
         for label, name, what in (
             ("Quantile that is bought, from 1", "planned_case", self.inputs.word("plan_at")),
             ("What may be lost", "survive", self.inputs.survive("survive")),
@@ -171,7 +173,10 @@ class Workings:
         after = [plan.last_day(one) + datetime.timedelta(days=1) for one in plan.quarters]
         self._given(table, "next_first_day", "First day of the next", after, DATE)
         budget = [self.inputs.cells[f"budget_{part_of_name(str(one))}"] for one in plan.quarters]
-        table.columns["budget_usd"] = list(budget)
+        if "fx_rate" in self.wiring.inputs:
+            table.computed(spending.in_dollars, {"amount": budget}, name="budget_usd", label="Budget, US dollars")
+        else:
+            table.columns["budget_usd"] = list(budget)
         for one in (spending.price_factor, spending.order_by_day, spending.is_late, spending.missing_share):
             table.computed(one)
 
@@ -380,9 +385,12 @@ class Workings:
         stated.computed(cost.paid_hours_per_month)
         stated.computed(cost.instance_month_usd, name="committed_month_usd")
         counts, month = list[Ref | Lookup](), list[Ref | Lookup]()
+        owned: list[Any] = [cells[f"owned_{i + 1}_cost"] for i in range(len(plan.supply.owned))]
+        if rate := self.wiring.inputs.get("fx_rate"):
+            owned = [derived(spending.in_dollars.function, cost, rate) for cost in owned]
         for i, *_ in rows:
             counts.append(cells[f"committed_{i + 1}_count"] if i < n else cells[f"owned_{i - n + 1}_count"])
-            month.append(stated.columns["committed_month_usd"][i] if i < n else cells[f"owned_{i - n + 1}_cost"])
+            month.append(stated.columns["committed_month_usd"][i] if i < n else owned[i - n])
         zero = Lookup.of(0, "0")
         table.looked_up("count", "Count", counts or [zero], PLAIN)
         table.looked_up("month_usd", "$ a month of one; of a pool a quarter", month or [zero], USD_CENTS)

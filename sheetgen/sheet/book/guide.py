@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution, headline_rows
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.model import Sheet
+from sheetgen.sheet.model import BESIDE, Sheet
 from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Page
 from sheetgen.units import TEXT
@@ -130,6 +131,6 @@ def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
             sheet.text(row, 0, text, "wrapped")
             sheet.heights[row] = 13.5 * lines(text, TEXT_WIDTH) + 2
             if url:
-                sheet.text(row, 1, url, "link_text", url=url)
+                sheet.text(row, 1, unquote(url.removeprefix(BESIDE)), "link_text", url=url)
         row += 2
     return sheet

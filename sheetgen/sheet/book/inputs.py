@@ -35,7 +35,7 @@ from sheetgen.scenario.overrides import OUTPUT, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
-from sheetgen.sheet.book.words import prompt_tokens
+from sheetgen.sheet.book.words import prompt_of
 from sheetgen.sheet.model import LEGEND, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sheet.wording import DRAFT_COUNTED
@@ -312,7 +312,7 @@ def _rate(page: InputsSheet, rate: Rate) -> None:
 
 
 def _lengths(page: InputsSheet) -> None:
-    """By workload the answer, and the prompt, which is the rest of the context."""
+    """By workload the answer, and the prompt, which is the rest of the context where none is stated."""
     question = page.solved.question
     answers = [
         page.put(
@@ -323,12 +323,17 @@ def _lengths(page: InputsSheet) -> None:
         )
         for w in question.workloads
     ]  # fmt: skip
+    if question.states_prompt:
+        (w,) = question.workloads
+        page.put(f"prompt_{w.id}", f"{w.name}: prompt, mean", w.input_tokens, WHOLE, "tokens",
+                 "Times are of it; memory is for the whole context.",
+                 Validation(f"{w.name}: prompt", "A whole number of tokens from 0; not above what the answer leaves.",
+                            kind=OUTPUT, at_most=f"in_context_{w.id}"))  # fmt: skip
     prompts = []
     for w, answer, context in zip(question.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
         page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
         page.sheet.text(page.row, UNIT, "tokens", "unit")
-        env = {"context_tokens": context, "answer_tokens": answer}
-        prompts.append(page.sheet.compute(page.row, VALUE, prompt_tokens, env))
+        prompts.append(page.sheet.compute(page.row, VALUE, *prompt_of(page.wiring.inputs, context, answer)))
         page.row += 1
     page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}
 

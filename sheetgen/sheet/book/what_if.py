@@ -245,7 +245,7 @@ class WhatIfSheets:
         row += 1
         data.text(row, 0, "Prompt, tokens", "label")
         lists["prompts"] = Range(tuple(
-            data.compute(row, k, words.prompt_tokens, {"context_tokens": context, "answer_tokens": answer})
+            data.compute(row, k, *words.prompt_of(self.wiring.inputs, context, answer))
             for k, context in enumerate(lists["contexts"].refs, 1)
         ))  # fmt: skip
 

@@ -261,7 +261,7 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
         a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE, lock="column")
         b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE, lock="column")
         tried = put(r, 3, words.middle_tokens, {"low": a, "high": b, "halves": halves})
-        prompt = put(r, 4, words.prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
+        prompt = put(r, 4, *words.prompt_of(env, tried, answer_tokens))
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
         for column, one in enumerate((*TOKENS, *CHARGE), 5):
             asked |= {one.name: put(r, column, one, asked)}

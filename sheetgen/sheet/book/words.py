@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import (
     Expr,
+    Formula,
     both,
     cheapest,
     either,
@@ -25,7 +27,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.scenario.overrides import BY_READER
-from sheetgen.sheet.model import NONE
+from sheetgen.sheet.model import NONE, Source
 from sheetgen.sheet.what_if import OK
 from sheetgen.sheet.wording import NEAR_TIE, NEXT
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
@@ -55,6 +57,20 @@ def in_unit(amount_bytes: Any, unit_bytes: Any) -> Any:
 def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
     """Tokens of the prompt: the context less the answer."""
     return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
+
+
+@formula("Prompt tokens")
+def stated_prompt_tokens(context_tokens: Any, answer_tokens: Any, prompt_tokens: Any) -> Any:
+    """Tokens of the prompt where it is stated: at most what the answer leaves of the context, which may be that of
+    longer requests."""
+    return smallest(prompt_tokens, where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0))
+
+
+def prompt_of(inputs: Mapping[str, Source], context: Source, answer: Source) -> tuple[Formula, dict[str, Source]]:
+    """The formula of a prompt, and what it reads. inputs: those of the workbook, with the prompt where it is stated."""
+    env = {"context_tokens": context, "answer_tokens": answer}
+    stated = inputs.get("prompt_asked")
+    return (prompt_tokens, env) if stated is None else (stated_prompt_tokens, env | {"prompt_tokens": stated})
 
 
 @formula("Load in words", TEXT)
