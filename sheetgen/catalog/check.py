@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from sheetgen.catalog.base import Entry
 from sheetgen.catalog.engines import Engine, SpeedFile
@@ -69,12 +68,12 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
     for clash in clashes:
         yield "", f"{folder.shown_as}: {clash}. Give each its own name."
     if folder.has_index and not clashes:
-        target = Path(folder.path / INDEX)
+        target = folder.path / INDEX
         if not target.is_file() or target.read_text(encoding="utf-8") != index_text(index):
             older = "is older than the files. Write it anew: sheetgen check --write-index."
             yield INDEX, f"{folder.shown_as}/{INDEX}: {older}"
             return
-    known = {model_id for layer in catalog.folders for model_id in layer.names("models")}
+    known = catalog.ids("models")
     for model in folder.entries("models", Model):
         for i, other in enumerate(model.nearest):
             if other not in known:

@@ -23,9 +23,9 @@ from sheetgen.formula import (
 from sheetgen.sizing.kv_cache import (
     OF_MOST_WINDOWS,
     OF_WINDOWS,
+    batches_beside,
     held_sequences,
     most_windows,
-    most_windows_of_stages,
     windows_of_stages,
 )
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
@@ -242,7 +242,7 @@ def stages_in_order(
     for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
         left = layer_budget_bytes - paid_layer_bytes * known[weights]
         pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        charged = charge_bytes + most_windows_of_stages(known[stages], known)
+        charged = charge_bytes + most_windows(batches_beside(known[stages], known), known)
         allowed = known[stages] <= max_pipeline_parallel_size
         found = where(both(allowed, pool >= charged * known[cache]), known[stages], found)
     return found

@@ -92,9 +92,6 @@ def longcat(f: Fields, family: Family) -> Decoder:
     return replace(decoder, notes=(note,))
 
 
-_NO_ROPE_PERIOD = 4
-
-
 def mistral_large4(f: Fields, family: Family) -> Decoder:
     """Every fourth layer has no positions, and a latent without their part; the index reads the hidden state."""
     n, hidden, heads = f.layers(), f.count("hidden_size"), f.count("num_attention_heads")
@@ -103,11 +100,11 @@ def mistral_large4(f: Fields, family: Family) -> Decoder:
     if f.raw("no_rope_layers") is not None:
         rotated = [bool(word) for word in f.whole_numbers("no_rope_layers", n)]
     else:
-        period = f.count("no_rope_layer_interval", _NO_ROPE_PERIOD)
+        period = f.count("no_rope_layer_interval", 4)
         rotated = [(i + 1) % period != 0 for i in range(n)]
     nope, rope, value = f.count("qk_nope_head_dim"), f.count("qk_rope_head_dim"), f.count("v_head_dim")
     latent, width, n_index = f.count("kv_lora_rank"), f.count("index_head_dim"), f.count("index_n_heads")
-    sparse = moe_layers(f, family.moe, n) if family.moe else [False] * n
+    sparse = moe_layers(f, family, n)
     layers = []
     for i in range(n):
         key, extra = (nope, rope) if rotated[i] else (nope + rope, 0)
@@ -127,7 +124,7 @@ def dots3_note(f: Fields, family: Family) -> Decoder:
     near = {key: f.count(f"swa_{key}", default) for key, default in _NEAR.items()}
     near["qk_rope_head_dim"] = f.count("swa_qk_rope_head_dim", near.pop("head_dim") - near["qk_nope_head_dim"])
     kinds = layer_kinds(f, family)
-    sparse = moe_layers(f, family.moe, len(kinds)) if family.moe else [False] * len(kinds)
+    sparse = moe_layers(f, family, len(kinds))
     layers = []
     for i, kind in enumerate(kinds):
         of_layer = f if kind == "full" else f.with_data({**f.data, **near, "index_head_dim": None})

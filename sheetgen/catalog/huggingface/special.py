@@ -32,6 +32,7 @@ from sheetgen.catalog.huggingface.layers import (
     Tally,
     around,
     dense,
+    full_every,
     gqa,
     heads_of,
     joined,
@@ -104,7 +105,7 @@ def gemma4(f: Fields, family: Family) -> Decoder:
 def _kinds(f: Fields, n: int, period: int) -> list[str]:
     if f.data.get("layer_types") is not None:
         return f.words("layer_types", {k: v for k, v in WORDS.items() if v in ("full", "windowed")}, n)
-    return ["full" if (i + 1) % period == 0 else "windowed" for i in range(n)]
+    return full_every(n, period, "windowed")
 
 
 def _layer(
@@ -448,8 +449,7 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
     hidden = f.count("hidden_size")
     tally = linear(hidden, (heads + 1) * width, split="none") + whole(2 * width)
     shape = {"kind": "indexer", "width": width, "entry_bytes": 2 * width}
-    assert family.moe is not None
-    sparse = moe_layers(f, family.moe, n)
+    sparse = moe_layers(f, family, n)
     layers = []
     for i in range(n):
         layer = plain_layer(f, family, i, "full", sparse[i])
@@ -653,12 +653,8 @@ def eagle3(f: Fields, family: Family) -> Decoder:
     return Decoder((layer,), 0, 0, whole(0), heads.n, kind="draft", notes=(note, "the context follows the target"))
 
 
-BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
-    "old_gpt": old_gpt, "opt": opt, "bloom": bloom, "mpt": mpt, "falcon": falcon, "stablelm": stablelm,
-    "apertus": apertus, "chatglm": chatglm, "gpt_neo": gpt_neo, "laguna": laguna, "hunyuan": hunyuan,
-    "falcon_h1": falcon_h1, "lfm2": lfm2, "attention_free": attention_free, "minimax_m3": minimax_m3,
-    "gemma3n": gemma3n, "gemma4": gemma4, "deepseek_v4": deepseek_v4, "nemotron_h": nemotron_h,
-    "nemotron_nas": nemotron_nas, "dots3_note": dots3_note, "glm5_next": glm5_next, "hy_v4": hy_v4, "lfm3": lfm3,
-    "inkling": inkling, "longcat": longcat, "qwen4": qwen4, "step": step, "mistral_large4": mistral_large4,
-    "muse_spark": muse_spark,
-}  # fmt: skip
+BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {build.__name__: build for build in (
+    old_gpt, opt, bloom, mpt, falcon, stablelm, apertus, chatglm, gpt_neo, laguna, hunyuan, falcon_h1, lfm2,
+    attention_free, minimax_m3, gemma3n, gemma4, deepseek_v4, nemotron_h, nemotron_nas, dots3_note, glm5_next, hy_v4,
+    lfm3, inkling, longcat, qwen4, step, mistral_large4, muse_spark,
+)}  # fmt: skip
