@@ -62,6 +62,13 @@ class Document:
         return self.lines.get(loc, 1)
 
 
+def is_file(name: str) -> bool:
+    try:
+        return Path(name).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        return False
+
+
 def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool = False) -> bytes:
     """A file's bytes, no more than show that it has over `most_bytes`.
 
