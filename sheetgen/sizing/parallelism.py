@@ -30,13 +30,7 @@ from sheetgen.sizing.kv_cache import (
 )
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.sizing.weights import (
-    CACHE_SHARES,
-    OF_STAGES,
-    WEIGHTS_SHARES,
-    stage_fraction,
-    stage_weights_fraction,
-)
+from sheetgen.sizing.weights import CACHE_SHARES, OF_STAGES, WEIGHTS_SHARES, stage_fraction, stage_weights_fraction
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, STAGES_IN_ORDER, TEXT
 
 

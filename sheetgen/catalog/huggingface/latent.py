@@ -14,18 +14,16 @@ from sheetgen.catalog.huggingface.layers import (
     Shape,
     Tally,
     around,
-    dense,
-    joined,
     layer_kinds,
     linear,
     mixer_of,
     mla,
     moe,
     moe_layers,
-    norms,
     plain_decoder,
     plus,
     whole,
+    with_ffn,
 )
 
 
@@ -79,7 +77,7 @@ def longcat(f: Fields, family: Family) -> Decoder:
     """A layer of the config is two of attention and a dense part each, with the experts beside the second."""
     n, hidden = f.layers(), f.count("hidden_size")
     zero = f.count("zero_expert_num", 0, least=0)
-    half = joined(mla(f, family), dense(f, family), norms(f, family, 2))
+    half = with_ffn(f, family, mla(f, family), sparse=False)
     experts = plus(moe(f, family), whole(zero * hidden))
     both = replace(half, body=half.body + experts.body, routed=experts.routed, moe_width=experts.moe_width)
     decoder = around(f, family, (half, both) * n)
@@ -114,8 +112,7 @@ def mistral_large4(f: Fields, family: Family) -> Decoder:
         tally += linear(hidden, n_index * width, split="none") + linear(hidden, width, split="none")
         tally += whole(2 * width + hidden * n_index + 2 * hidden + 2 * n_index)
         index = {"kind": "indexer", "width": width, "entry_bytes": width + 4}
-        ffn = moe(f, family, i) if sparse[i] else dense(f, family)
-        layers.append(joined(mixer_of(tally, shape, index), ffn, norms(f, family, 2)))
+        layers.append(with_ffn(f, family, mixer_of(tally, shape, index), sparse[i]))
     return around(f, family, tuple(layers))
 
 
@@ -135,8 +132,7 @@ def dots3_note(f: Fields, family: Family) -> Decoder:
             mixer = replace(mixer, groups=({"kind": "windowed", **kept, "window_tokens": window},))
         positions = whole(of_layer.count("qk_rope_head_dim"))  # a norm of the part with positions
         mixer = replace(mixer, body=mixer.body + positions, mixer=mixer.mixer + positions)
-        ffn = moe(f, family, i) if sparse[i] else dense(f, family)
-        layers.append(joined(mixer, ffn, norms(f, family, 2)))
+        layers.append(with_ffn(f, family, mixer, sparse[i]))
     return around(f, family, tuple(layers))
 
 
@@ -144,3 +140,5 @@ _NEAR = {
     "num_attention_heads": 64, "q_lora_rank": 1024, "kv_lora_rank": 1024, "head_dim": 256, "qk_nope_head_dim": 192,
     "v_head_dim": 128,
 }  # fmt: skip
+
+LATENT = (hy_v4, glm5_next, longcat, mistral_large4, dots3_note)  # its families

@@ -308,7 +308,7 @@ def dense(f: Fields, family: Family) -> Layer:
     return Layer(tally, dense_width=width)
 
 
-def moe(f: Fields, family: Family, layer: int = 0) -> Layer:
+def moe(f: Fields, family: Family) -> Layer:
     """Router and shared experts are of the body; routed experts are counted apart."""
     rule = family.moe
     assert rule is not None
@@ -515,8 +515,14 @@ def plain_decoder(f: Fields, family: Family) -> Decoder:
 
 
 def plain_layer(f: Fields, family: Family, i: int, kind: str, sparse: bool) -> Layer:
-    mixer = layer_mixer(f, family, i, kind)
-    return joined(mixer, moe(f, family, i) if sparse else dense(f, family), norms(f, family, family.norms))
+    return with_ffn(f, family, layer_mixer(f, family, i, kind), sparse)
+
+
+def with_ffn(f: Fields, family: Family, mixer: Layer, sparse: bool) -> Layer:
+    """A whole layer: behind its mixer the experts or the dense part, and the norms of both."""
+    ffn = moe(f, family) if sparse else dense(f, family)
+    body = mixer.body + ffn.body + norms(f, family, family.norms)
+    return replace(ffn, body=body, groups=mixer.groups, mixer=mixer.mixer)
 
 
 def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
@@ -535,10 +541,6 @@ def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
         n, n_kv = f.count("swa_num_attention_heads", heads.n), f.count("swa_num_key_value_heads")
         heads = Heads(n, n_kv, f.count("swa_head_dim", heads.key), f.count("swa_v_head_dim", heads.value))
     return gqa(f, family, kind, heads, sinks)
-
-
-def joined(mixer: Layer, ffn: Layer, norm: Tally) -> Layer:
-    return replace(ffn, body=mixer.body + ffn.body + norm, groups=mixer.groups, mixer=mixer.mixer)
 
 
 def norms(f: Fields, family: Family, n: int = 1) -> Tally:

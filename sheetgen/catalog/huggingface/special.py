@@ -12,16 +12,7 @@ from dataclasses import replace
 
 from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.latent import (
-    collecting,
-    dots3_note,
-    glm5_next,
-    hy_v4,
-    longcat,
-    mistral_large4,
-    mixing,
-    with_streams,
-)
+from sheetgen.catalog.huggingface.latent import LATENT, collecting, mixing, with_streams
 from sheetgen.catalog.huggingface.layers import (
     NOTHING,
     WORDS,
@@ -35,13 +26,12 @@ from sheetgen.catalog.huggingface.layers import (
     full_every,
     gqa,
     heads_of,
-    joined,
     kv_shape,
     layer_kinds,
     layer_mixer,
     linear,
     matrices,
-    moe,
+    mixer_of,
     moe_layers,
     no_cache,
     norms,
@@ -51,6 +41,7 @@ from sheetgen.catalog.huggingface.layers import (
     plus,
     recurrence,
     whole,
+    with_ffn,
 )
 
 
@@ -142,11 +133,8 @@ _WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily
 
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:
-    streams, made = f.count("hc_mult"), {}
-    for ratio in set(ratios := ratios_of(f)):
-        attention, shapes = _attention(f, ratio)
-        ffn = moe(f, family)
-        made[ratio] = joined(Layer(attention, shapes, attention), ffn, norms(f, family, 2))
+    streams, ratios = f.count("hc_mult"), ratios_of(f)
+    made = {ratio: with_ffn(f, family, _attention(f, ratio), sparse=True) for ratio in set(ratios)}
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
     return with_streams(decoder, mixing(f, streams), collecting(f, streams))
 
@@ -165,7 +153,7 @@ def ratios_of(f: Fields) -> list[int]:
     return listed[:n]  # more of them belong to the MTP layers
 
 
-def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
+def _attention(f: Fields, ratio: int) -> Layer:
     hidden, heads, width = f.count("hidden_size"), f.count("num_attention_heads"), f.count("head_dim")
     rank, groups, o_rank = f.count("q_lora_rank"), f.count("o_groups"), f.count("o_lora_rank")
     if heads * width % groups:
@@ -176,7 +164,7 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
     kept: Shape = {"n_kv_heads": 1, "key_width": width, "value_width": 0, "window_tokens": f.count("sliding_window")}
     window: Shape = {"kind": "windowed", **kept}
     if ratio == 0:
-        return tally, (window,)
+        return mixer_of(tally, window)
     tally += _compressor(hidden, width, ratio)
     grows = width / ratio
     if ratio == 4:
@@ -184,7 +172,7 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
         tally += _compressor(hidden, index, ratio)
         tally += linear(rank, n_index * index, split="none") + whole(hidden * n_index)
         grows += index / ratio
-    return tally, (window, {"kind": "compressed", "elements_per_token": grows})
+    return mixer_of(tally, window, {"kind": "compressed", "elements_per_token": grows})
 
 
 def _compressor(hidden: int, width: int, ratio: int) -> Tally:
@@ -465,7 +453,7 @@ def falcon_h1(f: Fields, family: Family) -> Decoder:
     layers = []
     for i in range(f.layers()):
         attention, mamba = layer_mixer(f, family, i, "full"), recurrence(f, family)
-        layer = joined(attention, dense(f, family), norms(f, family, 2))
+        layer = with_ffn(f, family, attention, sparse=False)
         layers.append(replace(layer, body=layer.body + mamba.body, groups=attention.groups + mamba.groups))
     return replace(around(f, family, tuple(layers)), parallel_hybrid=True)
 
@@ -519,7 +507,7 @@ def inkling(f: Fields, family: Family) -> Decoder:
         extra = linear(hidden, heads.n * relative) + whole(relative * near) + plain(2 * kv * kernel)
         n_state += (2 * kv + 2 * hidden) * (kernel - 1)
         layers.append(plus(replace(layer, mixer=layer.mixer + extra), extra + whole(2 * hidden * kernel)))
-    scales = len(layers) - sum(not layer.routed for layer in layers)  # one of each router
+    scales = sum(layer.routed > 0 for layer in layers)  # one of each router
     sink = f.flag("shared_expert_sink", True) * f.count_or_zero("n_shared_experts") * hidden * scales
     each = -(-n_state // len(layers))
     shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": each, "state_dtype": "bf16"}
@@ -606,18 +594,13 @@ def muse_spark(f: Fields, family: Family) -> Decoder:
     hidden, latent = f.count("hidden_size"), f.count("moe_hidden_size")
     n, width = f.count("num_local_experts"), f.count("moe_intermediate_size")
     decoder = plain_decoder(f, replace(family, moe=None))
-    body = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
-    gates = whole(2 * hidden)
-    ffn = Layer(body, routed=n * 3 * latent * width, moe_width=width)
-    old = dense(f, family).body
+    new = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
+    more = new + whole(2 * hidden) + dense(f, family).body * -1
+    routed = n * 3 * latent * width
     layers = tuple(
-        replace(
-            layer,
-            body=layer.body + Tally(-old.total, -old.copied, -old.unquantized) + ffn.body + gates,
-            routed=ffn.routed, dense_width=0, moe_width=width,
-        )
+        replace(layer, body=layer.body + more, routed=routed, dense_width=0, moe_width=width)
         for layer in decoder.layers
-    )  # fmt: skip
+    )
     return replace(decoder, layers=layers, experts=(n, f.count("num_experts_per_tok"), 0))
 
 
@@ -654,7 +637,7 @@ def eagle3(f: Fields, family: Family) -> Decoder:
 
 
 BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {build.__name__: build for build in (
-    old_gpt, opt, bloom, mpt, falcon, stablelm, apertus, chatglm, gpt_neo, laguna, hunyuan, falcon_h1, lfm2,
-    attention_free, minimax_m3, gemma3n, gemma4, deepseek_v4, nemotron_h, nemotron_nas, dots3_note, glm5_next, hy_v4,
-    lfm3, inkling, longcat, qwen4, step, mistral_large4, muse_spark,
+    old_gpt, opt, bloom, mpt, falcon, stablelm, apertus, chatglm, gpt_neo, laguna, hunyuan, falcon_h1, lfm2, lfm3,
+    attention_free, minimax_m3, gemma3n, gemma4, deepseek_v4, nemotron_h, nemotron_nas, inkling, qwen4, step,
+    muse_spark, *LATENT,
 )}  # fmt: skip
