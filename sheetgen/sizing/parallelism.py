@@ -57,8 +57,8 @@ def meets_targets(
 
 
 # What is the same of batches of any size.
-_OF_BATCH = ("batch_requests", "untouched_fraction")
-_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in _OF_BATCH)
+OF_BATCH = ("batch_requests", "untouched_fraction")
+_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in OF_BATCH)
 _AND_EXPERTS = tuple(dict.fromkeys((*_OF_ANY_BATCH, "expert_miss_fraction", "data_parallel_size")))
 
 

@@ -33,12 +33,6 @@ def layer_kinds(f: Fields, family: Family) -> Kinds:
     return kinds
 
 
-def window(f: Fields, kind: str) -> int:
-    """Tokens that a windowed or chunked layer keeps."""
-    key = "attention_chunk_size" if kind == "chunked" else f.first("sliding_window", "sliding_window_size")
-    return f.count(key)
-
-
 def full_every(n: int, period: int, others: str, offset: int | None = None) -> Kinds:
     """Full attention once a period, in its last place where no other is said."""
     at = period - 1 if offset is None else offset
@@ -243,7 +237,8 @@ def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
     shape: Shape = {"n_kv_heads": heads.n_kv, "key_width": heads.key, "value_width": heads.value}
     if kind == "full":
         return {"kind": "full", **shape}
-    tokens = window(f, kind)
+    key = "attention_chunk_size" if kind == "chunked" else f.first("sliding_window", "sliding_window_size")
+    tokens = f.count(key)
     longest = f.raw("max_position_embeddings")
     if kind == "windowed" and isinstance(longest, int) and tokens >= longest:
         return {"kind": "full", **shape}
