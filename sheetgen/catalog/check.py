@@ -25,7 +25,7 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
     found = [(folder, *fault) for folder in catalog.folders for fault in _file_faults(folder)]
-    if found := found or catalog.taken():
+    if found := found or catalog.taken:
         return found
     return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
 

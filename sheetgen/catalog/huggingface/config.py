@@ -130,8 +130,9 @@ class Fields:
         """The same fields as a family reads them: its defaults, and its own names for common things."""
         return Fields(self.data, self.where, self.inside, defaults, rename)
 
-    def with_data(self, data: Mapping[str, Any]) -> Fields:
-        return Fields(data, self.where, self.inside, self.defaults, self.rename)
+    def adding(self, /, **values: Any) -> Fields:
+        """The same fields with these beside them, or in place of those of the same name."""
+        return Fields({**self.data, **values}, self.where, self.inside, self.defaults, self.rename)
 
     def raw(self, key: str) -> Any:
         """The value as the file has it, else as the model's class has it; None where neither says anything."""

@@ -47,7 +47,7 @@ def hy_v4(f: Fields, family: Family) -> Decoder:
     hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
     if f.raw("indexer_types") is None:
         kinds = ["full" if i == 0 or (i - 1) % 4 == 0 else "shared" for i in range(f.layers())]
-        f = f.with_data({**f.data, "indexer_types": kinds})
+        f = f.adding(indexer_types=kinds)
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
     return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
 
@@ -124,7 +124,7 @@ def dots3_note(f: Fields, family: Family) -> Decoder:
     sparse = moe_layers(f, family, len(kinds))
     layers = []
     for i, kind in enumerate(kinds):
-        of_layer = f if kind == "full" else f.with_data({**f.data, **near, "index_head_dim": None})
+        of_layer = f if kind == "full" else f.adding(**near, index_head_dim=None)
         mixer = mla(of_layer, family, i)
         if kind != "full":
             kept = {"n_kv_heads": 1, "key_width": mixer.groups[0]["latent_width"], "value_width": 0}

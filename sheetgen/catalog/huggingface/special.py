@@ -295,16 +295,12 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
 def old_gpt(f: Fields, family: Family) -> Decoder:
     """GPT-2 and its kin: an absent n_inner is four times the width; multi_query means one KV head."""
     one = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
-    return plain_decoder(_with_four_times(f, n_kv=1 if one else None), family)
+    f = _with_four_times(f)
+    return plain_decoder(f.adding(num_key_value_heads=1) if one else f, family)
 
 
-def _with_four_times(f: Fields, n_kv: int | None = None) -> Fields:
-    data = dict(f.data)
-    if f.raw("intermediate_size") is None:
-        data["intermediate_size"] = 4 * f.count("hidden_size")
-    if n_kv is not None:
-        data["num_key_value_heads"] = n_kv
-    return f.with_data(data)
+def _with_four_times(f: Fields) -> Fields:
+    return f if f.has("intermediate_size") else f.adding(intermediate_size=4 * f.count("hidden_size"))
 
 
 def opt(f: Fields, family: Family) -> Decoder:
@@ -349,8 +345,8 @@ def falcon(f: Fields, family: Family) -> Decoder:
     bias = f.flag("bias", False)
     family = replace(family, qkv_bias=bias, o_bias=bias, mlp_bias=bias, norms=n_norms)
     width = f.count("ffn_hidden_size", 4 * f.count("hidden_size"))
-    sizes = {**f.defaults, "intermediate_size": width, "num_key_value_heads": n_kv}
-    return plain_decoder(Fields({**f.data, "num_key_value_heads": n_kv}, f.where, f.inside, sizes), family)
+    f = f.adding(num_key_value_heads=n_kv).reading({**f.defaults, "intermediate_size": width}, f.rename)
+    return plain_decoder(f, family)
 
 
 def stablelm(f: Fields, family: Family) -> Decoder:
@@ -365,8 +361,7 @@ def apertus(f: Fields, family: Family) -> Decoder:
 
 def chatglm(f: Fields, family: Family) -> Decoder:
     n_kv = f.count("multi_query_group_num") if f.flag("multi_query_attention", False) else None
-    data = {**f.data, "num_key_value_heads": n_kv, "head_dim": f.count("kv_channels")}
-    return plain_decoder(f.with_data(data), family)
+    return plain_decoder(f.adding(num_key_value_heads=n_kv, head_dim=f.count("kv_channels")), family)
 
 
 def gpt_neo(f: Fields, family: Family) -> Decoder:
@@ -379,8 +374,7 @@ def gpt_neo(f: Fields, family: Family) -> Decoder:
             f.refuse(f"attention_types[{i}]", "must be a list of global and local, and how often it comes.")
         kinds += [words[word] for word in item[0]] * item[1]
     f = _with_four_times(f)
-    data = {**f.data, "layer_types": kinds, "sliding_window": f.count("window_size")}
-    return plain_decoder(f.with_data(data), family)
+    return plain_decoder(f.adding(layer_types=kinds, sliding_window=f.count("window_size")), family)
 
 
 def laguna(f: Fields, family: Family) -> Decoder:
@@ -397,17 +391,15 @@ def laguna(f: Fields, family: Family) -> Decoder:
 
 def hunyuan(f: Fields, family: Family) -> Decoder:
     """Settings may be lists by layer; with `use_cla`, pairs of layers share keys and values."""
-    data = dict(f.data)
     for key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
-        if isinstance(data.get(key), list):
+        if isinstance(f.data.get(key), list):
             values = set(f.whole_numbers(key, f.layers()))
             if len(values) != 1:
                 f.refuse(key, "differs between layers, and one number must hold for all.")
-            data[key] = values.pop()
-    f = f.with_data(data)  # which sees what is added to them now
-    data["moe_intermediate_size"] = f.count("moe_intermediate_size", f.count("intermediate_size"))
+            f = f.adding(**{key: values.pop()})
+    f = f.adding(moe_intermediate_size=f.count("moe_intermediate_size", f.count("intermediate_size")))
     shared = f.count_or_zero("num_shared_expert", 1) * f.count("intermediate_size")
-    data["shared_width"] = shared if f.flag("use_mixed_mlp_moe", True) else 0
+    f = f.adding(shared_width=shared if f.flag("use_mixed_mlp_moe", True) else 0)
     decoder = plain_decoder(f, family)
     if not f.flag("use_cla", False):
         return decoder
@@ -467,29 +459,28 @@ def lfm2(f: Fields, family: Family) -> Decoder:
             width = int(f.number("block_ffn_dim_multiplier") * width)
         multiple = f.count("block_multiple_of", 256)
         width = multiple * -(-width // multiple)
-    data = {**f.data, "intermediate_size": width, "first_k_dense_replace": f.count_or_zero("num_dense_layers")}
+    f = f.adding(intermediate_size=width, first_k_dense_replace=f.count_or_zero("num_dense_layers"))
     if f.has("tie_embedding"):
-        data["tie_word_embeddings"] = f.flag("tie_embedding")
-    return plain_decoder(f.with_data(data), family)
+        f = f.adding(tie_word_embeddings=f.flag("tie_embedding"))
+    return plain_decoder(f, family)
 
 
 def step(f: Fields, family: Family) -> Decoder:
     """Its configs name heads of windowed layers apart, list sparse layers in a text, and go on with MTP layers."""
     n = f.layers()
-    data = dict(f.data)
-    if isinstance(data.get("layer_types"), list):
-        data["layer_types"] = data["layer_types"][:n]
-        kinds = f.with_data(data).words("layer_types", WORDS, n)
+    if isinstance(f.data.get("layer_types"), list):
+        f = f.adding(layer_types=f.data["layer_types"][:n])
+        kinds = f.words("layer_types", WORDS, n)
         if f.has("attention_other_setting"):
             heads = f.part("attention_other_setting").count("num_attention_heads", f.count("num_attention_heads"))
         else:
             heads = f.count("num_sliding_attention_heads", f.count("num_attention_heads"))
         all_heads = f.count("num_attention_heads")
-        data["num_attention_heads_per_layer"] = [heads if kind == "windowed" else all_heads for kind in kinds]
+        f = f.adding(num_attention_heads_per_layer=[heads if kind == "windowed" else all_heads for kind in kinds])
     if f.has("moe_layers_enum"):
         sparse = {word.strip() for word in f.text("moe_layers_enum").split(",")}
-        data["mlp_layer_types"] = ["sparse" if str(i) in sparse else "dense" for i in range(n)]
-    return plain_decoder(f.with_data(data), family)
+        f = f.adding(mlp_layer_types=["sparse" if str(i) in sparse else "dense" for i in range(n)])
+    return plain_decoder(f, family)
 
 
 def inkling(f: Fields, family: Family) -> Decoder:
@@ -518,18 +509,14 @@ def inkling(f: Fields, family: Family) -> Decoder:
 
 def _inkling_fields(f: Fields) -> Fields:
     """Kinds from the ids of local layers where no list is given; the width of dense layers by its own name."""
-    n, data = f.layers(), dict(f.data)
-    if data.get("layer_types") is None:
+    n = f.layers()
+    if f.data.get("layer_types") is None:
         local = f.whole_numbers("local_layer_ids") if f.has("local_layer_ids") else [i for i in range(n) if (i + 1) % 6]
-        data["layer_types"] = ["hybrid_sliding" if i in local else "hybrid" for i in range(n)]
-    if f.has("dense_intermediate_size"):
-        data |= {
-            "moe_intermediate_size": f.raw("intermediate_size"),
-            "intermediate_size": f.raw("dense_intermediate_size"),
-        }
-    data.setdefault("first_k_dense_replace", f.count_or_zero("dense_mlp_idx"))
-    data.setdefault("swa_v_head_dim", f.raw("swa_head_dim"))
-    return f.with_data(data)
+        f = f.adding(layer_types=["hybrid_sliding" if i in local else "hybrid" for i in range(n)])
+    if (dense_width := f.raw("dense_intermediate_size")) is not None:
+        f = f.adding(moe_intermediate_size=f.raw("intermediate_size"), intermediate_size=dense_width)
+    absent = {"first_k_dense_replace": f.count_or_zero("dense_mlp_idx"), "swa_v_head_dim": f.raw("swa_head_dim")}
+    return f.adding(**{**absent, **f.data})
 
 
 def _inkling_heads(f: Fields, kind: str) -> Heads:
