@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from sheetgen.catalog import Catalog, read_document
+from sheetgen.catalog.base import is_file
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.estimate import point
 from sheetgen.scenario import parse
@@ -82,27 +83,20 @@ def _pairs(value: Any) -> Iterator[tuple[str, str, Any]]:
     if not isinstance(value, (str, Path)):
         raise ScenarioError(f"anchor is {shown(repr(value))}. Give a mapping such as {EXAMPLE}, or a file of one.")
     text = str(value).strip()
-    if "=" in text and not _is_file(text):
+    if "=" in text and not is_file(text):
         for item in filter(None, (part.strip() for part in text.split(","))):
             name, equals, given = item.partition("=")
             if not equals:
                 raise ScenarioError(f"anchor has {shown(item)!r}. Write name=value, such as {EXAMPLE}.")
             yield "anchor", name.strip().replace("-", "_"), given.strip()
         return
-    if not _is_file(text):
+    if not is_file(text):
         raise ScenarioError(f"anchor is {shown(text)!r}, which is no file. Write a point such as {EXAMPLE}.")
     document = read_document(Path(text).expanduser())
     if not isinstance(document.data, dict):
         raise ScenarioError(f"{document.at(())}: holds no point. Write lines such as tpot_ms: 22.4.")
     for key, given in document.data.items():
         yield document.at((key,)), key.replace("-", "_"), given
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have
-        return False
 
 
 def _read(key: str, value: Any) -> Any:

@@ -62,6 +62,13 @@ class Document:
         return self.lines.get(loc, 1)
 
 
+def is_file(name: str) -> bool:
+    try:
+        return Path(name).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        return False
+
+
 def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool = False) -> bytes:
     """A file's bytes, no more than show that it has over `most_bytes`.
 
@@ -89,8 +96,7 @@ def read_document(path: Path, where: str | None = None, repeated: list[Problem] 
         raise CatalogError(f"{name}: {error}.") from error
     if len(raw) > MAX_FILE_BYTES:
         raise CatalogError(f"{name}: is larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
-    text = decoded(raw, name)
-    return read_text(text, name) if repeated is None else _built(text, name, repeated)
+    return read_text(decoded(raw, name), name, repeated)
 
 
 def decoded(raw: bytes, name: str) -> str:
@@ -101,12 +107,8 @@ def decoded(raw: bytes, name: str) -> str:
         raise CatalogError(f"{name}:{line}: is not UTF-8 text. Save it as UTF-8.") from error
 
 
-def read_text(text: str, where: str) -> Document:
+def read_text(text: str, where: str, repeated: list[Problem] | None = None) -> Document:
     """The same for text at hand."""
-    return _built(text, where)
-
-
-def _built(text: str, where: str, repeated: list[Problem] | None = None) -> Document:
     builder = _Builder(where, repeated)
     try:
         data = builder.document(yaml.parse(text, Loader=_LOADER))
@@ -154,7 +156,7 @@ def _line(event: yaml.Event) -> int:
 class _Builder:
     """Builds plain data from parser events and notes the line of each field on the way."""
 
-    def __init__(self, where: str, repeated: list[Problem] | None = None) -> None:
+    def __init__(self, where: str, repeated: list[Problem] | None) -> None:
         self.where = where
         self.repeated = repeated
         self.lines: dict[Loc, int] = {(): 1}
@@ -311,13 +313,15 @@ class Entry(BaseModel):
         yield from ()
 
     def twice(self, part: str, key: str, called: str = "") -> Iterator[Problem]:
-        """One for every entry of a list whose `key` an earlier one has; `called`: what it is, with {} for the key."""
+        """One for every entry of a list whose `key` an earlier one has, in whatever case; `called`: what it is, with {}
+        for the key."""
         seen: set[Any] = set()
         for i, entry in enumerate(getattr(self, part)):
             value = getattr(entry, key)
-            if value in seen:
+            low = value.lower() if isinstance(value, str) else value
+            if low in seen:
                 yield (part, i, key), f"{(called or f'{key} {{}}').format(value)} is given twice. Keep one"
-            seen.add(value)
+            seen.add(low)
 
 
 E = TypeVar("E", bound=Entry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from sheetgen.catalog.base import Entry
 from sheetgen.catalog.engines import Engine, SpeedFile
@@ -26,7 +25,7 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
     found = [(folder, *fault) for folder in catalog.folders for fault in file_faults(folder)]
-    if found := found or catalog.taken():
+    if found := found or catalog.taken:
         return found
     return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
 
@@ -70,12 +69,12 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
     for clash in clashes:
         yield "", f"{folder.shown_as}: {clash}. Give each its own name."
     if folder.has_index and not clashes:
-        target = Path(folder.path / INDEX)
+        target = folder.path / INDEX
         if not target.is_file() or target.read_text(encoding="utf-8") != index_text(index):
             older = "is older than the files. Write it anew: sheetgen check --write-index."
             yield INDEX, f"{folder.shown_as}/{INDEX}: {older}"
             return
-    known = {model_id for layer in catalog.folders for model_id in layer.names("models")}
+    known = catalog.ids("models")
     for model in folder.entries("models", Model):
         for i, other in enumerate(model.nearest):
             if other not in known:

@@ -8,9 +8,9 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, must
 from sheetgen.catalog.hardware import Gpu
@@ -109,19 +109,6 @@ class Calibrated(Entry):
     max_tensor_parallel_size: Number
 
 
-_SOURCES = {  # of the fields that a version may change, where the engine says where they are from
-    "batch_defaults": "batch_defaults_source", "sampler_bytes_per_logit": "activation_source",
-    "non_torch_gib": "non_torch_source", "older_non_torch_gib": "non_torch_source",
-    "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
-    **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
-                    "accounting_source"),
-    "checkpoint_kv_dtypes": "checkpoint_kv_source",
-    **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
-    **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
-                     "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
-}  # fmt: skip
-
-
 class PoolRatios(Entry):
     """The ratios of its pools that an engine sets for some models."""
 
@@ -130,47 +117,7 @@ class PoolRatios(Entry):
     state_pool_ratio: PoolRatio | None = None
 
 
-class VersionChange(Entry):
-    """What changed from a release on. `pools_checked`: start-up logs under these rules whose KV pool was predicted, as
-    docs/engines.md counts them."""
-
-    from_version: Version
-    pools_checked: CountOrZero = 0
-    batch_defaults: Many[BatchDefault] | None = None
-    sampler_bytes_per_logit: BytesEach | None = None
-    group_stretch: Annotated[float, Field(ge=1, le=100)] | None = None
-    second_runner: Served | None = None
-    second_runner_sampler_bytes_per_logit: BytesEach | None = None
-    second_runner_graphs_in_budget: bool | None = None
-    second_runner_table_bytes_per_logit: BytesEach | None = None
-    cold_start_embeddings: Annotated[float, Field(ge=0, le=10)] | None = None
-    sampler_bytes_per_vocabulary_entry: BytesEach | None = None
-    expert_workspace_share: Annotated[float, Field(ge=0, le=10)] | None = None
-    state_blocks: Annotated[int, Field(ge=1, le=8)] | None = None
-    checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] | None = None
-    non_torch_gib: NonTorch | None = None
-    older_non_torch_gib: NonTorch | None = None
-    cuda_graph_gib: Gib | None = None
-    graphs_in_budget: bool | None = None
-    tokens_by_concurrency: bool | None = None
-    gpu_memory_utilization: Share | None = None
-    context_gib: Gib | None = None
-    block_size: Number | None = None
-    in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
-    checkpoint_kv_dtypes: Many[DtypeName] | None = None
-    sparse_attention_not_on: Many[Label] | None = None
-    plain_fp8_latent_on: Many[Label] | None = None
-    window_pool_ratio: PoolRatio | None = None
-    state_pool_ratio: PoolRatio | None = None
-    source: Text
-
-    @property
-    def changed(self) -> set[str]:
-        """The engine's fields that it changes."""
-        return self.model_fields_set - {"from_version", "pools_checked", "source"}
-
-
-class Engine(Entry):
+class Accounting(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
     `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for;
@@ -249,6 +196,48 @@ class Engine(Entry):
     calibrated: Calibrated | None = None
     bands: Many[Band] = ()
     bands_source: Text | None = None
+
+
+_MAY_CHANGE = {  # fields that a release may change, and where the engine says where they are from, if anywhere
+    "batch_defaults": "batch_defaults_source", "sampler_bytes_per_logit": "activation_source",
+    "non_torch_gib": "non_torch_source", "older_non_torch_gib": "non_torch_source",
+    "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
+    **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
+                    "accounting_source"),
+    "checkpoint_kv_dtypes": "checkpoint_kv_source",
+    **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
+    **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
+                     "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
+    **dict.fromkeys(("sampler_bytes_per_vocabulary_entry", "expert_workspace_share", "tokens_by_concurrency",
+                     "gpu_memory_utilization", "context_gib", "block_size", "plain_fp8_latent_on")),
+}  # fmt: skip
+
+
+class Release(Entry):
+    """What changed from a release on. `pools_checked`: start-up logs under these rules whose KV pool was predicted, as
+    docs/engines.md counts them."""
+
+    from_version: Version
+    pools_checked: CountOrZero = 0
+    source: Text
+
+    @property
+    def changed(self) -> set[str]:
+        """The engine's fields that it changes."""
+        return self.model_fields_set & _MAY_CHANGE.keys()
+
+
+if TYPE_CHECKING:
+    VersionChange = Release
+else:  # with what it changes, within the bounds of the engine's own fields
+    _TYPES = get_type_hints(Accounting, include_extras=True)
+    _FIELDS = {name: (_TYPES[name] | None, None) for name in _MAY_CHANGE}
+    VersionChange = create_model("VersionChange", __base__=Release, __module__=__name__, **_FIELDS)
+
+
+class Engine(Accounting):
+    """An engine's accounting, and what its releases change of it."""
+
     versions: Many[VersionChange] = ()
 
     def problems(self) -> Iterator[Problem]:
@@ -264,7 +253,7 @@ class Engine(Entry):
             if _version(change.from_version) <= wanted:
                 named = change.changed
                 changes |= {name: getattr(change, name) for name in named if getattr(change, name) is not None}
-                changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
+                changes |= {source: change.source for name in named if (source := _MAY_CHANGE[name])}
         return self.model_copy(update=changes)
 
     def for_models(self, model_ids: Iterable[str]) -> Engine:
@@ -378,7 +367,7 @@ class Constant:
     kind, low, high: what a cell takes: any number, a whole one, or a flag (0 or 1).
     field: where the value stands in `Engine`, and `part` in a field that has parts; GiB become bytes.
 
-    A new constant is a field of `Engine` (and of `VersionChange`, where releases differ in it) and a row of CONSTANTS.
+    A new constant is a field of `Accounting` (and of _MAY_CHANGE, where releases differ in it) and a row of CONSTANTS.
     """
 
     column: str

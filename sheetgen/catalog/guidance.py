@@ -184,16 +184,14 @@ class Guide(Entry):
     """fingerprints.yaml as the page needs it. What a log is known by, which takes longer than all the rest, is read by
     `diagnose` and `check`."""
 
+    file_name: ClassVar[str] = "fingerprints.yaml"
     checked_on: Date
     fingerprints: Some[Fingerprint]
     flags: Any = None
     signatures: Any = None
 
 
-class FingerprintFile(Entry):
-    file_name: ClassVar[str] = "fingerprints.yaml"
-    checked_on: Date
-    fingerprints: Some[Fingerprint]
+class FingerprintFile(Guide):
     flags: dict[Id, Many[EngineFlag]] = Field(default_factory=dict)
     signatures: Many[Signature] = ()
 

@@ -205,11 +205,7 @@ class InstanceFile(Entry):
     instances: Many[InstanceRow]
 
     def problems(self) -> Iterator[Problem]:
-        seen: set[str] = set()
-        for i, row in enumerate(self.instances):
-            if row.type.lower() in seen:
-                yield ("instances", i, "type"), f"type {row.type} is given twice. Keep one"
-            seen.add(row.type.lower())
+        yield from self.twice("instances", "type")
 
 
 class Workload(Entry):

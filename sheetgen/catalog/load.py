@@ -170,6 +170,15 @@ def nothing_in(folder: Folder, base: Folder) -> str:
     return f"{what} --catalogs takes a folder like catalogs/."
 
 
+def names_in(folders: Iterable[Folder]) -> dict[str, dict[str, str]]:
+    """What names mean in folders that lie over one another, by part of the index; the last folder decides."""
+    names: dict[str, dict[str, str]] = defaultdict(dict)
+    for folder in folders:
+        for part, found in folder.index:
+            names[part] |= found
+    return names
+
+
 Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
 
 
@@ -336,28 +345,16 @@ class Catalog:
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        """What names mean, by part of the index; the last folder decides.
-
-        Raises CatalogError where a folder gives an id or alias of one entry to another.
-        """
-        names, taken = self._all_names
-        if taken:
-            raise CatalogError(*(problem for *_, problem in taken))
-        return names
+        """What names mean, by part of the index. Raises CatalogError where a folder gives one that is taken."""
+        if self.taken:
+            raise CatalogError(*(problem for *_, problem in self.taken))
+        return names_in(self.folders)
 
     @cached_property
-    def _all_names(self) -> tuple[dict[str, dict[str, str]], list[Fault]]:
-        names: dict[str, dict[str, str]] = defaultdict(dict)
-        taken: list[Fault] = []
-        for folder in self.folders:
-            taken += self._taken(folder, names) if folder is not self.folders[0] else ()
-            for part, found in folder.index:
-                names[part] |= found
-        return names, taken
-
     def taken(self) -> list[Fault]:
         """Where a folder gives an id or alias of one entry to another."""
-        return self._all_names[1]
+        over = [(folder, names_in(self.folders[:i])) for i, folder in enumerate(self.folders) if i]
+        return [fault for folder, names in over for fault in self._taken(folder, names)]
 
     def _taken(self, folder: Folder, names: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
         """Where a folder gives an entry the id or an alias of another, its own or one of those below, by `names`."""

@@ -370,8 +370,8 @@ class Model(Entry):
                 out[f"{name}_share_of_{stages}"] = max(sum(layer[i] for layer in part) for part in parts) / (total or 1)
         return out
 
-    def checkpoint_bytes(self, weight_dtype: str) -> int:
-        """Size of a known checkpoint in that precision, the vendor's own first; 0 where none is known."""
+    def checkpoint(self, weight_dtype: str) -> Checkpoint | None:
+        """A known checkpoint in that precision, the vendor's own first; None where none is known."""
 
         def rank(checkpoint: Checkpoint) -> int:
             if checkpoint.hf_id is None:
@@ -380,5 +380,8 @@ class Model(Entry):
             owner = checkpoint.hf_id.split("/")[0]
             return order.index(owner) if owner in order else 3
 
-        known = [c for c in self.checkpoints if c.weight_dtype == weight_dtype]
-        return min(known, key=rank).size_bytes if known else 0
+        return min((c for c in self.checkpoints if c.weight_dtype == weight_dtype), key=rank, default=None)
+
+    def checkpoint_bytes(self, weight_dtype: str) -> int:
+        known = self.checkpoint(weight_dtype)
+        return known.size_bytes if known else 0

@@ -54,7 +54,7 @@ def extras(
             record["kv_budget"] = budget_record(held)
             lines += ["", *map(folded, _budget(held))]
         if engines:
-            written, advice = flags_for(engines, inputs, point, catalog)
+            written, advice = flags_for(engines, [(inputs, point)], catalog)[0]
             if host:
                 for engine, one in written.items():
                     note = launch_note(one.launcher, host, one.checked.requested.n_gpus)

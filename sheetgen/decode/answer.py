@@ -8,7 +8,7 @@ from typing import Any
 
 from sheetgen.api import Catalogs, _catalog
 from sheetgen.catalog.load import Catalog
-from sheetgen.decode.claim import GPUS_OF_A_NODE
+from sheetgen.decode.claim import GPUS_OF_A_NODE, listed
 from sheetgen.decode.readings import Analysis, Reading, Shape, Way, analyse, contenders, nearest, scaled, verdict
 from sheetgen.units import DTYPES
 
@@ -106,8 +106,7 @@ def way_words(one: Reading) -> str:
 
 def shapes_words(shapes: list[Shape]) -> str:
     """`1,024 + 1,024 or 8,192 + 1,024`."""
-    texts = [f"{prompt:,} + {answer:,}" for prompt, answer in shapes]
-    return " or ".join([", ".join(texts[:-1]), texts[-1]] if texts[1:] else texts)
+    return listed([f"{prompt:,} + {answer:,}" for prompt, answer in shapes], " or ")
 
 
 def rounded(figure: float) -> str:

@@ -160,16 +160,16 @@ def _unsaid(said: Mapping[str, Any], stated: Statements, text: str | None) -> li
         flags = " ".join(map(_flag, missing))
         if text is None:
             are = "are" if missing[1:] else "is"
-            problems.append(f"{_and(missing)} {are} missing. Give {flags}, or a --claim with it.")
+            problems.append(f"{listed(missing)} {are} missing. Give {flags}, or a --claim with it.")
         else:
-            lacks = _and([f"no {NEEDED[name][0]}" for name in missing])
+            lacks = listed([f"no {NEEDED[name][0]}" for name in missing])
             example = " ".join(dict.fromkeys(NEEDED[name][1] for name in missing))
             problems.append(f"claim says {lacks}: {shown(text)!r}. Write it as in '{example}', or give {flags}.")
     return problems
 
 
-def _and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+def listed(words: list[str], last: str = " and ") -> str:
+    return last.join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def _flag(name: str) -> str:

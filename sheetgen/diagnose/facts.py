@@ -14,11 +14,11 @@ from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import shown
 from sheetgen.startup.lines import ByShape, Grams, Line, without_digits
-from sheetgen.startup.read import STARTUP_WORDS, StartupLog
-from sheetgen.units import GIB, MIB
+from sheetgen.startup.read import STARTUP_WORDS, UNITS, StartupLog
+from sheetgen.units import GIB
 
 FAILED = ("failed-start", "died-serving")
-CAME_UP = ("ready", "serving", "died-serving")
+SERVING = ("ready", "serving", "died-serving")
 WORKERS = ("TP", "PP", "EP", "rank", "process")
 MOST = 300  # characters of an excerpt
 _LEAD = 80  # of them before what was found
@@ -136,7 +136,7 @@ class Run:
     def lasting_failures(self) -> list[Failure]:
         """Failures but those of a start that came up nevertheless: llama.cpp tries again with less."""
         up = self.last("ready")
-        return [f for f in self.failures if f.match.line_number > up or f.phase in CAME_UP]
+        return [f for f in self.failures if f.match.line_number > up or f.phase in SERVING]
 
     def phase_of(self, rank: str) -> str:
         """How far `rank` had come: by its own lines and those of no worker, else by all."""
@@ -243,7 +243,6 @@ _MOST_FAILURES = 400  # failures of one run that are kept
 _VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
 Known = tuple[Signature, re.Pattern[str] | None]
 _AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
-_UNITS = {"bytes": 1, "KiB": 1024, "KB": 1024, "MiB": MIB, "MB": MIB, "GiB": GIB, "GB": GIB}
 _WORDINGS = tuple((name, re.compile(pattern)) for name, pattern in (
     ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
     ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
@@ -364,7 +363,7 @@ def _take(run: Run, match: Match, text: str) -> bool:
     kind = match.signature.kind
     if kind == "phase":
         name = match.signature.says
-        run.is_up = run.is_up or name in CAME_UP
+        run.is_up = run.is_up or name in SERVING
         ranks = run.phases.setdefault(match.rank, {})
         if name == "loading" and "sized" in ranks and "draft" not in run.clues:
             run.clues["draft"] = match
@@ -413,11 +412,11 @@ def amounts(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, pattern in _WORDINGS:
         if name not in found and (match := pattern.search(text)):
-            found[name] = float(match[1]) * _UNITS[match[2]]
+            found[name] = float(match[1]) * UNITS[match[2]]
     if "reserved_bytes" in found and "allocated_bytes" in found:
         kept = found["reserved_bytes"] - found["allocated_bytes"]
         found.setdefault("reserved_unallocated_bytes", max(0.0, kept))
-    sizes = [float(m[2]) * _UNITS[m[3]] for m in _PROCESS.finditer(text)]
+    sizes = [float(m[2]) * UNITS[m[3]] for m in _PROCESS.finditer(text)]
     if sizes:
         found["n_processes"] = len(sizes) + ("in_use_bytes" in found)
     if gpu := _GPU.search(text):

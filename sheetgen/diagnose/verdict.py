@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sheetgen.diagnose.facts import Evidence, Facts, Failure, Match, Run, Sample
+from sheetgen.diagnose.facts import SERVING, Evidence, Facts, Failure, Match, Run, Sample
 from sheetgen.units import GIB
 
 UNDETERMINED, NOT_AN_OOM, HEALTHY = "undetermined", "not_an_oom", "healthy"
@@ -24,7 +24,6 @@ ADDED, SHARED, FRAGMENTED = "lora_draft_model", "gpu_shared_by_other_process", "
 HOST = "host_ram_oom"
 MANY, LONG = "concurrency_spike", "long_completion"
 STARTING = ("loading", "loaded", "sized", "capturing", "captured", "failed-start")
-SERVING = ("ready", "serving", "died-serving")
 FRAMES_MISSING = "the traceback above the error line: its deepest engine frame names the part"
 LINES_MISSING = "the lines above the error: what was being made, and whether an image was being processed"
 PHASE_MISSING = "the log from the engine's first line, which says how far the start had come"

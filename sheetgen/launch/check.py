@@ -315,7 +315,6 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
 
 
 def known_checkpoint(model: Model, dtype: str) -> str | None:
-    """The id of the checkpoint in that precision whose size is charged, or of another one; None where none has one."""
-    size = model.checkpoint_bytes(dtype)
-    known = [c for c in model.checkpoints if c.weight_dtype == dtype and c.hf_id]
-    return next((c.hf_id for c in known if c.size_bytes == size), known[0].hf_id if known else None)
+    """The id of the checkpoint in that precision whose size is charged; None where it has none."""
+    known = model.checkpoint(dtype)
+    return known.hf_id if known else None

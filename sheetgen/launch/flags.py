@@ -159,20 +159,10 @@ def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
 
 
 def flags_for(
-    engines: tuple[str, ...], requested: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog
-) -> tuple[dict[str, Flags], Advice]:
-    """Flags by engine, and the stack that suits.
-
-    requested: the inputs as typed; point: their record as `sheetgen size` gives it. Every launcher is checked,
-    since the advice compares them.
-    """
-    return flags_for_each(engines, [(requested, point)], catalog)[0]
-
-
-def flags_for_each(
     engines: tuple[str, ...], points: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], catalog: Catalog
 ) -> list[tuple[dict[str, Flags], Advice]]:
-    """The same of several points."""
+    """Flags by engine, and the stack that suits, of each point: its inputs as typed, and their record as `sheetgen
+    size` gives it. Every launcher is checked, since the advice compares them."""
     file = catalog.file(StackFile)
     launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
     tried = iter(checks([(*one, launcher) for one in points for launcher in launchers.values()], catalog))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sheetgen.catalog.base import read_text
+from sheetgen.catalog.base import is_file, read_bounded, read_text
 from sheetgen.catalog.huggingface.config import read_bytes
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
@@ -66,7 +66,7 @@ def read_settings(text: str, file: StackFile) -> Settings:
     bare = text.strip()
     if not bare:
         raise ScenarioError("kv_budget is blank. Give settings such as max_batch_size=8,max_seq_len=4096, or a file.")
-    in_words = "=" in bare and not _is_file(bare)
+    in_words = "=" in bare and not is_file(bare)
     found = Stated("kv_budget", tuple(_inline(bare))) if in_words else _from_file(bare)
     known = {name.lower(): one for one in file.settings for name in one.names}
     problems, notes = Problems(), []
@@ -170,13 +170,6 @@ class Stated:
     n_layers: int | None = None
 
 
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
 def _inline(text: str) -> Iterator[tuple[str, str]]:
     if len(text) > MAX_TEXT:
         raise ScenarioError(f"kv_budget has {len(text):,} characters; {MAX_TEXT:,} are the most. Put it in a file.")
@@ -196,15 +189,11 @@ def _inline(text: str) -> Iterator[tuple[str, str]]:
 def _from_file(name: str) -> Stated:
     where = shown(name, 200)
     try:
-        path = Path(name).expanduser()
-        if path.exists() and not path.is_file():
-            raise ScenarioError(f"{where}: is not a file. Name the config.json, YAML or env file itself.")
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = " Settings are written name=value." if "=" not in name else ""
-        raise ScenarioError(f"{where}: cannot be read ({shown(reason)}).{hint}") from None
+        raw = read_bounded(Path(name).expanduser(), MAX_BYTES, "Name the config.json, YAML or env file itself")
+    except (ValueError, RuntimeError) as error:  # RuntimeError: ~ of a user who is not there
+        what = f"cannot be read ({shown(error)})" if isinstance(error, RuntimeError) else str(error)
+        hint = " Settings are written name=value." if what.startswith("cannot") and "=" not in name else ""
+        raise ScenarioError(f"{where}: {what}.{hint}") from None
     if len(raw) > MAX_BYTES:
         raise ScenarioError(f"{where}: is larger than {MAX_BYTES:,} bytes, which no file of settings is.")
     try:

@@ -10,7 +10,7 @@ from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.engines import WRITERS, command
-from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for_each, flags_record
+from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
 from sheetgen.recommend import Fit, Solution, headline_rows
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, engine_defaults
@@ -45,7 +45,7 @@ def launches(solved: Solution, engines: tuple[str, ...], catalog: Catalog) -> di
     if errors := [line for error in sized.points.errors if error is not None for line in error.splitlines()]:
         raise ScenarioError(*errors)
     pairs = [(point, record(sized, place)) for place, point in enumerate(points.values())]
-    return {row: Launch(*of) for row, of in zip(points, flags_for_each(engines, pairs, catalog), strict=True)}
+    return {row: Launch(*of) for row, of in zip(points, flags_for(engines, pairs, catalog), strict=True)}
 
 
 def with_launch_rows(page: Page, solved: Solution, launched: Mapping[int, Launch], catalog: Catalog) -> Page:

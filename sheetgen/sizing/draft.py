@@ -14,6 +14,7 @@ from typing import Any
 from sheetgen.formula import Formula, Quantity, formula, round_up
 from sheetgen.sizing.kv_cache import heads_of_a_rank
 from sheetgen.sizing.weights import rank_weights_bytes
+from sheetgen.units import PLAIN
 
 
 @formula("Draft's KV per token and rank")
@@ -66,13 +67,7 @@ def overhead_beside_draft(stage_overhead_bytes: Quantity, draft_weights_bytes_pe
     return stage_overhead_bytes + draft_weights_bytes_per_gpu
 
 
-def _undivided() -> Formula:
-    names = tuple(name for name in other_bytes_beside_draft.inputs if name != "tensor_parallel_size")
-
-    def function(*values: Any) -> Any:
-        return other_bytes_beside_draft.of(dict(zip(names, values, strict=True)) | {"tensor_parallel_size": 1})
-
-    return replace(other_bytes_beside_draft, inputs=names, function=function)
+ONE_RANK = Formula("tensor_parallel_size", "", PLAIN, (), lambda: 1)
 
 
 def _as(name: str, one: Formula) -> Formula:
@@ -85,7 +80,10 @@ OF_A_RANK = (
     _as("stage_overhead_bytes", overhead_beside_draft), _as("weights_bytes_per_gpu", rank_weights_bytes),
     draft_weights_bytes_per_gpu,
 )  # fmt: skip
-OF_A_MODEL = (_as("other_bytes_per_token", _undivided()), _as("n_other_layers", layers_beside_draft))
+OF_A_MODEL = (
+    _as("other_bytes_per_token", other_bytes_beside_draft.with_parts([ONE_RANK])),
+    _as("n_other_layers", layers_beside_draft),
+)  # fmt: skip
 
 
 # What a reading of a point with the draft's share replaces (estimate).

@@ -443,7 +443,7 @@ def windows_of_stages(pipeline_stages: Quantity, known: Mapping[str, Quantity]) 
     """What admission charges more on so many stages for the windows of all layers, before the stages divide it: for
     the batches that are under way there beside those of one stage, in bytes."""
     alone, block = known["windowed_tokens"], known["windowed_block_tokens"]
-    tokens = _batches_beside(pipeline_stages, known) * known["max_num_batched_tokens"]
+    tokens = batches_beside(pipeline_stages, known) * known["max_num_batched_tokens"]
     more = round_up(smallest(known["admitted_tokens"], alone + tokens) / block) - round_up(alone / block)
     return known["n_windowed_groups"] * known["kv_block_bytes"] * more
 
@@ -457,12 +457,8 @@ def most_windows(batches: Quantity, known: Mapping[str, Quantity]) -> Any:
     return known["n_windowed_groups"] * known["kv_block_bytes"] * round_up(tokens / known["windowed_block_tokens"])
 
 
-def most_windows_of_stages(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
-    """The same for the batches of so many stages."""
-    return most_windows(_batches_beside(pipeline_stages, known), known)
-
-
-def _batches_beside(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
+def batches_beside(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
+    """Batches under way on so many stages, less those of one stage."""
     alone = known["in_flight_batches"]
     return batches_under_way(alone, known["on_second_runner"], pipeline_stages) - alone
 

@@ -23,20 +23,14 @@ from sheetgen.formula import (
 from sheetgen.sizing.kv_cache import (
     OF_MOST_WINDOWS,
     OF_WINDOWS,
+    batches_beside,
     held_sequences,
     most_windows,
-    most_windows_of_stages,
     windows_of_stages,
 )
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.sizing.weights import (
-    CACHE_SHARES,
-    OF_STAGES,
-    WEIGHTS_SHARES,
-    stage_fraction,
-    stage_weights_fraction,
-)
+from sheetgen.sizing.weights import CACHE_SHARES, OF_STAGES, WEIGHTS_SHARES, stage_fraction, stage_weights_fraction
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, STAGES_IN_ORDER, TEXT
 
 
@@ -63,8 +57,8 @@ def meets_targets(
 
 
 # What is the same of batches of any size.
-_OF_BATCH = ("batch_requests", "untouched_fraction")
-_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in _OF_BATCH)
+OF_BATCH = ("batch_requests", "untouched_fraction")
+_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in OF_BATCH)
 _AND_EXPERTS = tuple(dict.fromkeys((*_OF_ANY_BATCH, "expert_miss_fraction", "data_parallel_size")))
 
 
@@ -242,7 +236,7 @@ def stages_in_order(
     for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
         left = layer_budget_bytes - paid_layer_bytes * known[weights]
         pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        charged = charge_bytes + most_windows_of_stages(known[stages], known)
+        charged = charge_bytes + most_windows(batches_beside(known[stages], known), known)
         allowed = known[stages] <= max_pipeline_parallel_size
         found = where(both(allowed, pool >= charged * known[cache]), known[stages], found)
     return found

@@ -22,7 +22,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.parallelism import instances_less_replica, needed_replicas, surviving_replicas
+from sheetgen.sizing.parallelism import OF_BATCH, instances_less_replica, needed_replicas, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
 from sheetgen.units import SECONDS, TWO_DECIMALS
 
@@ -74,9 +74,8 @@ def z_of(max_wait_fraction: float) -> float:
 
 
 # What is the same of replicas with any number at once; it is handed on by name.
-_OF_BATCH = ("batch_requests", "untouched_fraction")
 _READ = dict.fromkeys(n for f in (tpot_seconds, service_ttft_seconds, untouched_fraction) for n in f.inputs)
-_OF_ANY = tuple(name for name in _READ if name not in _OF_BATCH)
+_OF_ANY = tuple(name for name in _READ if name not in OF_BATCH)
 
 
 def _turn(batch_requests: Quantity, known: dict[str, Any]) -> Any:

@@ -25,7 +25,7 @@ from sheetgen.units import GIB, MIB
 
 N = r"-?\d{1,12}(?:,\d{3}){0,4}(?:\.\d{1,6})?"
 _V = r"v?(\d{1,4}\.\d{1,4}(?:\.\d{1,8})?(?:(?:\.?(?:rc|post|dev|a|b))\d{1,12}){0,3})"
-UNITS = {"B": 1, "bytes": 1, "MiB": MIB, "MB": MIB, "GiB": GIB, "Gib": GIB, "GB": GIB}
+UNITS = {"B": 1, "bytes": 1, "KiB": 1024, "KB": 1024, "MiB": MIB, "MB": MIB, "GiB": GIB, "Gib": GIB, "GB": GIB}
 ENGINES = ("vllm", "sglang", "tensorrt-llm")
 MOST_RANKS = 1024  # that are kept apart
 MOST_OPENING = 10_000  # characters by which two openings of a start are kept apart

@@ -130,8 +130,9 @@ class Fields:
         """The same fields as a family reads them: its defaults, and its own names for common things."""
         return Fields(self.data, self.where, self.inside, defaults, rename)
 
-    def with_data(self, data: Mapping[str, Any]) -> Fields:
-        return Fields(data, self.where, self.inside, self.defaults, self.rename)
+    def adding(self, /, **values: Any) -> Fields:
+        """The same fields with these beside them, or in place of those of the same name."""
+        return Fields({**self.data, **values}, self.where, self.inside, self.defaults, self.rename)
 
     def raw(self, key: str) -> Any:
         """The value as the file has it, else as the model's class has it; None where neither says anything."""
@@ -177,8 +178,8 @@ class Fields:
     def count_or_zero(self, key: str, default: int = 0) -> int:
         return self.count(key, default, least=0)
 
-    def layers(self, key: str = "num_hidden_layers") -> int:
-        return self.count(key, most=MAX_LAYERS)
+    def layers(self) -> int:
+        return self.count("num_hidden_layers", most=MAX_LAYERS)
 
     def flag(self, key: str | bool, default: Any = _NEEDED) -> bool:
         """A switch; a family that has it fixed says True or False instead of a key."""
@@ -191,11 +192,13 @@ class Fields:
 
     def one_of(self, key: str, allowed: Mapping[str, str], default: Any = _NEEDED) -> str:
         """What a word of a known set stands for."""
-        value = self.text(key, default)
-        if value not in allowed:
-            near = did_you_mean(value, allowed)
-            self.refuse(key, f"is {shown(value)!r}, but must be one of {', '.join(allowed)}.{near}")
-        return allowed[value]
+        return self._among(key, self.text(key, default), allowed)
+
+    def _among(self, key: str, word: Any, allowed: Mapping[str, str]) -> str:
+        if not isinstance(word, str) or word not in allowed:
+            near = did_you_mean(word, allowed) if isinstance(word, str) else ""
+            self.refuse(key, f"is {shown(word)!r}, but must be one of {', '.join(allowed)}.{near}")
+        return allowed[word]
 
     def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> Fields:
         value = self._of_kind(key, _NEEDED if defaults is None else {}, Mapping, "a mapping of fields")
@@ -224,13 +227,7 @@ class Fields:
 
     def words(self, key: str, allowed: Mapping[str, str], length: int | None = None) -> list[str]:
         """A list of words of a known set, and what each stands for."""
-        out = []
-        for i, item in enumerate(self.items(key, length)):
-            if not isinstance(item, str) or item not in allowed:
-                near = did_you_mean(item, allowed) if isinstance(item, str) else ""
-                self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be one of {', '.join(allowed)}.{near}")
-            out.append(allowed[item])
-        return out
+        return [self._among(f"{key}[{i}]", item, allowed) for i, item in enumerate(self.items(key, length))]
 
     def _of_kind(self, key: str, default: Any, kind: Any, called: str) -> Any:
         value = self._given(key, default)

@@ -64,14 +64,16 @@ class Family:
 
 
 DEEPSEEK_MOE = Moe(n="n_routed_experts", layers="first_k", shared="n_shared_experts")
+FIRST_DENSE_MOE = Moe(layers="first_k", shared="num_shared_experts")
 QWEN_MOE = Moe(layers="sparse_step")
 QWEN_SHARED_MOE = replace(QWEN_MOE, shared_width="shared_expert_intermediate_size", shared_gate=True)
 LOCAL_MOE = Moe(n="num_local_experts", width="intermediate_size")
 QWEN_SPARSE = {"decoder_sparse_step": 1}
 
-LLAMA = Family(qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias="mlp_bias")
+BIASED = Family(qkv_bias="attention_bias", o_bias="attention_bias")
+LLAMA = replace(BIASED, mlp_bias="mlp_bias")
 QWEN2 = Family(layers="qwen2", qkv_bias=True)
-QWEN3 = Family(layers="qwen2", qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head")
+QWEN3 = replace(BIASED, layers="qwen2", qk_norm="head")
 GRANITE = replace(LLAMA, tied=True)
 MLA = Family(attention="mla", o_bias="attention_bias", rope="mla")
 DEEPSEEK = replace(MLA, moe=DEEPSEEK_MOE, mtp="each")
@@ -90,21 +92,15 @@ _MISTRAL_NESTED = {
     **_LLAMA_NESTED, "intermediate_size": 14336, "num_key_value_heads": 8, "max_position_embeddings": 131072,
     "sliding_window": 4096,
 }  # fmt: skip
-_GEMMA = Family(qkv_bias="attention_bias", o_bias="attention_bias", tied=True)
-_GEMMA_DEFAULTS = {"head_dim": 256}
-_GEMMA2 = replace(_GEMMA, layers="alternate", norms=4, defaults={"head_dim": 256, "sliding_window": 4096})
-_GEMMA3 = replace(
-    _GEMMA, layers="pattern", norms=4, qk_norm="head", rope="gemma3",
-    defaults={"head_dim": 256, "sliding_window_pattern": 6, "max_position_embeddings": 131072},
-    nested={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096},
-)  # fmt: skip
+_GEMMA = replace(BIASED, tied=True)
 _PLAIN_MLP = Family(norm="layer", gated=False)
 _GPT2 = replace(
     _PLAIN_MLP, qkv_bias=True, o_bias=True, mlp_bias=True, tied=True, positions=0, rope="none", rename=_OLD_GPT,
     builder="old_gpt",
 )  # fmt: skip
-_OLMO2 = replace(LLAMA, qk_norm="width", mlp_bias=False)
-_COHERE = Family(qkv_bias="attention_bias", o_bias="attention_bias", norms=1, norm="layer", norm_bias=False, tied=True)
+_OLMO2 = replace(BIASED, qk_norm="width")
+_HUNYUAN_DENSE = replace(BIASED, qk_norm="head", qk_norm_if="use_qk_norm")
+_COHERE = replace(BIASED, norms=1, norm="layer", norm_bias=False, tied=True)
 
 DENSE: dict[str, Family] = {
     "llama": replace(LLAMA, nested=_LLAMA_NESTED),
@@ -116,9 +112,11 @@ DENSE: dict[str, Family] = {
     "qwen3": QWEN3,
     **dict.fromkeys(("qwen2_vl_text", "qwen2_5_vl_text"), replace(QWEN2, rope="mrope")),
     "qwen3_vl_text": replace(QWEN3, rope="mrope"),
-    "gemma": replace(_GEMMA, defaults=_GEMMA_DEFAULTS),
-    "gemma2": _GEMMA2,
-    "gemma3_text": _GEMMA3,
+    "gemma": replace(_GEMMA, defaults={"head_dim": 256}),
+    "gemma2": replace(_GEMMA, layers="alternate", norms=4, defaults={"head_dim": 256, "sliding_window": 4096}),
+    "gemma3_text": replace(_GEMMA, layers="pattern", norms=4, qk_norm="head", rope="gemma3",
+        defaults={"head_dim": 256, "sliding_window_pattern": 6, "max_position_embeddings": 131072},
+        nested={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096}),
     "phi": Family(qkv_bias=True, o_bias=True, norm="layer", norms=1, gated=False, mlp_bias=True, lm_head_bias=True,
         partial_rotary=0.5, qk_norm="head", qk_norm_if="qk_layernorm"),
     "phi3": Family(layers="windowed"),
@@ -127,9 +125,9 @@ DENSE: dict[str, Family] = {
     "glm": GLM,
     "glm4": replace(GLM, norms=4),
     "glm4v_text": replace(GLM, norms=4, rope="mrope", defaults={"attention_bias": True}),
-    "cohere": replace(_COHERE, qk_norm="each", qk_norm_if="use_qk_norm", tied=True),
-    "cohere2": replace(_COHERE, layers="pattern", defaults={"sliding_window_pattern": 4}, tied=True),
-    "olmo": replace(LLAMA, norm="none", mlp_bias=False),
+    "cohere": replace(_COHERE, qk_norm="each", qk_norm_if="use_qk_norm"),
+    "cohere2": replace(_COHERE, layers="pattern", defaults={"sliding_window_pattern": 4}),
+    "olmo": replace(BIASED, norm="none"),
     "olmo2": _OLMO2,
     "olmo3": replace(_OLMO2, layers="pattern", rope="olmo3", defaults={"sliding_window_pattern": 4}),
     "exaone4": Family(layers="pattern", qk_norm="head"),
@@ -137,16 +135,14 @@ DENSE: dict[str, Family] = {
     "smollm3": replace(LLAMA, layers="qwen2", tied=True),
     "ernie4_5": Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True),
     "internlm3": Family(qkv_bias="qkv_bias", o_bias="bias", mlp_bias="bias"),
-    "hunyuan_v1_dense": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head",
-        qk_norm_if="use_qk_norm", defaults={"use_qk_norm": True}),
+    "hunyuan_v1_dense": replace(_HUNYUAN_DENSE, defaults={"use_qk_norm": True}),
     "stablelm": Family(qkv_bias="use_qkv_bias", norm="layer", qk_norm="each", qk_norm_if="qk_layernorm",
         partial_rotary=0.25, builder="stablelm"),
     "starcoder2": Family(layers="windowed", qkv_bias="use_bias", o_bias="use_bias", norm="layer", gated=False,
         mlp_bias="use_bias", tied=True, defaults={"use_bias": True}),
-    "nemotron": Family(qkv_bias="attention_bias", o_bias="attention_bias", norm="layer", gated=False,
-        mlp_bias="mlp_bias", partial_rotary=0.5),
+    "nemotron": replace(LLAMA, norm="layer", gated=False, partial_rotary=0.5),
     "arcee": replace(LLAMA, gated=False),
-    "apertus": replace(LLAMA, gated=False, qk_norm="head", mlp_bias=False, builder="apertus"),
+    "apertus": replace(BIASED, gated=False, qk_norm="head", builder="apertus"),
     "gpt2": _GPT2,
     "gpt_bigcode": _GPT2,
     "gptj": replace(_PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rope="gptj", rename=_OLD_GPT,
@@ -177,106 +173,92 @@ DENSE: dict[str, Family] = {
 }  # fmt: skip
 
 
-_GRANITE_MOE = replace(GRANITE, moe=LOCAL_MOE)
-_DEEPSEEK_V2 = replace(DEEPSEEK, defaults={"moe_layer_freq": 1})
+_GRANITE_SHARED_MOE = replace(LOCAL_MOE, shared_width="shared_intermediate_size")
 _GLM_MOE = replace(GLM, mtp="each", qk_norm="head", qk_norm_if="use_qk_norm", moe=DEEPSEEK_MOE)
-_HUNYUAN = Family(
-    qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", qk_norm_if="use_qk_norm",
-    moe=Moe(top_k="moe_topk", shared_width="shared_width"), builder="hunyuan",
-)  # fmt: skip
+_HUNYUAN = replace(_HUNYUAN_DENSE, moe=Moe(top_k="moe_topk", shared_width="shared_width"), builder="hunyuan")
 
 SPARSE: dict[str, Family] = {
     "mixtral": Family(layers="windowed", moe=LOCAL_MOE),
     "qwen2_moe": replace(QWEN2, moe=QWEN_SHARED_MOE, defaults=QWEN_SPARSE),
     "qwen3_moe": replace(QWEN3, moe=QWEN_MOE, defaults=QWEN_SPARSE),
     "qwen3_vl_moe_text": replace(QWEN3, moe=QWEN_MOE, defaults=QWEN_SPARSE, rope="mrope"),
-    "phimoe": Family(layers="windowed", qkv_bias="attention_bias", o_bias="attention_bias", norm="layer", moe=LOCAL_MOE,
-        lm_head_bias="lm_head_bias"),
-    "olmoe": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="width",
-        moe=Moe(width="intermediate_size")),
-    "granitemoe": _GRANITE_MOE,
-    "granitemoeshared": replace(_GRANITE_MOE, moe=replace(LOCAL_MOE, shared_width="shared_intermediate_size")),
-    "gpt_oss": Family(layers="alternate", qkv_bias="attention_bias", o_bias="attention_bias", sinks=True,
+    "phimoe": replace(BIASED, layers="windowed", norm="layer", moe=LOCAL_MOE, lm_head_bias="lm_head_bias"),
+    "olmoe": replace(BIASED, qk_norm="width", moe=Moe(width="intermediate_size")),
+    "granitemoe": replace(GRANITE, moe=LOCAL_MOE),
+    "granitemoeshared": replace(GRANITE, moe=_GRANITE_SHARED_MOE),
+    "gpt_oss": replace(BIASED, layers="alternate", sinks=True,
         moe=replace(LOCAL_MOE, router_bias=True, expert_bias=True), defaults={"attention_bias": True, "head_dim": 64}),
-    "llama4_text": Family(layers="llama4", qkv_bias="attention_bias", o_bias="attention_bias",
+    "llama4_text": replace(BIASED, layers="llama4", dense_width="intermediate_size_mlp",
         moe=replace(LOCAL_MOE, layers="interleave", shared_width="intermediate_size"),
-        dense_width="intermediate_size_mlp", defaults={"attention_chunk_size": 8192}),
+        defaults={"attention_chunk_size": 8192}),
     "dbrx": Family(norm="layer", norm_bias=False, moe=Moe(), rename={"num_experts": "ffn_config.moe_num_experts",
         "num_experts_per_tok": "ffn_config.moe_top_k", "moe_intermediate_size": "ffn_config.ffn_hidden_size",
         "hidden_size": "d_model", "num_attention_heads": "n_heads", "num_key_value_heads": "attn_config.kv_n_heads",
         "num_hidden_layers": "n_layers", "max_position_embeddings": "max_seq_len"}),
-    "deepseek_v2": _DEEPSEEK_V2,
-    **dict.fromkeys(("deepseek_v3", "deepseek_v32"), replace(DEEPSEEK, defaults={"first_k_dense_replace": 3})),
-    "mistral_large_3": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
+    "deepseek_v2": replace(DEEPSEEK, defaults={"moe_layer_freq": 1}),
+    **dict.fromkeys(("deepseek_v3", "deepseek_v32", "mistral_large_3", "glm_moe_dsa"),
+        replace(DEEPSEEK, defaults={"first_k_dense_replace": 3})),
     "kimi_k2": DEEPSEEK,
-    "deepseek": Family(qkv_bias="attention_bias", o_bias="attention_bias", moe=DEEPSEEK_MOE),
-    "dots1": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", moe=DEEPSEEK_MOE),
+    "deepseek": replace(BIASED, moe=DEEPSEEK_MOE),
+    "dots1": replace(BIASED, qk_norm="head", moe=DEEPSEEK_MOE),
     "bailing_moe": Family(qkv_bias="use_qkv_bias", o_bias="use_bias", qk_norm="head", qk_norm_if="use_qk_norm",
-        moe=Moe(layers="first_k", shared="num_shared_experts")),
+        moe=FIRST_DENSE_MOE),
     "glm4_moe_lite": replace(DEEPSEEK, defaults={"first_k_dense_replace": 1}),
-    "glm_moe_dsa": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
     "mistral4": replace(DEEPSEEK, defaults={"first_k_dense_replace": 0}),
     "glm4_moe": replace(_GLM_MOE, defaults={"first_k_dense_replace": 1}),
     "glm4v_moe_text": replace(_GLM_MOE, rope="mrope"),
     "minimax_m2": Family(qk_norm="width", rope="rotary_dim", moe=LOCAL_MOE),
     "ernie4_5_moe": Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True,
         moe=Moe(n="moe_num_experts", top_k="moe_k", layers="range", shared="moe_num_shared_experts", correction=True)),
-    "hy_v3": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", mlp_bias="mlp_bias",
-        moe=Moe(layers="first_k", shared="num_shared_experts"), defaults={"first_k_dense_replace": 1}),
-    "exaone_moe": Family(layers="pattern", qk_norm="head", moe=Moe(layers="first_k", shared="num_shared_experts"),
+    "hy_v3": replace(LLAMA, qk_norm="head", moe=FIRST_DENSE_MOE, defaults={"first_k_dense_replace": 1}),
+    "exaone_moe": Family(layers="pattern", qk_norm="head", moe=FIRST_DENSE_MOE, defaults={"first_k_dense_replace": 1}),
+    "laguna": replace(BIASED, layers="required", qk_norm="head", q_gate="head", rope="by_type", builder="laguna",
+        moe=Moe(layers="first_k", shared_width="shared_expert_intermediate_size", correction=True),
         defaults={"first_k_dense_replace": 1}),
-    "laguna": Family(layers="required", qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head",
-        q_gate="head", rope="by_type", moe=Moe(layers="first_k", shared_width="shared_expert_intermediate_size",
-        correction=True), builder="laguna", defaults={"first_k_dense_replace": 1}),
     "mimo_v2_flash": Family(layers="mimo", qkv_bias="attention_bias", rope="mimo_v2",
         moe=Moe(n="n_routed_experts", layers="first_k")),
     "hunyuan_v1_moe": replace(_HUNYUAN, defaults={"use_qk_norm": True}),
     "hunyuan": _HUNYUAN,
-    "solar_open": Family(qkv_bias="attention_bias", moe=replace(DEEPSEEK_MOE, layers="first_k"), qk_norm="head",
-        qk_norm_if="use_qk_norm", defaults={"first_k_dense_replace": 0}),
-    "afmoe": Family(layers="pattern", q_gate="width", qk_norm="head", norms=4, qkv_bias="attention_bias",
-        o_bias="attention_bias", rename={"first_k_dense_replace": "num_dense_layers"},
-        moe=Moe(layers="first_k", shared="num_shared_experts", correction=True),
+    "solar_open": Family(qkv_bias="attention_bias", moe=DEEPSEEK_MOE, qk_norm="head", qk_norm_if="use_qk_norm",
+        defaults={"first_k_dense_replace": 0}),
+    "afmoe": replace(BIASED, layers="pattern", q_gate="width", qk_norm="head", norms=4,
+        rename={"first_k_dense_replace": "num_dense_layers"}, moe=replace(FIRST_DENSE_MOE, correction=True),
         defaults={"first_k_dense_replace": 1, "global_attn_every_n_layers": 4, "sliding_window": 1024}),
     # The bias of the gate, one number a head, counts as the sinks of others do.
-    "beam": Family(layers="sixth_and_last", q_gate="width", sinks=True, qk_norm="head", norms=4,
-        qkv_bias="attention_bias", o_bias="attention_bias", moe=Moe(layers="first_k"),
-        defaults={"first_k_dense_replace": 3, "sliding_window": 512}),
+    "beam": replace(BIASED, layers="sixth_and_last", q_gate="width", sinks=True, qk_norm="head", norms=4,
+        moe=Moe(layers="first_k"), defaults={"first_k_dense_replace": 3, "sliding_window": 512}),
     "cohere2_moe": replace(_COHERE, layers="cohere2_moe", dense_width="prefix_dense_intermediate_size",
-        moe=Moe(layers="first_k", width="intermediate_size", shared="num_shared_experts"),
+        moe=replace(FIRST_DENSE_MOE, width="intermediate_size"),
         defaults={"first_k_dense_replace": 0, "sliding_window": 4096}),
     "longcat_flash": replace(MLA, builder="longcat", moe=Moe(n="n_routed_experts"), rename={
         "num_hidden_layers": "num_layers", "intermediate_size": "ffn_hidden_size",
         "moe_intermediate_size": "expert_ffn_hidden_size", "num_experts_per_tok": "moe_topk"}),
     "hy_v4": replace(DEEPSEEK, builder="hy_v4", sinks=True, q_gate="width", mtp="",
         defaults={"first_k_dense_replace": 1}),
-    "muse_spark_text": Family(layers="last_of_four", q_gate="width", norms=3, builder="muse_spark",
-        qkv_bias="attention_bias", o_bias="attention_bias", moe=Moe(n="num_local_experts"),
-        defaults={"sliding_window": 2048}),
+    "muse_spark_text": replace(BIASED, layers="last_of_four", q_gate="width", norms=3, builder="muse_spark",
+        moe=Moe(n="num_local_experts"), defaults={"sliding_window": 2048}),
     "mistral_large4_text": replace(MLA, builder="mistral_large4", moe=DEEPSEEK_MOE,
         defaults={"first_k_dense_replace": 1}),
     "dots3_note_text": replace(MLA, layers="dots3_note", builder="dots3_note", q_gate="head",
         moe=replace(DEEPSEEK_MOE, shared=None, shared_width="shared_experts_intermediate_size"),
         defaults={"first_k_dense_replace": 1, "shared_experts_intermediate_size": 1536}),
-    "step3p5": Family(layers="full", q_gate="head", qk_norm="head", rope="by_type", qkv_bias="attention_bias",
-        o_bias="attention_bias", mlp_bias="mlp_bias", moe=Moe(n="n_routed_experts", layers="first_k",
-        shared_width="share_expert_dim"), builder="step", rename={"n_routed_experts": "moe_num_experts",
-        "num_key_value_heads": "num_attention_groups", "num_experts_per_tok": "moe_top_k",
-        "share_expert_dim": "share_expert_dims"}, defaults={"first_k_dense_replace": 3}),
+    "step3p5": replace(LLAMA, q_gate="head", qk_norm="head", rope="by_type",
+        moe=Moe(n="n_routed_experts", layers="first_k", shared_width="share_expert_dim"), builder="step",
+        rename={"n_routed_experts": "moe_num_experts", "num_key_value_heads": "num_attention_groups",
+        "num_experts_per_tok": "moe_top_k", "share_expert_dim": "share_expert_dims"},
+        defaults={"first_k_dense_replace": 3}),
     "inkling_text": Family(layers="required", qk_norm="head", rope="none", builder="inkling",
         rename={"sliding_window": "sliding_window_size", "max_position_embeddings": "model_max_length",
-        "n_routed_experts": "num_local_experts"},
-        moe=replace(DEEPSEEK_MOE, layers="first_k")),
+        "n_routed_experts": "num_local_experts"}, moe=DEEPSEEK_MOE),
     "muse_glimmer_text": Family(layers="required", q_gate="width", norms=4),
     "minimax_m3_vl_text": Family(rope="rotary_dim", qk_norm="head", builder="minimax_m3",
-        moe=Moe(n="num_local_experts", layers="first_k", width="intermediate_size", shared="n_shared_experts"),
-        defaults={"first_k_dense_replace": 0}),
+        moe=replace(LOCAL_MOE, layers="first_k", shared="n_shared_experts"), defaults={"first_k_dense_replace": 0}),
 }  # fmt: skip
 
 
-_QWEN35 = Family(
-    layers="interval", qkv_bias="attention_bias", o_bias="attention_bias", q_gate="width", qk_norm="head",
-    linear="gated_delta_net", partial_rotary=0.25, mtp="joined",
+_QWEN35 = replace(
+    BIASED, layers="interval", q_gate="width", qk_norm="head", linear="gated_delta_net", partial_rotary=0.25,
+    mtp="joined",
 )  # fmt: skip
 _QWEN35_MOE = replace(_QWEN35, moe=QWEN_SHARED_MOE)
 
@@ -292,39 +274,31 @@ HYBRID: dict[str, Family] = {
     "qwen3_5_moe_text": replace(_QWEN35_MOE, rope="mrope", moe=replace(QWEN_SHARED_MOE, layers="all")),
     "jamba": Family(layers="jamba", linear="mamba1_norms", rope="none",
         moe=Moe(width="intermediate_size", layers="period")),
-    "bamba": Family(layers="bamba", linear="mamba2", qkv_bias="attention_bias", o_bias="attention_bias",
-        mlp_bias="mlp_bias", partial_rotary=0.5),
-    "granitemoehybrid": Family(layers="required", linear="mamba2", qkv_bias="attention_bias", o_bias="attention_bias",
-        tied=True, moe=replace(LOCAL_MOE, shared_width="shared_intermediate_size"), rope="granite_hybrid",
-        dense_width="shared_intermediate_size"),
-    "falcon_h1": Family(linear="mamba2", qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias="mlp_bias",
-        builder="falcon_h1", defaults={"mamba_rms_norm": False}),
+    "bamba": replace(LLAMA, layers="bamba", linear="mamba2", partial_rotary=0.5),
+    "granitemoehybrid": replace(BIASED, layers="required", linear="mamba2", tied=True, rope="granite_hybrid",
+        moe=_GRANITE_SHARED_MOE, dense_width="shared_intermediate_size"),
+    "falcon_h1": replace(LLAMA, linear="mamba2", builder="falcon_h1", defaults={"mamba_rms_norm": False}),
     "nemotron_h": Family(linear="mamba2", gated=False, mlp_bias="mlp_bias", norms=1, rope="none", builder="nemotron_h",
         mtp="blocks", moe=Moe(n="n_routed_experts", shared_width="moe_shared_expert_intermediate_size")),
     **dict.fromkeys(("minimax", "minimax_text_01", "minimax_m1"),
         Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim")),
     "kimi_linear": replace(DEEPSEEK, layers="kimi", linear="kda", rope="none",
-        moe=Moe(layers="first_k", shared="num_shared_experts", top_k="num_experts_per_token")),
+        moe=replace(FIRST_DENSE_MOE, top_k="num_experts_per_token")),
     "lfm2": _LFM2,
     "lfm2_moe": replace(_LFM2, moe=Moe(layers="first_k")),
     "mamba": _MAMBA,
     "falcon_mamba": _MAMBA,
     "mamba2": replace(_MAMBA, linear="mamba2", tied=False),
-}  # fmt: skip
-
-HYBRID |= {
     "qwen4_exp_text": replace(_QWEN35_MOE, moe=replace(QWEN_SHARED_MOE, layers="all"), norms=0, rope="mrope",
         mtp="", builder="qwen4"),
     "lfm3": Family(layers="lfm3", linear="short_conv", qk_norm="head", q_gate="head", norms=4, tied=True,
         rope="by_type", builder="lfm3", defaults={"sliding_window": 256, "conv_L_cache": 7, "head_dim": 128}),
     "glm5_next_text": replace(MLA, layers="interval", linear="kda", rope="none", builder="glm5_next",
         moe=DEEPSEEK_MOE, defaults={"first_k_dense_replace": 3}),
-    "bailing_hybrid": replace(MLA, layers="interval", linear="kda_wide", q_gate="head",
-        moe=Moe(layers="first_k", shared="num_shared_experts"), rename={
-        "full_attention_interval": "layer_group_size", "max_position_embeddings": "model_max_length",
+    "bailing_hybrid": replace(MLA, layers="interval", linear="kda_wide", q_gate="head", moe=FIRST_DENSE_MOE,
+        rename={"full_attention_interval": "layer_group_size", "max_position_embeddings": "model_max_length",
         "num_experts": "num_local_experts", "num_experts_per_tok": "num_experts_per_token",
-        "num_shared_experts": "n_shared_experts"}, defaults={"first_k_dense_replace": 2,
-        "full_attention_interval": 6}),
+        "num_shared_experts": "n_shared_experts"}, defaults={"first_k_dense_replace": 2, "full_attention_interval": 6}),
 }  # fmt: skip
 
 _GEMMA4 = Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512})
@@ -332,11 +306,10 @@ SPECIAL: dict[str, Family] = {
     "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
     "gemma4_text": _GEMMA4,
     "gemma4_unified_text": _GEMMA4,
-    "deepseek_v4": Family(
-        rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all"), kv_cache="fp8"
-    ),
+    "deepseek_v4": Family(rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all"),
+        kv_cache="fp8"),
     "nemotron-nas": replace(LLAMA, builder="nemotron_nas"),
-}
+}  # fmt: skip
 
 FAMILIES: dict[str, Family] = {**DENSE, **SPARSE, **HYBRID, **SPECIAL}
 FAMILIES |= {"step3p7_text": FAMILIES["step3p5"], "inkling_mm_model_text": FAMILIES["inkling_text"]}

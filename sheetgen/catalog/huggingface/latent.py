@@ -14,18 +14,16 @@ from sheetgen.catalog.huggingface.layers import (
     Shape,
     Tally,
     around,
-    dense,
-    joined,
     layer_kinds,
     linear,
     mixer_of,
     mla,
     moe,
     moe_layers,
-    norms,
     plain_decoder,
     plus,
     whole,
+    with_ffn,
 )
 
 
@@ -49,7 +47,7 @@ def hy_v4(f: Fields, family: Family) -> Decoder:
     hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
     if f.raw("indexer_types") is None:
         kinds = ["full" if i == 0 or (i - 1) % 4 == 0 else "shared" for i in range(f.layers())]
-        f = f.with_data({**f.data, "indexer_types": kinds})
+        f = f.adding(indexer_types=kinds)
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
     return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
 
@@ -79,7 +77,7 @@ def longcat(f: Fields, family: Family) -> Decoder:
     """A layer of the config is two of attention and a dense part each, with the experts beside the second."""
     n, hidden = f.layers(), f.count("hidden_size")
     zero = f.count("zero_expert_num", 0, least=0)
-    half = joined(mla(f, family), dense(f, family), norms(f, family, 2))
+    half = with_ffn(f, family, mla(f, family), sparse=False)
     experts = plus(moe(f, family), whole(zero * hidden))
     both = replace(half, body=half.body + experts.body, routed=experts.routed, moe_width=experts.moe_width)
     decoder = around(f, family, (half, both) * n)
@@ -92,9 +90,6 @@ def longcat(f: Fields, family: Family) -> Decoder:
     return replace(decoder, notes=(note,))
 
 
-_NO_ROPE_PERIOD = 4
-
-
 def mistral_large4(f: Fields, family: Family) -> Decoder:
     """Every fourth layer has no positions, and a latent without their part; the index reads the hidden state."""
     n, hidden, heads = f.layers(), f.count("hidden_size"), f.count("num_attention_heads")
@@ -103,11 +98,11 @@ def mistral_large4(f: Fields, family: Family) -> Decoder:
     if f.raw("no_rope_layers") is not None:
         rotated = [bool(word) for word in f.whole_numbers("no_rope_layers", n)]
     else:
-        period = f.count("no_rope_layer_interval", _NO_ROPE_PERIOD)
+        period = f.count("no_rope_layer_interval", 4)
         rotated = [(i + 1) % period != 0 for i in range(n)]
     nope, rope, value = f.count("qk_nope_head_dim"), f.count("qk_rope_head_dim"), f.count("v_head_dim")
     latent, width, n_index = f.count("kv_lora_rank"), f.count("index_head_dim"), f.count("index_n_heads")
-    sparse = moe_layers(f, family.moe, n) if family.moe else [False] * n
+    sparse = moe_layers(f, family, n)
     layers = []
     for i in range(n):
         key, extra = (nope, rope) if rotated[i] else (nope + rope, 0)
@@ -117,8 +112,7 @@ def mistral_large4(f: Fields, family: Family) -> Decoder:
         tally += linear(hidden, n_index * width, split="none") + linear(hidden, width, split="none")
         tally += whole(2 * width + hidden * n_index + 2 * hidden + 2 * n_index)
         index = {"kind": "indexer", "width": width, "entry_bytes": width + 4}
-        ffn = moe(f, family, i) if sparse[i] else dense(f, family)
-        layers.append(joined(mixer_of(tally, shape, index), ffn, norms(f, family, 2)))
+        layers.append(with_ffn(f, family, mixer_of(tally, shape, index), sparse[i]))
     return around(f, family, tuple(layers))
 
 
@@ -127,10 +121,10 @@ def dots3_note(f: Fields, family: Family) -> Decoder:
     near = {key: f.count(f"swa_{key}", default) for key, default in _NEAR.items()}
     near["qk_rope_head_dim"] = f.count("swa_qk_rope_head_dim", near.pop("head_dim") - near["qk_nope_head_dim"])
     kinds = layer_kinds(f, family)
-    sparse = moe_layers(f, family.moe, len(kinds)) if family.moe else [False] * len(kinds)
+    sparse = moe_layers(f, family, len(kinds))
     layers = []
     for i, kind in enumerate(kinds):
-        of_layer = f if kind == "full" else f.with_data({**f.data, **near, "index_head_dim": None})
+        of_layer = f if kind == "full" else f.adding(**near, index_head_dim=None)
         mixer = mla(of_layer, family, i)
         if kind != "full":
             kept = {"n_kv_heads": 1, "key_width": mixer.groups[0]["latent_width"], "value_width": 0}
@@ -138,8 +132,7 @@ def dots3_note(f: Fields, family: Family) -> Decoder:
             mixer = replace(mixer, groups=({"kind": "windowed", **kept, "window_tokens": window},))
         positions = whole(of_layer.count("qk_rope_head_dim"))  # a norm of the part with positions
         mixer = replace(mixer, body=mixer.body + positions, mixer=mixer.mixer + positions)
-        ffn = moe(f, family, i) if sparse[i] else dense(f, family)
-        layers.append(joined(mixer, ffn, norms(f, family, 2)))
+        layers.append(with_ffn(f, family, mixer, sparse[i]))
     return around(f, family, tuple(layers))
 
 
@@ -147,3 +140,5 @@ _NEAR = {
     "num_attention_heads": 64, "q_lora_rank": 1024, "kv_lora_rank": 1024, "head_dim": 256, "qk_nope_head_dim": 192,
     "v_head_dim": 128,
 }  # fmt: skip
+
+LATENT = (hy_v4, glm5_next, longcat, mistral_large4, dots3_note)  # its families

@@ -33,15 +33,10 @@ def layer_kinds(f: Fields, family: Family) -> Kinds:
     return kinds
 
 
-def window(f: Fields, kind: str) -> int:
-    """Tokens that a windowed or chunked layer keeps."""
-    key = "attention_chunk_size" if kind == "chunked" else f.first("sliding_window", "sliding_window_size")
-    return f.count(key)
-
-
-def _every(n: int, period: int, last: str, others: str, offset: int | None = None) -> Kinds:
+def full_every(n: int, period: int, others: str, offset: int | None = None) -> Kinds:
+    """Full attention once a period, in its last place where no other is said."""
     at = period - 1 if offset is None else offset
-    return [last if i % period == at else others for i in range(n)]
+    return ["full" if i % period == at else others for i in range(n)]
 
 
 def _qwen2(f: Fields, n: int) -> Kinds:
@@ -63,19 +58,19 @@ def _pattern(f: Fields, n: int) -> Kinds:
             f.refuse(key, f"is {letters[:20]!r}, but must be a number or letters L (local) and G (global).")
         kinds = ["windowed" if letters[i % len(letters)] == "L" else "full" for i in range(n)]
         return [*kinds[:-1], "full"]
-    return _every(n, f.count(key), "full", "windowed")
+    return full_every(n, f.count(key), "windowed")
 
 
 def _llama4(f: Fields, n: int) -> Kinds:
     """Chunked where positions are rotated."""
     if f.raw("no_rope_layers"):
         return ["chunked" if rotated else "full" for rotated in f.whole_numbers("no_rope_layers", n)]
-    return _every(n, f.count("no_rope_layer_interval", 4), "full", "chunked")
+    return full_every(n, f.count("no_rope_layer_interval", 4), "chunked")
 
 
 def _jamba(f: Fields, n: int) -> Kinds:
     period = f.count("attn_layer_period")
-    return _every(n, period, "full", "linear", f.count_or_zero("attn_layer_offset") % period)
+    return full_every(n, period, "linear", f.count_or_zero("attn_layer_offset") % period)
 
 
 def _full_at(key: str, f: Fields, n: int) -> Kinds:
@@ -87,13 +82,9 @@ def _cohere2_moe(f: Fields, n: int) -> Kinds:
     """Dense layers in front have a pattern of their own, and that of the others begins behind them."""
     first = f.count_or_zero("first_k_dense_replace")
     return [
-        *_every(min(first, n), f.count("prefix_dense_sliding_window_pattern", 1), "full", "windowed"),
-        *_every(max(0, n - first), f.count("sliding_window_pattern", 4), "full", "windowed"),
+        *full_every(min(first, n), f.count("prefix_dense_sliding_window_pattern", 1), "windowed"),
+        *full_every(max(0, n - first), f.count("sliding_window_pattern", 4), "windowed"),
     ]
-
-
-def _lfm3(f: Fields, n: int) -> Kinds:
-    return ["full" if i % 4 == 2 else "windowed" if i % 4 == 0 and i else "linear" for i in range(n)]
 
 
 def _minimax(f: Fields, n: int) -> Kinds:
@@ -116,17 +107,18 @@ RULES: dict[str, Callable[[Fields, int], Kinds]] = {
     "full": lambda f, n: ["full"] * n,
     "linear": lambda f, n: ["linear"] * n,
     "windowed": lambda f, n: ["windowed" if f.has("sliding_window") else "full"] * n,
-    "alternate": lambda f, n: _every(n, 2, "full", "windowed"),
-    "interval": lambda f, n: _every(n, f.count("full_attention_interval", 4), "full", "linear"),
+    "alternate": lambda f, n: full_every(n, 2, "windowed"),
+    "interval": lambda f, n: full_every(n, f.count("full_attention_interval", 4), "linear"),
     "mimo": lambda f, n: ["windowed" if kind else "full" for kind in f.whole_numbers("hybrid_layer_pattern", n)],
     "required": lambda f, n: f.words("layer_types", WORDS, n),
     "bamba": lambda f, n: ["linear"] * n if f.raw(at := "attn_layer_indices") is None else _full_at(at, f, n),
     "conv": lambda f, n: _full_at("full_attn_idxs", f, n),
-    "first_of_four": lambda f, n: _every(n, 4, "full", "windowed", 0),
-    "last_of_four": lambda f, n: _every(n, 4, "full", "windowed", (n - 1) % 4),
-    "sixth_and_last": lambda f, n: [*_every(n, 6, "full", "windowed")[:-1], "full"],
+    "first_of_four": lambda f, n: full_every(n, 4, "windowed", 0),
+    "last_of_four": lambda f, n: full_every(n, 4, "windowed", (n - 1) % 4),
+    "sixth_and_last": lambda f, n: [*full_every(n, 6, "windowed")[:-1], "full"],
     "dots3_note": lambda f, n: ["full" if i < 2 or i % 4 == 1 else "windowed" for i in range(n)],
-    "cohere2_moe": _cohere2_moe, "lfm3": _lfm3,
+    "lfm3": lambda f, n: ["full" if i % 4 == 2 else "windowed" if i % 4 == 0 and i else "linear" for i in range(n)],
+    "cohere2_moe": _cohere2_moe,
     "qwen2": _qwen2, "pattern": _pattern, "llama4": _llama4, "jamba": _jamba, "minimax": _minimax, "kimi": _kimi,
 }  # fmt: skip
 
@@ -245,7 +237,8 @@ def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
     shape: Shape = {"n_kv_heads": heads.n_kv, "key_width": heads.key, "value_width": heads.value}
     if kind == "full":
         return {"kind": "full", **shape}
-    tokens = window(f, kind)
+    key = "attention_chunk_size" if kind == "chunked" else f.first("sliding_window", "sliding_window_size")
+    tokens = f.count(key)
     longest = f.raw("max_position_embeddings")
     if kind == "windowed" and isinstance(longest, int) and tokens >= longest:
         return {"kind": "full", **shape}
@@ -310,7 +303,7 @@ def dense(f: Fields, family: Family) -> Layer:
     return Layer(tally, dense_width=width)
 
 
-def moe(f: Fields, family: Family, layer: int = 0) -> Layer:
+def moe(f: Fields, family: Family) -> Layer:
     """Router and shared experts are of the body; routed experts are counted apart."""
     rule = family.moe
     assert rule is not None
@@ -333,8 +326,10 @@ def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
     return n, n and n * f.count(rule.width)
 
 
-def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
+def moe_layers(f: Fields, family: Family, n: int) -> list[bool]:
     """Which layers have experts instead of a dense part."""
+    if (rule := family.moe) is None:
+        return [False] * n
     if f.data.get("mlp_layer_types") is not None:
         return [word != "dense" for word in f.words("mlp_layer_types", {w: w for w in ("dense", "sparse", "moe")}, n)]
     if not f.has(rule.n) or f.count_or_zero(rule.n) == 0:
@@ -479,8 +474,7 @@ def short_conv(f: Fields, family: Family) -> Layer:
 
 RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
     "mamba2": mamba2, "mamba1": mamba1, "mamba1_norms": mamba1, "gated_delta_net": gated_delta_net, "kda": kimi_delta,
-    "kda_wide": kimi_delta,
-    "lightning": lightning, "short_conv": short_conv,
+    "kda_wide": kimi_delta, "lightning": lightning, "short_conv": short_conv,
 }  # fmt: skip
 
 
@@ -510,14 +504,20 @@ class Decoder:
 def plain_decoder(f: Fields, family: Family) -> Decoder:
     """All that the table can say, layer by layer."""
     kinds = layer_kinds(f, family)
-    sparse = moe_layers(f, family.moe, len(kinds)) if family.moe else [False] * len(kinds)
+    sparse = moe_layers(f, family, len(kinds))
     layers = tuple(plain_layer(f, family, i, kind, sparse[i]) for i, kind in enumerate(kinds))
     return around(f, family, layers)
 
 
 def plain_layer(f: Fields, family: Family, i: int, kind: str, sparse: bool) -> Layer:
-    mixer = layer_mixer(f, family, i, kind)
-    return joined(mixer, moe(f, family, i) if sparse else dense(f, family), norms(f, family, family.norms))
+    return with_ffn(f, family, layer_mixer(f, family, i, kind), sparse)
+
+
+def with_ffn(f: Fields, family: Family, mixer: Layer, sparse: bool) -> Layer:
+    """A whole layer: behind its mixer the experts or the dense part, and the norms of both."""
+    ffn = moe(f, family) if sparse else dense(f, family)
+    body = mixer.body + ffn.body + norms(f, family, family.norms)
+    return replace(ffn, body=body, groups=mixer.groups, mixer=mixer.mixer)
 
 
 def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
@@ -536,10 +536,6 @@ def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
         n, n_kv = f.count("swa_num_attention_heads", heads.n), f.count("swa_num_key_value_heads")
         heads = Heads(n, n_kv, f.count("swa_head_dim", heads.key), f.count("swa_v_head_dim", heads.value))
     return gqa(f, family, kind, heads, sinks)
-
-
-def joined(mixer: Layer, ffn: Layer, norm: Tally) -> Layer:
-    return replace(ffn, body=mixer.body + ffn.body + norm, groups=mixer.groups, mixer=mixer.mixer)
 
 
 def norms(f: Fields, family: Family, n: int = 1) -> Tally:

@@ -12,16 +12,7 @@ from dataclasses import replace
 
 from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.latent import (
-    collecting,
-    dots3_note,
-    glm5_next,
-    hy_v4,
-    longcat,
-    mistral_large4,
-    mixing,
-    with_streams,
-)
+from sheetgen.catalog.huggingface.latent import LATENT, collecting, mixing, with_streams
 from sheetgen.catalog.huggingface.layers import (
     NOTHING,
     WORDS,
@@ -32,15 +23,15 @@ from sheetgen.catalog.huggingface.layers import (
     Tally,
     around,
     dense,
+    full_every,
     gqa,
     heads_of,
-    joined,
     kv_shape,
     layer_kinds,
     layer_mixer,
     linear,
     matrices,
-    moe,
+    mixer_of,
     moe_layers,
     no_cache,
     norms,
@@ -50,6 +41,7 @@ from sheetgen.catalog.huggingface.layers import (
     plus,
     recurrence,
     whole,
+    with_ffn,
 )
 
 
@@ -104,7 +96,7 @@ def gemma4(f: Fields, family: Family) -> Decoder:
 def _kinds(f: Fields, n: int, period: int) -> list[str]:
     if f.data.get("layer_types") is not None:
         return f.words("layer_types", {k: v for k, v in WORDS.items() if v in ("full", "windowed")}, n)
-    return ["full" if (i + 1) % period == 0 else "windowed" for i in range(n)]
+    return full_every(n, period, "windowed")
 
 
 def _layer(
@@ -141,11 +133,8 @@ _WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily
 
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:
-    streams, made = f.count("hc_mult"), {}
-    for ratio in set(ratios := ratios_of(f)):
-        attention, shapes = _attention(f, ratio)
-        ffn = moe(f, family)
-        made[ratio] = joined(Layer(attention, shapes, attention), ffn, norms(f, family, 2))
+    streams, ratios = f.count("hc_mult"), ratios_of(f)
+    made = {ratio: with_ffn(f, family, _attention(f, ratio), sparse=True) for ratio in set(ratios)}
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
     return with_streams(decoder, mixing(f, streams), collecting(f, streams))
 
@@ -164,7 +153,7 @@ def ratios_of(f: Fields) -> list[int]:
     return listed[:n]  # more of them belong to the MTP layers
 
 
-def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
+def _attention(f: Fields, ratio: int) -> Layer:
     hidden, heads, width = f.count("hidden_size"), f.count("num_attention_heads"), f.count("head_dim")
     rank, groups, o_rank = f.count("q_lora_rank"), f.count("o_groups"), f.count("o_lora_rank")
     if heads * width % groups:
@@ -175,7 +164,7 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
     kept: Shape = {"n_kv_heads": 1, "key_width": width, "value_width": 0, "window_tokens": f.count("sliding_window")}
     window: Shape = {"kind": "windowed", **kept}
     if ratio == 0:
-        return tally, (window,)
+        return mixer_of(tally, window)
     tally += _compressor(hidden, width, ratio)
     grows = width / ratio
     if ratio == 4:
@@ -183,7 +172,7 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
         tally += _compressor(hidden, index, ratio)
         tally += linear(rank, n_index * index, split="none") + whole(hidden * n_index)
         grows += index / ratio
-    return tally, (window, {"kind": "compressed", "elements_per_token": grows})
+    return mixer_of(tally, window, {"kind": "compressed", "elements_per_token": grows})
 
 
 def _compressor(hidden: int, width: int, ratio: int) -> Tally:
@@ -306,16 +295,12 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
 def old_gpt(f: Fields, family: Family) -> Decoder:
     """GPT-2 and its kin: an absent n_inner is four times the width; multi_query means one KV head."""
     one = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
-    return plain_decoder(_with_four_times(f, n_kv=1 if one else None), family)
+    f = _with_four_times(f)
+    return plain_decoder(f.adding(num_key_value_heads=1) if one else f, family)
 
 
-def _with_four_times(f: Fields, n_kv: int | None = None) -> Fields:
-    data = dict(f.data)
-    if f.raw("intermediate_size") is None:
-        data["intermediate_size"] = 4 * f.count("hidden_size")
-    if n_kv is not None:
-        data["num_key_value_heads"] = n_kv
-    return f.with_data(data)
+def _with_four_times(f: Fields) -> Fields:
+    return f if f.has("intermediate_size") else f.adding(intermediate_size=4 * f.count("hidden_size"))
 
 
 def opt(f: Fields, family: Family) -> Decoder:
@@ -360,8 +345,8 @@ def falcon(f: Fields, family: Family) -> Decoder:
     bias = f.flag("bias", False)
     family = replace(family, qkv_bias=bias, o_bias=bias, mlp_bias=bias, norms=n_norms)
     width = f.count("ffn_hidden_size", 4 * f.count("hidden_size"))
-    sizes = {**f.defaults, "intermediate_size": width, "num_key_value_heads": n_kv}
-    return plain_decoder(Fields({**f.data, "num_key_value_heads": n_kv}, f.where, f.inside, sizes), family)
+    f = f.adding(num_key_value_heads=n_kv).reading({**f.defaults, "intermediate_size": width}, f.rename)
+    return plain_decoder(f, family)
 
 
 def stablelm(f: Fields, family: Family) -> Decoder:
@@ -376,8 +361,7 @@ def apertus(f: Fields, family: Family) -> Decoder:
 
 def chatglm(f: Fields, family: Family) -> Decoder:
     n_kv = f.count("multi_query_group_num") if f.flag("multi_query_attention", False) else None
-    data = {**f.data, "num_key_value_heads": n_kv, "head_dim": f.count("kv_channels")}
-    return plain_decoder(f.with_data(data), family)
+    return plain_decoder(f.adding(num_key_value_heads=n_kv, head_dim=f.count("kv_channels")), family)
 
 
 def gpt_neo(f: Fields, family: Family) -> Decoder:
@@ -390,8 +374,7 @@ def gpt_neo(f: Fields, family: Family) -> Decoder:
             f.refuse(f"attention_types[{i}]", "must be a list of global and local, and how often it comes.")
         kinds += [words[word] for word in item[0]] * item[1]
     f = _with_four_times(f)
-    data = {**f.data, "layer_types": kinds, "sliding_window": f.count("window_size")}
-    return plain_decoder(f.with_data(data), family)
+    return plain_decoder(f.adding(layer_types=kinds, sliding_window=f.count("window_size")), family)
 
 
 def laguna(f: Fields, family: Family) -> Decoder:
@@ -408,17 +391,15 @@ def laguna(f: Fields, family: Family) -> Decoder:
 
 def hunyuan(f: Fields, family: Family) -> Decoder:
     """Settings may be lists by layer; with `use_cla`, pairs of layers share keys and values."""
-    data = dict(f.data)
     for key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
-        if isinstance(data.get(key), list):
+        if isinstance(f.data.get(key), list):
             values = set(f.whole_numbers(key, f.layers()))
             if len(values) != 1:
                 f.refuse(key, "differs between layers, and one number must hold for all.")
-            data[key] = values.pop()
-    f = f.with_data(data)  # which sees what is added to them now
-    data["moe_intermediate_size"] = f.count("moe_intermediate_size", f.count("intermediate_size"))
+            f = f.adding(**{key: values.pop()})
+    f = f.adding(moe_intermediate_size=f.count("moe_intermediate_size", f.count("intermediate_size")))
     shared = f.count_or_zero("num_shared_expert", 1) * f.count("intermediate_size")
-    data["shared_width"] = shared if f.flag("use_mixed_mlp_moe", True) else 0
+    f = f.adding(shared_width=shared if f.flag("use_mixed_mlp_moe", True) else 0)
     decoder = plain_decoder(f, family)
     if not f.flag("use_cla", False):
         return decoder
@@ -448,8 +429,7 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
     hidden = f.count("hidden_size")
     tally = linear(hidden, (heads + 1) * width, split="none") + whole(2 * width)
     shape = {"kind": "indexer", "width": width, "entry_bytes": 2 * width}
-    assert family.moe is not None
-    sparse = moe_layers(f, family.moe, n)
+    sparse = moe_layers(f, family, n)
     layers = []
     for i in range(n):
         layer = plain_layer(f, family, i, "full", sparse[i])
@@ -465,7 +445,7 @@ def falcon_h1(f: Fields, family: Family) -> Decoder:
     layers = []
     for i in range(f.layers()):
         attention, mamba = layer_mixer(f, family, i, "full"), recurrence(f, family)
-        layer = joined(attention, dense(f, family), norms(f, family, 2))
+        layer = with_ffn(f, family, attention, sparse=False)
         layers.append(replace(layer, body=layer.body + mamba.body, groups=attention.groups + mamba.groups))
     return replace(around(f, family, tuple(layers)), parallel_hybrid=True)
 
@@ -479,29 +459,28 @@ def lfm2(f: Fields, family: Family) -> Decoder:
             width = int(f.number("block_ffn_dim_multiplier") * width)
         multiple = f.count("block_multiple_of", 256)
         width = multiple * -(-width // multiple)
-    data = {**f.data, "intermediate_size": width, "first_k_dense_replace": f.count_or_zero("num_dense_layers")}
+    f = f.adding(intermediate_size=width, first_k_dense_replace=f.count_or_zero("num_dense_layers"))
     if f.has("tie_embedding"):
-        data["tie_word_embeddings"] = f.flag("tie_embedding")
-    return plain_decoder(f.with_data(data), family)
+        f = f.adding(tie_word_embeddings=f.flag("tie_embedding"))
+    return plain_decoder(f, family)
 
 
 def step(f: Fields, family: Family) -> Decoder:
     """Its configs name heads of windowed layers apart, list sparse layers in a text, and go on with MTP layers."""
     n = f.layers()
-    data = dict(f.data)
-    if isinstance(data.get("layer_types"), list):
-        data["layer_types"] = data["layer_types"][:n]
-        kinds = f.with_data(data).words("layer_types", WORDS, n)
+    if isinstance(f.data.get("layer_types"), list):
+        f = f.adding(layer_types=f.data["layer_types"][:n])
+        kinds = f.words("layer_types", WORDS, n)
         if f.has("attention_other_setting"):
             heads = f.part("attention_other_setting").count("num_attention_heads", f.count("num_attention_heads"))
         else:
             heads = f.count("num_sliding_attention_heads", f.count("num_attention_heads"))
         all_heads = f.count("num_attention_heads")
-        data["num_attention_heads_per_layer"] = [heads if kind == "windowed" else all_heads for kind in kinds]
+        f = f.adding(num_attention_heads_per_layer=[heads if kind == "windowed" else all_heads for kind in kinds])
     if f.has("moe_layers_enum"):
         sparse = {word.strip() for word in f.text("moe_layers_enum").split(",")}
-        data["mlp_layer_types"] = ["sparse" if str(i) in sparse else "dense" for i in range(n)]
-    return plain_decoder(f.with_data(data), family)
+        f = f.adding(mlp_layer_types=["sparse" if str(i) in sparse else "dense" for i in range(n)])
+    return plain_decoder(f, family)
 
 
 def inkling(f: Fields, family: Family) -> Decoder:
@@ -519,7 +498,7 @@ def inkling(f: Fields, family: Family) -> Decoder:
         extra = linear(hidden, heads.n * relative) + whole(relative * near) + plain(2 * kv * kernel)
         n_state += (2 * kv + 2 * hidden) * (kernel - 1)
         layers.append(plus(replace(layer, mixer=layer.mixer + extra), extra + whole(2 * hidden * kernel)))
-    scales = len(layers) - sum(not layer.routed for layer in layers)  # one of each router
+    scales = sum(layer.routed > 0 for layer in layers)  # one of each router
     sink = f.flag("shared_expert_sink", True) * f.count_or_zero("n_shared_experts") * hidden * scales
     each = -(-n_state // len(layers))
     shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": each, "state_dtype": "bf16"}
@@ -530,18 +509,14 @@ def inkling(f: Fields, family: Family) -> Decoder:
 
 def _inkling_fields(f: Fields) -> Fields:
     """Kinds from the ids of local layers where no list is given; the width of dense layers by its own name."""
-    n, data = f.layers(), dict(f.data)
-    if data.get("layer_types") is None:
+    n = f.layers()
+    if f.data.get("layer_types") is None:
         local = f.whole_numbers("local_layer_ids") if f.has("local_layer_ids") else [i for i in range(n) if (i + 1) % 6]
-        data["layer_types"] = ["hybrid_sliding" if i in local else "hybrid" for i in range(n)]
-    if f.has("dense_intermediate_size"):
-        data |= {
-            "moe_intermediate_size": f.raw("intermediate_size"),
-            "intermediate_size": f.raw("dense_intermediate_size"),
-        }
-    data.setdefault("first_k_dense_replace", f.count_or_zero("dense_mlp_idx"))
-    data.setdefault("swa_v_head_dim", f.raw("swa_head_dim"))
-    return f.with_data(data)
+        f = f.adding(layer_types=["hybrid_sliding" if i in local else "hybrid" for i in range(n)])
+    if (dense_width := f.raw("dense_intermediate_size")) is not None:
+        f = f.adding(moe_intermediate_size=f.raw("intermediate_size"), intermediate_size=dense_width)
+    absent = {"first_k_dense_replace": f.count_or_zero("dense_mlp_idx"), "swa_v_head_dim": f.raw("swa_head_dim")}
+    return f.adding(**{**absent, **f.data})
 
 
 def _inkling_heads(f: Fields, kind: str) -> Heads:
@@ -606,18 +581,13 @@ def muse_spark(f: Fields, family: Family) -> Decoder:
     hidden, latent = f.count("hidden_size"), f.count("moe_hidden_size")
     n, width = f.count("num_local_experts"), f.count("moe_intermediate_size")
     decoder = plain_decoder(f, replace(family, moe=None))
-    body = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
-    gates = whole(2 * hidden)
-    ffn = Layer(body, routed=n * 3 * latent * width, moe_width=width)
-    old = dense(f, family).body
+    new = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
+    more = new + whole(2 * hidden) + dense(f, family).body * -1
+    routed = n * 3 * latent * width
     layers = tuple(
-        replace(
-            layer,
-            body=layer.body + Tally(-old.total, -old.copied, -old.unquantized) + ffn.body + gates,
-            routed=ffn.routed, dense_width=0, moe_width=width,
-        )
+        replace(layer, body=layer.body + more, routed=routed, dense_width=0, moe_width=width)
         for layer in decoder.layers
-    )  # fmt: skip
+    )
     return replace(decoder, layers=layers, experts=(n, f.count("num_experts_per_tok"), 0))
 
 
@@ -653,12 +623,8 @@ def eagle3(f: Fields, family: Family) -> Decoder:
     return Decoder((layer,), 0, 0, whole(0), heads.n, kind="draft", notes=(note, "the context follows the target"))
 
 
-BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
-    "old_gpt": old_gpt, "opt": opt, "bloom": bloom, "mpt": mpt, "falcon": falcon, "stablelm": stablelm,
-    "apertus": apertus, "chatglm": chatglm, "gpt_neo": gpt_neo, "laguna": laguna, "hunyuan": hunyuan,
-    "falcon_h1": falcon_h1, "lfm2": lfm2, "attention_free": attention_free, "minimax_m3": minimax_m3,
-    "gemma3n": gemma3n, "gemma4": gemma4, "deepseek_v4": deepseek_v4, "nemotron_h": nemotron_h,
-    "nemotron_nas": nemotron_nas, "dots3_note": dots3_note, "glm5_next": glm5_next, "hy_v4": hy_v4, "lfm3": lfm3,
-    "inkling": inkling, "longcat": longcat, "qwen4": qwen4, "step": step, "mistral_large4": mistral_large4,
-    "muse_spark": muse_spark,
-}  # fmt: skip
+BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {build.__name__: build for build in (
+    old_gpt, opt, bloom, mpt, falcon, stablelm, apertus, chatglm, gpt_neo, laguna, hunyuan, falcon_h1, lfm2, lfm3,
+    attention_free, minimax_m3, gemma3n, gemma4, deepseek_v4, nemotron_h, nemotron_nas, inkling, qwen4, step,
+    muse_spark, *LATENT,
+)}  # fmt: skip

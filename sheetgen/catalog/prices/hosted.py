@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sheetgen.catalog.base import MAX_FILE_BYTES, Document, read_text, validate
+from sheetgen.catalog.base import Document, read_text, validate
 from sheetgen.catalog.hosted import (
     MOST_USD_PER_MILLION,
     Host,
@@ -22,8 +21,8 @@ from sheetgen.catalog.hosted import (
 )
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.plausible import Plausible
-from sheetgen.catalog.prices.offers import Fault, read_list, read_table
-from sheetgen.catalog.prices.refresh import MOST_REPORTED, yaml_lines
+from sheetgen.catalog.prices.offers import Fault, Read, read_list, read_table
+from sheetgen.catalog.prices.refresh import MOST_REPORTED, comment_of, yaml_text
 from sheetgen.errors import CatalogError, shown
 
 COLUMNS = ("model", "provider", "input_usd_per_token", "output_usd_per_token")
@@ -51,9 +50,6 @@ class HostedRefresh:
     left_out: Mapping[str, tuple[str, ...]]  # names by reason
     skipped: tuple[Fault, ...]
     doubts: tuple[str, ...]  # prices that are far from what they were, each with how far
-
-
-Read = tuple[str, str, str]  # a list's name in messages, its name in a source, its text
 
 
 def read_hosted(places: Sequence[str]) -> tuple[Read | None, dict[str, Read]]:
@@ -237,13 +233,7 @@ def hosted_text(file: HostedFile, to: Path) -> dict[Path, str]:
     Raises CatalogError for more than a catalog file may hold.
     """
     path = to / HostedFile.file_name
-    data = file.model_dump(exclude_none=True)
-    text = "".join(f"{line}\n" for name, value in data.items() for line in yaml_lines(name, value))
-    if path.is_file():
-        top = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
-        text = "".join(itertools.takewhile(lambda line: line.startswith("#"), top)) + text
-    if len(text.encode()) > MAX_FILE_BYTES:
-        raise CatalogError(f"{path}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
+    text = yaml_text(file.model_dump(exclude_none=True), str(path), comment_of(path))
     assert validate(read_text(text, str(path)), HostedFile) == file
     return {path: text}
 

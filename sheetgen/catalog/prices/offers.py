@@ -46,8 +46,11 @@ _STARTS = (  # the first bytes of what people take for CSV
 )
 
 
-def read_list(place: str) -> tuple[str, str, str]:
-    """The list at a path or an http(s) address: its name in messages, its name in a catalog row's source, its text.
+Read = tuple[str, str, str]  # a list's name in messages, its name in a catalog row's source, its text
+
+
+def read_list(place: str) -> Read:
+    """The list at a path or an http(s) address.
 
     Raises CatalogError, one line, where it cannot be read, is no text, or has more than 32 MiB.
     """
@@ -292,7 +295,7 @@ class PriceList:
     faults: tuple[Fault, ...]
 
 
-def read_prices(place: str, read: tuple[str, str, str] | None = None) -> PriceList:
+def read_prices(place: str, read: Read | None = None) -> PriceList:
     """The list at a path or an http(s) address; `read` is what `read_list` gave for it, where it was read already.
 
     Raises CatalogError where it is no price list at all; broken lines are in `faults`, in order.

@@ -14,7 +14,7 @@ from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
 from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
 from sheetgen.catalog.load import Catalog, Folder
 from sheetgen.catalog.plausible import Plausible
-from sheetgen.catalog.prices.offers import Fault, Offer, PriceList, read_prices
+from sheetgen.catalog.prices.offers import Fault, Offer, PriceList, Read, read_prices
 from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, changed_row, match, new_rows
 from sheetgen.errors import CatalogError, Problems, did_you_mean, shown
 
@@ -38,9 +38,7 @@ class Refresh:
     new_doubts: tuple[str, ...]  # and those of new rows
 
 
-def read_lists(
-    places: Iterable[str], read: Mapping[str, tuple[str, str, str]] = MappingProxyType({})
-) -> tuple[PriceList, ...]:
+def read_lists(places: Iterable[str], read: Mapping[str, Read] = MappingProxyType({})) -> tuple[PriceList, ...]:
     """Every list; `read` has those that `read_list` read already. Raises CatalogError with the problems of all that
     are none."""
     problems = Problems()
@@ -126,11 +124,14 @@ def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, st
         # Else the provider's place in the catalogs, which the first folder decides.
         known = present or next(f.entry(relative, InstanceFile) for f in catalog.folders if f.has(relative))
         text = file_text(provider, known.order, [*merged, *left.values()], f"{folder.shown_as}/{relative}")
-        if present:  # the comment at its top, which its rows do not hold, stays; others are lost
-            lines = (to / relative).read_text(encoding="utf-8-sig").splitlines(keepends=True)
-            text = "".join(itertools.takewhile(lambda line: line.startswith("#"), lines)) + text
-        out[to / relative] = text
+        out[to / relative] = comment_of(to / relative) + text
     return out
+
+
+def comment_of(path: Path) -> str:
+    """The comment at the top of a file, which stays where the file is written anew; others are lost."""
+    lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True) if path.is_file() else ()
+    return "".join(itertools.takewhile(lambda line: line.startswith("#"), lines))
 
 
 def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], list[Fault], list[str]]:
@@ -196,16 +197,21 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
         | {"prices": [price.model_dump(exclude_defaults=True) for price in row.prices]}
         for row in rows
     ]
-    file = {"provider": provider, "order": order, "instances": said}
-    text = "".join(f"{line}\n" for name, value in file.items() for line in yaml_lines(name, value))
-    if len(text.encode()) > MAX_FILE_BYTES:
-        raise CatalogError(f"{where}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
+    text = yaml_text({"provider": provider, "order": order, "instances": said}, where)
     back = validate(read_text(text, where), InstanceFile)
     assert [row.model_dump() for row in back.instances] == [row.model_dump(include=names) for row in rows]
     return text
 
 
-def yaml_lines(name: str, value: object) -> list[str]:
+def yaml_text(fields: Mapping[str, object], where: str, comment: str = "") -> str:
+    """A catalog file of these fields, below a comment. Raises CatalogError for more than one may hold."""
+    text = comment + "".join(f"{line}\n" for name, value in fields.items() for line in _yaml_lines(name, value))
+    if len(text.encode()) > MAX_FILE_BYTES:
+        raise CatalogError(f"{where}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
+    return text
+
+
+def _yaml_lines(name: str, value: object) -> list[str]:
     """A field as YAML: a list under its name, an entry of one on one line unless it has a list of its own."""
     if not isinstance(value, (list, tuple)):
         return [f"{name}: {_scalar(name, value)}"]
@@ -214,10 +220,10 @@ def yaml_lines(name: str, value: object) -> list[str]:
         if not isinstance(item, dict):
             out.append(f"  - {_scalar(name, item)}")
         elif any(isinstance(part, (list, tuple)) for part in item.values()):
-            first, *rest = (line for field in item.items() for line in yaml_lines(*field))
+            first, *rest = (line for field in item.items() for line in _yaml_lines(*field))
             out += [f"  - {first}", *(f"    {line}" for line in rest)]
         else:
-            out.append("  - {" + ", ".join(line for field in item.items() for line in yaml_lines(*field)) + "}")
+            out.append("  - {" + ", ".join(line for field in item.items() for line in _yaml_lines(*field)) + "}")
     return out
 
 
