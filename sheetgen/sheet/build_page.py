@@ -105,7 +105,7 @@ def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
         return money(math.fsum(known)) if len(known) == len(cells) else NONE
 
     monthly = added([one.monthly for one in cards])
-    yearly = float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])) if monthly else None
+    yearly = _annual_usd(monthly) if monthly else None
     classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
         monthly, words("{} a year", money(yearly)) if monthly else NONE, classes,
@@ -127,11 +127,11 @@ def _to_approve(solved: Solution, *usd: Any) -> tuple[Text, ...]:
 
 def _a_year(monthly: Cell) -> Cell:
     """Twelve of these months, in short."""
-    return (
-        wording.short_money(float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])))
-        if monthly
-        else NONE
-    )
+    return wording.short_money(_annual_usd(monthly)) if monthly else NONE
+
+
+def _annual_usd(monthly: Cell) -> float:
+    return float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"]))
 
 
 def _question(question: Question) -> str:
@@ -176,9 +176,9 @@ def _card(
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
         *(["needs a reservation"] if needs_reservation(solved, row) else []),
     )  # fmt: skip
-    at_hosts = hosted_facts(solved, row)
     return Card(
-        **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
+        **vars(facts_of(solved, row)), **vars(hosted_facts(solved, row)), fits=True,
+        rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         region=one.region, hardware=joined(", ", hardware),
         memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, load=load,
@@ -192,8 +192,7 @@ def _card(
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_years=tuple(_a_year(classes[purchase]) for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
-        hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
-        not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),
+        tight=has_little_headroom(solved, row, near_target_fraction),
         reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
     )  # fmt: skip

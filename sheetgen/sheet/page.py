@@ -5,7 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -50,15 +50,19 @@ def joined(between: str, parts: tuple[Any, ...] | list[Any]) -> Cell:
     return Cell(between.join("{}" for _ in parts), parts=tuple(parts)) if parts else NONE
 
 
+def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A part of a page with that change made to each of its own parts; as it is where it has none."""
+    if isinstance(value, tuple):
+        inside = map(change, value)
+        return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: change(getattr(value, one.name)) for one in fields(value)})
+    return value
+
+
 def formatted(value: Any) -> Any:
     """A part of the page with the text of each cell in its place."""
-    if isinstance(value, Cell):
-        return str(value)
-    if isinstance(value, tuple):
-        return tuple(map(formatted, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: formatted(getattr(value, one.name)) for one in fields(value)})
-    return value
+    return str(value) if isinstance(value, Cell) else with_parts(value, formatted)
 
 
 class Column(NamedTuple):
@@ -95,7 +99,18 @@ class MoneyFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card(MoneyFacts):
+class HostedFacts:
+    """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
+
+    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
+    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
+    hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
+    hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
+    not_given: Text = NONE  # "your own weights, data at home, a known precision (Nebius)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card(MoneyFacts, HostedFacts):
     """The answer for one model at the headline load."""
 
     fits: bool
@@ -127,11 +142,6 @@ class Card(MoneyFacts):
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
     class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
-    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
-    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
-    hosts: Text = NONE  # the three cheapest, at which utilization, prices of when
-    hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
-    not_given: Text = NONE  # what a host does not give
     tight: bool = False  # little headroom
     spare: Text = ""  # "33 of 32": serves hardly more than the load
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
@@ -282,9 +292,7 @@ class Breaks:
     held: BreakPoint  # at its context, the most requests
     longest: BreakPoint  # at its requests, the longest context
     next_request: Text  # "request 55 does not fit"
-    next_short: Text = NONE  # "55"
     longest_fit: Text = NONE  # "32 fit up to 27,648 tokens each"
-    longest_short: Text = NONE  # "27,648"
 
 
 @dataclass(frozen=True)
@@ -332,7 +340,6 @@ class InstanceRow:
     used_for: Text  # "70B: RAG 32, ..." or "9 cells"
     classes: tuple[Text, ...] = ()  # $ an hour in each of Page.price_classes
     memory_origin: str = "derived"  # measured | published | derived | assumed
-    price_origin: str = "published"  # assumed where the shape is
 
 
 @dataclass(frozen=True)
