@@ -66,7 +66,7 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
         cards=cards, **_asked(solved, cards),
         matrix=_matrix(solved, near_target_fraction),
-        models=wording.model_facts(solved), bars=_bars(solved),
+        models=tuple(wording.model_facts(solved, m) for m in range(len(question.models))), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
@@ -281,11 +281,8 @@ def _cell(solved: Solution, row: int, near_target_fraction: float, short: Mappin
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
     """By model, a bar for each workload at the requests of the headline."""
     question = solved.question
-    found: dict[int, list[page.Bar]] = {m: [] for m in range(len(question.models))}
-    for row, load in enumerate(question.loads):
-        if load.tier == question.headline[1]:
-            found[load.model].append(_bar(solved, row))
-    return tuple(tuple(one) for one in found.values())
+    rows = [(row, load.model) for row, load in enumerate(question.loads) if load.tier == question.headline[1]]
+    return tuple(tuple(_bar(solved, row) for row, of in rows if of == m) for m in range(len(question.models)))
 
 
 def _bar(solved: Solution, row: int) -> page.Bar:

@@ -265,28 +265,28 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         **{name: [lookup(head[name], at) for at in columns["position"]]
            for name in ("gpu_count", "linked_gpus", "network_gbps")},
         "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
-    }, name="replicas_per_instance")  # fmt: skip
+    })  # fmt: skip
     has_rate = "requests_per_second" in columns
     if has_rate:
         for name in ("full_turn_seconds", "places"):
             _of_block(table, name)
         table.computed(rates.load_with_rates, {"load_requests": columns["stated_load"]}, name="load_requests")
-    table.computed(chosen(parallelism.n_replicas), name="n_replicas")
+    table.computed(chosen(parallelism.n_replicas))
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
-    table.computed(chosen(parallelism.served_at_target), name="served_at_target")
+    table.computed(chosen(parallelism.served_at_target))
     if has_rate and not alone:
-        table.computed(chosen(rates.served_requests_per_second), name="served_requests_per_second")
+        table.computed(chosen(rates.served_requests_per_second))
         table.computed(chosen(words.served_of_load), name="served_at_target")
-    table.computed(chosen(parallelism.memory_holds), name="memory_holds")
+    table.computed(chosen(parallelism.memory_holds))
     said = words.rate_or_room_words if has_rate and not alone else words.room_words
     table.computed(said, name="room_words", width=34)
     if not alone:
         _add_sure_sequences(table)
         for one in (words.headroom, words.sure_headroom):
             table.computed(one)
-        table.computed(chosen(parallelism.has_little_headroom), name="has_little_headroom")
+        table.computed(chosen(parallelism.has_little_headroom))
         table.computed(words.fit_word)
         _add_runner_up(table, rows, head)
     table.computed(words.hardware_words, width=40)
@@ -413,13 +413,13 @@ def _add_sure_sequences(table: Table) -> None:
     """What the chosen profile still holds where its pool is at the band's low end."""
     error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
     one = parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])
-    table.computed(chosen(one), _at_profile(table, one.inputs), name="sure_sequences")
+    table.computed(chosen(one), _at_profile(table, one.inputs))
 
 
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
-        table.computed(chosen(one, 0), _at_profile(table, one.inputs), name=one.name)
+        table.computed(chosen(one, 0), _at_profile(table, one.inputs))
     for name in ("prefill_seconds", *LEFT, "batch_limit"):
         _of_block(table, name)
     # A data-parallel layout is for loads that give each rank a request.
@@ -427,7 +427,7 @@ def _add_parts(table: Table) -> None:
     found = map(_held, places, table.columns["data_parallel_size"], repeat(ZERO))
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
     for one in (speed.fixed_step_seconds, speed.request_step_seconds):
-        table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"), name=one.name)  # numbers in any case
+        table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"))  # numbers in any case
     for name, refs in _at_profile(table, OF_PROFILE).items():
         table.looked_up(name, in_words(name), map(_held, places, refs, repeat(ZERO)), _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
@@ -462,7 +462,7 @@ def _add_speed(table: Table, alone: bool) -> None:
         if has_rate and one is speed.output_tokens_per_second:
             table.computed(words.in_flight, name="concurrent_requests")
             table.computed(parallelism.users)
-            table.computed(chosen(words.all_in_flight), name="all_in_flight")
+            table.computed(chosen(words.all_in_flight))
             of_all = columns["all_in_flight"]
         name = "batch_requests" if one is words.batch_of_load else one.name
         if name in (TPOT if alone else COMPARED):
@@ -474,8 +474,8 @@ def _add_speed(table: Table, alone: bool) -> None:
             })  # fmt: skip
     for name in ("tpot_limit_seconds", "ttft_limit_seconds"):
         table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
-    table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
-    table.computed(chosen(parallelism.sized_by), name="sized_by")
+    table.computed(chosen(parallelism.next_tpot_seconds))
+    table.computed(chosen(parallelism.sized_by))
     read = _at_profile(table, (name for name in band_row.inputs if name != "set_factor"))
     for name, label, factor in (
         ("band_row", band_row.label, "speed_factor"),
@@ -503,7 +503,7 @@ def _add_speed(table: Table, alone: bool) -> None:
 def _add_mean(table: Table) -> None:
     """Of a rate, requests at once on a replica on average: from a full one downward, along straight lines."""
     columns = table.columns
-    table.computed(chosen(rates.replica_requests_per_second), name="replica_requests_per_second")
+    table.computed(chosen(rates.replica_requests_per_second))
 
     def follows(name: str, step: int) -> str:
         given = {"in_flight": columns[name], "pipeline_parallel_size": columns["pipeline_stages"]}
