@@ -108,8 +108,9 @@ def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
     yearly = _annual_usd(monthly) if monthly else None
     classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
-        monthly, words("{} a year", money(yearly)) if monthly else NONE, classes,
-        added([one.fp8_monthly for one in cards]), class_years=tuple(map(_a_year, classes)),
+        monthly=monthly, per_year=words("{} a year", money(yearly)) if monthly else NONE, classes=classes,
+        class_rents=(NONE,) * len(classes), class_years=tuple(map(_a_year, classes)),
+        fp8_monthly=added([one.fp8_monthly for one in cards]),
         span=wording.total_range([solved.choices[row] for row in headline_rows(solved)]),
         approve=_to_approve(solved, monthly, yearly),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.scenario.inputs import Settings
-from sheetgen.sheet.page import NONE, Card, Cell, Page, Total, with_parts, words
+from sheetgen.sheet.page import NONE, Cell, Page, Rented, Total, with_parts, words
 from sheetgen.sheet.wording import is_short_money, prefix_of, short_money, sign_of
 from sheetgen.units import USD
 
@@ -27,9 +27,9 @@ def in_currency(page: Page, settings: Settings) -> Page:
         if isinstance(value, Cell):
             return amount_in(value, settings.currency, settings.fx_rate, _LONGEST)
         found = with_parts(value, converted)
-        return replace(found, **of_answer(value)) if isinstance(value, Card | Total) and value.monthly else found
+        return replace(found, **of_answer(value)) if isinstance(value, Rented) and value.monthly else found
 
-    def of_answer(value: Card | Total) -> dict[str, Cell]:
+    def of_answer(value: Rented) -> dict[str, Cell]:
         """What an answer has beside: its dollars; no budget where that is the amount itself."""
         amounts = value.approve or (value.monthly, value.per_year)
         dollars = {"in_dollars": words("in US dollars {} a month, {}", *amounts)}

@@ -82,18 +82,59 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoneyFacts:
+class Amounts:
+    """What an answer, or all of them together, costs; `NONE` where something is not known."""
+
+    per_year: Text = NONE  # "$480,872 a year"
+    in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
+    approve: tuple[Text, ...] = ()  # "$44,197", "$530,365 a year": with contingency, where there is one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rented(Amounts):
+    """The same of what is rented: in each purchase class, and at FP8."""
+
+    rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
+    monthly: Text  # "$80,358"
+    span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
+    fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
+    fp8_monthly: Text = NONE  # "$138,618"
+    classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
+    class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
+    class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
+    committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """A mark for each of `classes` that is of other hardware than is rented."""
+        return tuple(ELSEWHERE if rented and rented != self.rent else "" for rented in self.class_rents)
+
+    @property
+    def marked_classes(self) -> tuple[Text, ...]:
+        marked = zip(self.classes, self.marks, strict=True)
+        return tuple(words("{}{}", usd, mark) if mark else usd for usd, mark in marked)
+
+    @property
+    def marked_fp8(self) -> Text:
+        is_other = self.fp8_rent and self.fp8_rent != self.rent
+        return words(f"{{}}{ELSEWHERE}", self.fp8_monthly) if is_other else self.fp8_monthly
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total(Rented):
+    """The answers of all models together; its span is from all at the fast to all at the slow end of their bands."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoneyFacts(Amounts):
     """One model's money at one load; `NONE` where something is not known."""
 
     model: str  # "Llama 3.1 70B"
-    per_year: Text = NONE  # "$480,872 a year"
     per_user: Text = NONE  # "$159 per user"; "$159 per request at once" where the load is not people
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
     budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
-    in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
-    approve: tuple[Text, ...] = ()  # "$44,197", "$530,365 a year": with contingency, where there is one
     capex_is_old: bool = False
     is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
@@ -110,12 +151,10 @@ class HostedFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card(MoneyFacts, HostedFacts):
+class Card(MoneyFacts, HostedFacts, Rented):
     """The answer for one model at the headline load."""
 
     fits: bool
-    rent: Text  # "2 × p5.48xlarge", or "nothing fits"
-    monthly: Text  # "$80,358"
     provider: str  # "AWS, us-east-1"
     region: str = ""  # "us-east-1"
     hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
@@ -128,45 +167,23 @@ class Card(MoneyFacts, HostedFacts):
     sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
-    span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
     machines: Text = NONE  # "2 to 11 machines": what it is rented in then
     spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest
     measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
     slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
-    fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
-    fp8_monthly: Text = NONE  # "$138,618"
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
-    classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
-    class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
-    class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
     tight: bool = False  # little headroom
     spare: Text = ""  # "33 of 32": serves hardly more than the load
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
-    committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
     reserved: bool = False  # more machines than one may expect to find free
 
     @property
     def gpus(self) -> Text:
         """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
         return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
-
-    @property
-    def marks(self) -> tuple[str, ...]:
-        """A mark for each of `classes` that is of other hardware than is rented."""
-        return tuple(ELSEWHERE if rented and rented != self.rent else "" for rented in self.class_rents)
-
-    @property
-    def marked_classes(self) -> tuple[Text, ...]:
-        marked = zip(self.classes, self.marks, strict=True)
-        return tuple(words("{}{}", usd, mark) if mark else usd for usd, mark in marked)
-
-    @property
-    def marked_fp8(self) -> Text:
-        is_other = self.fp8_rent and self.fp8_rent != self.rent
-        return words(f"{{}}{ELSEWHERE}", self.fp8_monthly) if is_other else self.fp8_monthly
 
     @property
     def serves(self) -> Text:
@@ -359,20 +376,6 @@ class Source:
         except ValueError:
             return None
         return self.url if parts.scheme in ("http", "https") and parts.netloc else None
-
-
-@dataclass(frozen=True)
-class Total:
-    """The answers of all models together; `NONE` where one of them has none."""
-
-    monthly: Text
-    per_year: Text  # "$3,537,444 a year"
-    classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
-    fp8_monthly: Text
-    in_dollars: Cell = NONE  # beside another currency
-    approve: tuple[Text, ...] = ()  # the month and the year with contingency, where there is one
-    class_years: tuple[Text, ...] = ()
-    span: Text = NONE  # the month where all are at the fast, and all at the slow end of their bands of speed
 
 
 class Ask(NamedTuple):
@@ -656,12 +659,10 @@ def glance(page: Page) -> Table:
     """The answers in one table: for a mail and for a planning document."""
     terms = [(page.price_classes.index(name), _TERMS[name]) for name in _terms(page)]
 
-    def row(one: Card | Total, *of: Text) -> tuple[Text, ...]:
-        classes, fp8 = (
-            (one.marked_classes, one.marked_fp8) if isinstance(one, Card) else (one.classes, one.fp8_monthly)
-        )
+    def row(one: Rented, *of: Text) -> tuple[Text, ...]:
+        classes = one.marked_classes
         committed = (classes[i] or NONE if i < len(classes) else NONE for i, _ in terms)
-        return (*of, one.monthly, *committed, fp8)
+        return (*of, one.monthly, *committed, one.marked_fp8)
 
     def rented(card: Card) -> Cell:
         if not card.fits:
@@ -679,7 +680,7 @@ def glance(page: Page) -> Table:
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 
-def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
+def _ask(page: Page, one: Rented, subject: str, sentence: Cell) -> Ask:
     """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
     band = [words("{} at the speed band", one.span)] if one.span else []
     if not one.approve:
@@ -701,30 +702,28 @@ def _sentence(page: Page, card: Card) -> Cell:
     return joined(" ", parts)
 
 
-def _cheaper(page: Page, one: Card | Total) -> Cell:
+def _cheaper(page: Page, one: Rented) -> Cell:
     """The commitments and FP8, where they have a price, each with its hardware where that is another."""
-    own, fp8_rent, rents = (
-        (one.rent, one.fp8_rent, one.class_rents) if isinstance(one, Card) else (NONE, NONE, (NONE,) * len(one.classes))
-    )
+    prices = zip(page.price_classes, one.classes, one.class_rents, strict=True) if one.classes else ()
     found = [
-        words("{} on a {}{}", usd, _TERMS[name], _on_other(own, rented))
-        for name, usd, rented in zip(page.price_classes, one.classes, rents, strict=True)
+        words("{} on a {}{}", usd, _TERMS[name], _on_other(one, rented))
+        for name, usd, rented in prices
         if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
-        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(own, fp8_rent)))
+        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(one, one.fp8_rent)))
     otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
     if not found:
         return NONE
     cheaper = words(f"{otherwise} {{}}.", joined(", ", found))
-    if not isinstance(one, Card) or not one.committed or page.purchase != PURCHASES[ON_DEMAND].words:
+    if not one.committed or page.purchase != PURCHASES[ON_DEMAND].words:
         return cheaper
     return words("{} On demand commits to nothing, {}.", cheaper, one.committed)
 
 
-def _on_other(own: Text, rented: Text) -> Text:
+def _on_other(one: Rented, rented: Text) -> Text:
     """` on 3 × p4de.24xlarge` where that is not what the answer rents."""
-    return words(" on {}", rented) if rented and rented != own else ""
+    return words(" on {}", rented) if rented and rented != one.rent else ""
 
 
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour

@@ -1,4 +1,4 @@
-"""The plan's pictures: GPUs by quarter, and the bridge from the last plan's spend to this one's, as SVG."""
+"""The plan's pictures as SVG: GPUs and each service's demand by quarter, and the bridge from the last plan's spend."""
 
 from __future__ import annotations
 
