@@ -123,7 +123,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _breaks_of(built, row) + (_rented(built, row) if field == "capacity" else Place())
     if part == "breaks":
         row = built.headline(numbers[0])
-        head = {"context_tokens": "Context", "requests": "At once", "longest_short": "Longest context"}.get(field)
+        head = {"context_tokens": "Context", "requests": "At once"}.get(field)
         return _breaks_of(built, row) + book.cells("Workings", row, *([head] if head else ()))
     if part == "levers":
         lever = built.page.levers[numbers[0]]

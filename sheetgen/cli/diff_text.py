@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
+from sheetgen.sheet.page import Column, table
 from sheetgen.workbook.bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
 from sheetgen.workbook.compare_plans import SECTIONS as OF_PLANS
 from sheetgen.workbook.compare_plans import PlanComparison, PlanFacts, compare_records, parts_words
 from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook_bytes
-from sheetgen.writers.markdown import plain, table
+from sheetgen.writers.markdown import plain, table_text
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -178,7 +179,7 @@ def _plan_blocks(found: PlanComparison) -> Iterator[str]:
         rows = [("Last plan", usd(found.bridge.last_usd)),
                 *((name.capitalize(), _signed(each)) for name, each in found.bridge.parts.items()),
                 ("This plan", usd(found.bridge.usd))]  # fmt: skip
-        yield table((OF_ALL_QUARTERS, "$"), rows, right=(1,))
+        yield table_text(table("", (OF_ALL_QUARTERS, Column("$", right=True)), rows))
     yield _list(line for name, changes in found.sections.items() for line in _first(OF_PLANS[name], changes))
 
 
@@ -210,7 +211,7 @@ def _money_table(bridge: Sequence[Bridge]) -> str:
         is_known = one.steps or one.how == "unchanged"
         signed = [_signed(did.get(cause, 0.0)) if is_known else "–" for cause in causes]
         rows.append((_arrows(f"{one.name}, {one.load}"), _usd(one.before_usd), *signed, _usd(one.after_usd)))
-    return table(heads, rows, right=range(1, len(heads)))
+    return table_text(table("", (heads[0], *(Column(head, right=True) for head in heads[1:])), rows))
 
 
 def _signed(amount: float) -> str:

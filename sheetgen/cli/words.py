@@ -25,7 +25,7 @@ from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.market import Candidate, vendor_name
 from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
-from sheetgen.sheet.hosted import hosted_facts
+from sheetgen.sheet.hosted import hosted_facts, hosted_rate
 from sheetgen.sheet.notes import doubt, is_old
 from sheetgen.sheet.wording import (
     DRAFT_COUNTED,
@@ -374,8 +374,9 @@ def _hosted(solved: Solution) -> Iterator[str]:
     """The same tokens at hosts of the model."""
     found = hosted_facts(solved, 0)
     yield str(found.hosts)
-    if found.renting:
-        yield f"{found.renting}{f'; {found.rate}' if found.rate else ''}"
+    if found.hosts_rent:
+        rate = hosted_rate(solved, 0)
+        yield f"{found.hosts_rent}{f'; {rate}' if rate else ''}"
     if found.not_given:
         yield f"a host does not give: {found.not_given}"
 

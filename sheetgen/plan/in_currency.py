@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from sheetgen import cost
 from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.schema import DOLLARS, Head
-from sheetgen.sheet.in_currency import amount_there, with_cells
-from sheetgen.sheet.page import Column, Table
+from sheetgen.sheet.in_currency import amount_in
+from sheetgen.sheet.page import Cell, Column, Table, with_parts
 from sheetgen.sheet.wording import prefix_of, sign_of
 from sheetgen.units import USD
+
+OF_HEADS = "US dollars"  # in heads of tables
 
 
 def in_currency(page: Any, head: Head) -> Any:
@@ -18,20 +21,22 @@ def in_currency(page: Any, head: Head) -> Any:
     if head.currency == DOLLARS:
         return page
     sign = sign_of(head.currency)
-    prefix, rate = prefix_of(sign), head.fx_rate
+
+    def there(usd: float) -> float:
+        return float(cost.in_currency(usd, head.fx_rate))
 
     def named(text: str) -> str:
         return text.replace(OF_HEADS, head.currency).replace(USD.prefix, sign)
 
-    def beside(part: Any) -> dict[str, Any]:
-        if isinstance(part, Waterfall):
-            return {"last_usd": part.last_usd * rate, "parts": tuple((name, usd * rate) for name, usd in part.parts),
-                    "usd": part.usd * rate, "currency": head.currency, "prefix": prefix}  # fmt: skip
-        if isinstance(part, Table):
-            return {"title": named(part.title), "columns": tuple(Column(named(h), right) for h, right in part.columns)}
-        return {}
+    def converted(value: Any) -> Any:
+        if isinstance(value, Cell):
+            return amount_in(value, head.currency, head.fx_rate)
+        if isinstance(value, Waterfall):
+            parts = tuple((name, there(usd)) for name, usd in value.parts)
+            return Waterfall(there(value.last_usd), parts, there(value.usd), head.currency, prefix_of(sign))
+        if isinstance(value, Table):
+            columns = tuple(Column(named(one.head), one.right) for one in value.columns)
+            return value._replace(title=named(value.title), columns=columns, rows=converted(value.rows))
+        return with_parts(value, converted)
 
-    return with_cells(page, lambda cell: amount_there(cell, rate, prefix), beside)
-
-
-OF_HEADS = "US dollars"  # in heads of tables
+    return converted(page)

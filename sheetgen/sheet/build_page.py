@@ -69,7 +69,7 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
         cards=cards, **_asked(solved, cards),
         matrix=_matrix(solved, near_target_fraction),
-        models=wording.model_facts(solved), bars=_bars(solved),
+        models=tuple(wording.model_facts(solved, m) for m in range(len(question.models))), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=_lever_rows(solved, levers), fp8_quality=_fp8_quality(question),
         instances=notes.instance_rows(solved, stale_after),
@@ -109,11 +109,12 @@ def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
         return money(math.fsum(known)) if len(known) == len(cells) else NONE
 
     monthly = added([one.monthly for one in cards])
-    yearly = float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])) if monthly else None
+    yearly = _annual_usd(monthly) if monthly else None
     classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
-        monthly, words("{} a year", money(yearly)) if monthly else NONE, classes,
-        added([one.fp8_monthly for one in cards]), class_years=tuple(map(_a_year, classes)),
+        monthly=monthly, per_year=words("{} a year", money(yearly)) if monthly else NONE, classes=classes,
+        class_rents=(NONE,) * len(classes), class_years=tuple(map(_a_year, classes)),
+        fp8_monthly=added([one.fp8_monthly for one in cards]),
         span=wording.total_range([solved.choices[row] for row in headline_rows(solved)]),
         approve=_to_approve(solved, monthly, yearly),
     )  # fmt: skip
@@ -131,11 +132,11 @@ def _to_approve(solved: Solution, *usd: Any) -> tuple[Text, ...]:
 
 def _a_year(monthly: Cell) -> Cell:
     """Twelve of these months, in short."""
-    return (
-        wording.short_money(float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"])))
-        if monthly
-        else NONE
-    )
+    return wording.short_money(_annual_usd(monthly)) if monthly else NONE
+
+
+def _annual_usd(monthly: Cell) -> float:
+    return float(cost.annual_usd(monthly.value, cost.CONSTANTS["months_in_a_year"]))
 
 
 def _question(question: Question) -> str:
@@ -182,9 +183,9 @@ def _card(
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
         *(["needs a reservation"] if needs_reservation(solved, row) else []),
     )  # fmt: skip
-    at_hosts = hosted_facts(solved, row)
     return Card(
-        **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
+        **vars(facts_of(solved, row)), **vars(hosted_facts(solved, row)), fits=True,
+        rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         region=one.region, hardware=joined(", ", hardware),
         memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, load=load,
@@ -199,8 +200,7 @@ def _card(
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_years=tuple(_a_year(classes[purchase]) for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
-        hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
-        not_given=at_hosts.not_given, tight=has_little_headroom(solved, row, near_target_fraction),
+        tight=has_little_headroom(solved, row, near_target_fraction),
         reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
         spare_machine=NONE if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
@@ -290,11 +290,8 @@ def _cell(solved: Solution, row: int, near_target_fraction: float, short: Mappin
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
     """By model, a bar for each workload at the requests of the headline."""
     question = solved.question
-    found: dict[int, list[page.Bar]] = {m: [] for m in range(len(question.models))}
-    for row, load in enumerate(question.loads):
-        if load.tier == question.headline[1]:
-            found[load.model].append(_bar(solved, row))
-    return tuple(tuple(one) for one in found.values())
+    rows = [(row, load.model) for row, load in enumerate(question.loads) if load.tier == question.headline[1]]
+    return tuple(tuple(_bar(solved, row) for row, of in rows if of == m) for m in range(len(question.models)))
 
 
 def _bar(solved: Solution, row: int) -> page.Bar:

@@ -350,7 +350,7 @@ def _breaks(solved: Solution, row: int) -> Breaks:
         model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
         held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.requests),
         next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
-        next_short=whole(held + 1), longest_fit=longest_fit, longest_short=whole(longest),
+        longest_fit=longest_fit,
     )  # fmt: skip
 
 

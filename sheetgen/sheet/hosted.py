@@ -3,23 +3,10 @@ a host does not give."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sheetgen.recommend import Hosted, Solution, hosts_of
-from sheetgen.sheet.page import NONE, Cell, Text, joined, words
+from sheetgen.sheet.page import NONE, Cell, HostedFacts, joined, words
 from sheetgen.sheet.wording import dollars, plural_does, share, whole
 from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
-
-
-class HostedFacts(NamedTuple):
-    """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
-
-    cheapest: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
-    monthly: Text = NONE  # "$3,259": of the cheapest
-    hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
-    renting: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
-    rate: Text = NONE  # "55% is 2.9 requests a second on average": of that utilization
-    not_given: Text = NONE  # "your own weights, data at home, a known precision (Nebius)"
 
 
 def hosted_facts(solved: Solution, row: int) -> HostedFacts:
@@ -28,14 +15,15 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     if solved.choices[row].offer is None:
         return HostedFacts()
     if not found.n_hosts:
-        return HostedFacts("nobody hosts it", NONE, words("nobody in our list of {} hosts this model", read_on))
+        nobody = words("nobody in our list of {} hosts this model", read_on)
+        return HostedFacts(hosted="nobody hosts it", hosts=nobody)
     if not solved.question.workloads[solved.question.loads[row].workload].output_tokens:
         why = "not compared: without answer tokens a host's cost is not worked out"
-        return HostedFacts("no answer to host", NONE, Cell(why))
+        return HostedFacts(hosted="no answer to host", hosts=Cell(why))
     if not found.cheapest:
         tokens = whole(solved.question.loads[row].input_tokens)
         hosts = words("{} it, none a prompt of {} tokens", plural_does(found.n_hosts, "host", "serve"), tokens)
-        return HostedFacts("no host takes its prompt", NONE, hosts)
+        return HostedFacts(hosted="no host takes its prompt", hosts=hosts)
     at = joined(", ", [_host(one) for one in found.cheapest])
     unknown = [one.host_name for one in found.cheapest if one.price.precision is None]
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
@@ -43,12 +31,12 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     above = first.cheaper_above.get(ON_DEMAND)
     even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "always cheaper"
     return HostedFacts(
-        words(f"hosted: {{}} {{}}{', {}' if ON_DEMAND in first.break_even else ''}", first.host_name,
-              dollars(first.monthly_usd), even),
-        dollars(first.monthly_usd),
-        words("{} a month for the same tokens at {} utilization; prices read {} from {}", at,
-              share(solved.question.settings.utilization), read_on, solved.question.reference.hosted.origin),
-        _renting(first), _rate(solved, row, above), f"weights of your own, data at home{precision}",
+        hosted=words(f"hosted: {{}} {{}}{', {}' if ON_DEMAND in first.break_even else ''}", first.host_name,
+                     dollars(first.monthly_usd), even),
+        hosted_monthly=dollars(first.monthly_usd),
+        hosts=words("{} a month for the same tokens at {} utilization; prices read {} from {}", at,
+                    share(solved.question.settings.utilization), read_on, solved.question.reference.hosted.origin),
+        hosts_rent=_renting(first), not_given=f"weights of your own, data at home{precision}",
     )  # fmt: skip
 
 
@@ -58,8 +46,11 @@ def _host(one: Hosted) -> Cell:
     return words("{} {}{}", one.host_name, dollars(one.monthly_usd), f" ({', '.join(marks)})")
 
 
-def _rate(solved: Solution, row: int, above: float | None) -> Cell:
-    """A utilization as the requests that arrive in a second, on average over the hours run."""
+def hosted_rate(solved: Solution, row: int) -> Cell:
+    """The utilization above which renting on demand is cheaper than the cheapest host, as the requests that arrive in a
+    second on average over the hours run: 55% is 2.9 requests a second."""
+    cheapest = hosts_of(solved, row).cheapest
+    above = cheapest[0].cheaper_above.get(ON_DEMAND) if cheapest else None
     if above is None:
         return NONE
     workload = solved.question.workloads[solved.question.loads[row].workload]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -248,16 +248,14 @@ class Row(Sequence[Ref]):
         at = range(len(self))[i]
         return Ref(self.sheet, self.row, self.left + at, plain(self.values[at]), lock=self.lock)
 
-    def __iter__(self) -> Iterator[Ref]:
-        return (self[i] for i in range(len(self)))
-
 
 Source = Ref | Range | Lookup  # what a formula may read
 
 
 @dataclass(frozen=True)
 class RowValues:
-    """What the cells of a row read: one value each, written as the first of them sees it."""
+    """What the cells of a row read, written as the first of them sees it: one value each, or, where each reads a whole
+    range, a column of the values."""
 
     values: Any
     first: Source
@@ -279,14 +277,7 @@ class RowValues:
 
     def cut(self, width: int) -> RowValues:
         """The same for the first cells alone."""
-        return RowValues(self.values[:width], self.first)
-
-
-class RowRanges(RowValues):
-    """What the cells of a row read where each reads a whole range: its places are the first axis of the values."""
-
-    def cut(self, width: int) -> RowRanges:
-        return RowRanges(self.values[:, :width], self.first)
+        return RowValues(self.values[..., :width], self.first)
 
 
 @dataclass
@@ -304,7 +295,6 @@ class Sheet:
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
     status_cells: list[tuple[int, int]] = field(default_factory=list)
-    repeat_rows: tuple[int, int] | None = None
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows

@@ -118,7 +118,6 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
         stale=is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
-        price_origin="assumed" if one.assumed_shape else "published",
     )  # fmt: skip
 
 

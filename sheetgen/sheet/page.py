@@ -5,7 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -50,15 +50,19 @@ def joined(between: str, parts: tuple[Any, ...] | list[Any]) -> Cell:
     return Cell(between.join("{}" for _ in parts), parts=tuple(parts)) if parts else NONE
 
 
+def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A part of a page with that change made to each of its own parts; as it is where it has none."""
+    if isinstance(value, tuple):
+        inside = map(change, value)
+        return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: change(getattr(value, one.name)) for one in fields(value)})
+    return value
+
+
 def formatted(value: Any) -> Any:
     """A part of the page with the text of each cell in its place."""
-    if isinstance(value, Cell):
-        return str(value)
-    if isinstance(value, tuple):
-        return tuple(map(formatted, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: formatted(getattr(value, one.name)) for one in fields(value)})
-    return value
+    return str(value) if isinstance(value, Cell) else with_parts(value, formatted)
 
 
 class Column(NamedTuple):
@@ -78,72 +82,28 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoneyFacts:
-    """One model's money at one load; `NONE` where something is not known."""
+class Amounts:
+    """What an answer, or all of them together, costs; `NONE` where something is not known."""
 
-    model: str  # "Llama 3.1 70B"
     per_year: Text = NONE  # "$480,872 a year"
-    per_user: Text = NONE  # "$159 per user"; "$159 per request at once" where the load is not people
-    per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
-    owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
-    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
-    budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
     in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
     approve: tuple[Text, ...] = ()  # "$44,197", "$530,365 a year": with contingency, where there is one
-    capex_is_old: bool = False
-    is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card(MoneyFacts):
-    """The answer for one model at the headline load."""
+class Rented(Amounts):
+    """The same of what is rented: in each purchase class, and at FP8."""
 
-    fits: bool
-    rent: Text  # "2 × p5.48xlarge", or "nothing fits"
+    rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
     monthly: Text  # "$80,358"
-    provider: str  # "AWS, us-east-1"
-    region: str = ""  # "us-east-1"
-    hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
-    memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
-    load: Text  # "32 requests at once"; "64 users, 32 requests at once" where not all are active
-    headroom: Text = NONE  # "serves 44 within the targets; memory for 54 at once"
-    token_time: Text = NONE  # "48 ms a token (38–57)"
-    throughput: Text = NONE  # "640 tokens/s (550–810)"
-    first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
-    sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
-    runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
-    held: Text = NONE  # "serves 44"
     span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
-    band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
-    machines: Text = NONE  # "2 to 11 machines": what it is rented in then
-    spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest
-    measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
-    slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
-    at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
     fp8_monthly: Text = NONE  # "$138,618"
     fp8_term: Text = NONE  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
-    fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
-    not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
-    classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
+    classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
     class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
-    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
-    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
-    hosts: Text = NONE  # the three cheapest, at which utilization, prices of when
-    hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
-    not_given: Text = NONE  # what a host does not give
-    tight: bool = False  # little headroom
-    spare: Text = ""  # "33 of 32": serves hardly more than the load
-    spare_machine: Text = NONE  # "$40,179": a month of one machine more, where no loss is survived
-    unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
     committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
-    reserved: bool = False  # more machines than one may expect to find free
-
-    @property
-    def gpus(self) -> Text:
-        """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
-        return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -159,6 +119,73 @@ class Card(MoneyFacts):
     def marked_fp8(self) -> Text:
         is_other = self.fp8_rent and self.fp8_rent != self.rent
         return words(f"{{}}{ELSEWHERE}", self.fp8_monthly) if is_other else self.fp8_monthly
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total(Rented):
+    """The answers of all models together; its span is from all at the fast to all at the slow end of their bands."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoneyFacts(Amounts):
+    """One model's money at one load; `NONE` where something is not known."""
+
+    model: str  # "Llama 3.1 70B"
+    per_user: Text = NONE  # "$159 per user"; "$159 per request at once" where the load is not people
+    per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
+    owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
+    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
+    budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
+    capex_is_old: bool = False
+    is_quoted: bool = False  # owning is at the reader's own price, not at street prices
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostedFacts:
+    """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
+
+    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
+    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
+    hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
+    hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
+    not_given: Text = NONE  # "your own weights, data at home, a known precision (Nebius)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card(MoneyFacts, HostedFacts, Rented):
+    """The answer for one model at the headline load."""
+
+    fits: bool
+    provider: str  # "AWS, us-east-1"
+    region: str = ""  # "us-east-1"
+    hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
+    memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
+    load: Text  # "32 requests at once"; "64 users, 32 requests at once" where not all are active
+    headroom: Text = NONE  # "serves 44 within the targets; memory for 54 at once"
+    token_time: Text = NONE  # "48 ms a token (38–57)"
+    throughput: Text = NONE  # "640 tokens/s (550–810)"
+    first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
+    sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
+    runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
+    held: Text = NONE  # "serves 44"
+    band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
+    machines: Text = NONE  # "2 to 11 machines": what it is rented in then
+    spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest
+    measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
+    slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
+    at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
+    fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
+    not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
+    tight: bool = False  # little headroom
+    spare: Text = ""  # "33 of 32": serves hardly more than the load
+    spare_machine: Text = NONE  # "$40,179": a month of one machine more, where no loss is survived
+    unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
+    reserved: bool = False  # more machines than one may expect to find free
+
+    @property
+    def gpus(self) -> Text:
+        """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
+        return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
 
     @property
     def serves(self) -> Text:
@@ -284,9 +311,7 @@ class Breaks:
     held: BreakPoint  # at its context, the most requests
     longest: BreakPoint  # at its requests, the longest context
     next_request: Text  # "request 55 does not fit"
-    next_short: Text = NONE  # "55"
     longest_fit: Text = NONE  # "32 fit up to 27,648 tokens each"
-    longest_short: Text = NONE  # "27,648"
 
 
 @dataclass(frozen=True)
@@ -334,7 +359,6 @@ class InstanceRow:
     used_for: Text  # "70B: RAG 32, ..." or "9 cells"
     classes: tuple[Text, ...] = ()  # $ an hour in each of Page.price_classes
     memory_origin: str = "derived"  # measured | published | derived | assumed
-    price_origin: str = "published"  # assumed where the shape is
 
 
 @dataclass(frozen=True)
@@ -354,20 +378,6 @@ class Source:
         except ValueError:
             return None
         return self.url if parts.scheme in ("http", "https") and parts.netloc else None
-
-
-@dataclass(frozen=True)
-class Total:
-    """The answers of all models together; `NONE` where one of them has none."""
-
-    monthly: Text
-    per_year: Text  # "$3,537,444 a year"
-    classes: tuple[Text, ...]  # $ a month in each of Page.price_classes
-    fp8_monthly: Text
-    in_dollars: Cell = NONE  # beside another currency
-    approve: tuple[Text, ...] = ()  # the month and the year with contingency, where there is one
-    class_years: tuple[Text, ...] = ()
-    span: Text = NONE  # the month where all are at the fast, and all at the slow end of their bands of speed
 
 
 class Ask(NamedTuple):
@@ -655,12 +665,10 @@ def glance(page: Page) -> Table:
     """The answers in one table: for a mail and for a planning document."""
     terms = [(page.price_classes.index(name), _TERMS[name]) for name in _terms(page)]
 
-    def row(one: Card | Total, *of: Text) -> tuple[Text, ...]:
-        classes, fp8 = (
-            (one.marked_classes, one.marked_fp8) if isinstance(one, Card) else (one.classes, one.fp8_monthly)
-        )
+    def row(one: Rented, *of: Text) -> tuple[Text, ...]:
+        classes = one.marked_classes
         committed = (classes[i] or NONE if i < len(classes) else NONE for i, _ in terms)
-        return (*of, one.monthly, *committed, fp8)
+        return (*of, one.monthly, *committed, one.marked_fp8)
 
     def rented(card: Card) -> Cell:
         if not card.fits:
@@ -678,7 +686,7 @@ def glance(page: Page) -> Table:
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 
-def _ask(page: Page, one: Card | Total, subject: str, sentence: Cell) -> Ask:
+def _ask(page: Page, one: Rented, subject: str, sentence: Cell) -> Ask:
     """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
     band = [words("{} at the speed band", one.span)] if one.span else []
     if not one.approve:
@@ -700,32 +708,29 @@ def _sentence(page: Page, card: Card) -> Cell:
     return joined(" ", parts)
 
 
-def _cheaper(page: Page, one: Card | Total) -> Cell:
+def _cheaper(page: Page, one: Rented) -> Cell:
     """The commitments and FP8, where they have a price, each with its hardware where that is another."""
-    own, fp8_rent, rents = (
-        (one.rent, one.fp8_rent, one.class_rents) if isinstance(one, Card) else (NONE, NONE, (NONE,) * len(one.classes))
-    )
+    prices = zip(page.price_classes, one.classes, one.class_rents, strict=True) if one.classes else ()
     found: list[Text] = [
-        words("{} on a {}{}", usd, _TERMS[name], _on_other(own, rented))
-        for name, usd, rented in zip(page.price_classes, one.classes, rents, strict=True)
+        words("{} on a {}{}", usd, _TERMS[name], _on_other(one, rented))
+        for name, usd, rented in prices
         if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
-        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(own, fp8_rent)))
-    if isinstance(one, Card) and one.fp8_term:
-        found.append(one.fp8_term)
+        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(one, one.fp8_rent)))
+    found += [one.fp8_term] if one.fp8_term else []
     otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
     if not found:
         return NONE
     cheaper = words(f"{otherwise} {{}}.", joined(", ", found))
-    if not isinstance(one, Card) or not one.committed or page.purchase != PURCHASES[ON_DEMAND].words:
+    if not one.committed or page.purchase != PURCHASES[ON_DEMAND].words:
         return cheaper
     return words("{} On demand commits to nothing, {}.", cheaper, one.committed)
 
 
-def _on_other(own: Text, rented: Text) -> Text:
+def _on_other(one: Rented, rented: Text) -> Text:
     """` on 3 × p4de.24xlarge` where that is not what the answer rents."""
-    return words(" on {}", rented) if rented and rented != own else ""
+    return words(" on {}", rented) if rented and rented != one.rent else ""
 
 
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour

@@ -495,11 +495,7 @@ ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "deri
 SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
 
 
-def model_facts(solved: Solution) -> tuple[ModelFacts, ...]:
-    return tuple(_facts(solved, i) for i in range(len(solved.question.models)))
-
-
-def _facts(solved: Solution, index: int) -> ModelFacts:
+def model_facts(solved: Solution, index: int) -> ModelFacts:
     units, one = solved.question.settings.units, solved.question.models[index]
     model, total = one.model, one.model.params.total
     token, state = (float(solved.models[name][index]) for name in ("kv_bytes_per_token", "state_bytes_per_sequence"))

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from sheetgen.errors import shown
 from sheetgen.sheet.model import column_number
-from sheetgen.workbook.package import MAIN, SAVE_ANEW, Outline, WorkbookError, read_xml, walk_member
+from sheetgen.workbook.package import MAIN, SAVE_ANEW, Outline, WorkbookError, read_xml, sound_pieces, walk
 
 MOST_SHEET_ELEMENTS = 300_000  # of the sheets that carry names; those of three models have 30,000
 MOST_ELEMENTS = 2_000_000  # of all sheets; those of eight models have 700,000
@@ -67,7 +67,7 @@ def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = Non
         part = book.sheets[sheet]
         rows = _Rows(strings, formats, (math.inf, math.inf) if wanted is None else wanted[sheet], left_inline)
         try:
-            left -= walk_member(book.package, part, left, rows.parser())
+            left -= walk(part, sound_pieces(book.package, part), left, rows.parser())
         except _Unread as error:
             raise WorkbookError(f"its part {shown(part)} {error} {SAVE_ANEW}") from error
         left_inline, grids[sheet] = rows.left_inline, rows.grid

@@ -47,12 +47,7 @@ _LABELS = {
     "whatif_monthly_usd": "$ per month of the cheapest hardware", "whatif_instance": "cheapest hardware",
     "whatif_n_instances": "how many of the cheapest hardware",
 }  # fmt: skip
-_OF_CASES = {
-    "users": "users multiplier",
-    "context": "context multiplier",
-    "price": "price multiplier",
-    "monthly_usd": "$ per month",
-}
+_OF_CASES = {**{what: f"{what} multiplier" for what in ("users", "context", "price")}, "monthly_usd": "$ per month"}
 _LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd
     name: f"{case} case, {label}"
     for case in ("low", "base", "high")

@@ -142,10 +142,7 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
             f"its part {shown(name)} has {size / MB:,.0f} MB; the most that is read is {MOST_PART_BYTES // MB} MB. "
             "Take out the rows that sheetgen did not write."
         )
-    try:
-        return b"".join(_pieces(package, name))
-    except Exception as error:  # zlib, lzma, bz2, struct and zipfile each raise their own
-        raise WorkbookError(f"its part {shown(name)} is damaged ({shown(error)}). {COPY_AGAIN}") from error
+    return b"".join(sound_pieces(package, name))
 
 
 def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
@@ -197,18 +194,13 @@ def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> Element
         return ElementTree.fromstring(data)
 
 
-def walk_member(package: zipfile.ZipFile, part: str, most_elements: int, parser: expat.XMLParserType) -> int:
-    """A part of any size read through by pieces, its elements handed to `parser`; how many they are. Raises as
-    `read_xml` does."""
-    return walk(part, _sound_pieces(package, part), most_elements, parser)
-
-
-def _sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+def sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """A part by pieces. Raises WorkbookError where it is damaged."""
     pieces = _pieces(package, part)
     while True:
         try:
             piece = next(pieces, None)
-        except Exception as error:  # as in read_member
+        except Exception as error:  # zlib, lzma, bz2, struct and zipfile each raise their own
             raise WorkbookError(f"its part {shown(part)} is damaged ({shown(error)}). {COPY_AGAIN}") from error
         if piece is None:
             return
@@ -216,7 +208,8 @@ def _sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 def walk(part: str, pieces: Iterable[bytes], most_elements: int, parser: expat.XMLParserType) -> int:
-    """Read pieces of a part through with a parser, which may have handlers of its own for elements."""
+    """Read pieces of a part through with a parser, which may have handlers of its own for elements; how many these are.
+    Raises as `read_xml` does."""
     n_elements = depth = 0
     of_start: Any = parser.StartElementHandler
     of_end: Any = parser.EndElementHandler
@@ -374,7 +367,7 @@ def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
             rest = piece[-4:]
             if rows > MOST_ROWS:
                 break
-    except Exception as error:  # as in read_member
+    except Exception as error:  # as in sound_pieces
         raise WorkbookError(f"its sheet {shown(sheet)!r} is damaged ({shown(error)}). {SAVE_AS}") from error
     if rows > MOST_ROWS:
         what = f"its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.scenario.deployment import DEFAULTS
@@ -17,15 +18,9 @@ if TYPE_CHECKING:
     import pandas
 
 ASKED = (
-    "model",
-    "workload",
-    "tier",
-    "context_tokens",
-    "concurrent_requests",
-    "requests_per_second",
-    "weight_dtype",
+    "model", "workload", "tier", "context_tokens", "concurrent_requests", "requests_per_second", "weight_dtype",
     "kv_cache_dtype",
-)
+)  # fmt: skip
 ANSWER = (
     "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size",
     "pipeline_parallel_size", "data_parallel_size", "spans_machines", "n_replicas", "sequences_per_replica",
@@ -43,13 +38,18 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula 
 
 def write_loads(page: Page, options: Options) -> bytes:
     """The lines with their head; a field is empty where there is nothing to say."""
+    cells = options.record()["cells"]
+    seconds = (cell["runner_up"] or {} for cell in cells)
+    more = ({name: second.get(key) for name, key in RUNNER_UP.items()} for second in seconds)
+    return lines_of(COLUMNS, (cell | of_second for cell, of_second in zip(cells, more, strict=True)))
+
+
+def lines_of(heads: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """A line of heads, and one for each row."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for cell in options.record()["cells"]:
-        second = cell["runner_up"] or {}
-        line = {**cell, **{name: second.get(key) for name, key in RUNNER_UP.items()}}
-        writer.writerow([field(line[name]) for name in COLUMNS])
+    writer = csv.DictWriter(out, tuple(heads), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: field(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode()
 
 

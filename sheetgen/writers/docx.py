@@ -7,6 +7,7 @@ import datetime
 import html
 import io
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,29 +52,30 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     for text in (page.verdict, page.next):
         document.add_paragraph(_plain(text))
     font = options.templates / "fonts" / FONTS[400]
+    put_table, put_picture = (partial(put, document, width=width, font=font) for put in (_put_table, _put_picture))
     drawn = pictures(page, font, width, PLOT, _PICTURE_FONT, visible)
     money, decisions = page.first
-    _put_table(document, money, width, font)
-    _put_table(document, decisions, width, font, page.n_late)
+    put_table(money)
+    put_table(decisions, n_late=page.n_late)
     document.add_heading("GPUs by quarter", 1)
-    _put_picture(document, drawn["machines"], width, font)
+    put_picture(drawn["machines"])
     if page.approver:
         document.add_paragraph(_plain(f"Approved by {page.approver}: {'_' * 30}  on: {'_' * 14}"))
     document.add_heading("Since the last plan", 1)
     document.add_paragraph(_plain(page.since))
     if drawn["waterfall"]:
-        _put_picture(document, drawn["waterfall"], width, font)
+        put_picture(drawn["waterfall"])
     for one in page.second:
-        _put_table(document, one, width, font)
+        put_table(one)
     for part, demand in zip(page.services, drawn["demands"], strict=True):
         document.add_heading(_plain(part.title), 1).paragraph_format.page_break_before = True
-        _put_picture(document, demand, width, font)
+        put_picture(demand)
         for line in part.lines:
             document.add_paragraph(_plain(line))
         for one in part.tables:
-            _put_table(document, one, width, font)
+            put_table(one)
     for i, one in enumerate(page.further):
-        _put_table(document, one, width, font, apart=i == 0 and bool(page.services))
+        put_table(one, apart=i == 0 and bool(page.services))
     for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(one.text for one in page.sources))):
         document.add_heading(title, 1)
         for line in lines:

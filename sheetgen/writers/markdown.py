@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sheetgen.sheet.page import Page, Source, Table, Text, glance, tables_of
 from sheetgen.writers.formats import Options
@@ -33,12 +33,17 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}.",
         plain(brand.footer) if brand else "",
     )
-    return ("\n\n".join(filter(None, parts)) + "\n").encode()
+    return document(parts)
 
 
 def write_markdown(page: Page, options: Options) -> bytes:
     """The page as GitHub-flavoured Markdown, the answer first; a brand's name before it, its footer line after it."""
-    return ("\n\n".join(part for part in _parts(page, options) if part) + "\n").encode()
+    return document(_parts(page, options))
+
+
+def document(parts: Iterable[str]) -> bytes:
+    """The parts that say something, each a paragraph."""
+    return ("\n\n".join(filter(None, parts)) + "\n").encode()
 
 
 def _parts(page: Page, options: Options) -> Iterator[str]:
@@ -47,9 +52,7 @@ def _parts(page: Page, options: Options) -> Iterator[str]:
     yield f"# {plain(page.title)}"
     yield f"**{plain(page.question)}**"
     yield f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}."
-    for one in tables_of(page):
-        yield f"{'#' * one.level} {plain(one.title)}" if one.title else ""
-        yield table_text(one)
+    yield from tables_text(tables_of(page))
     yield plain(page.left_out)
     yield "## Assumptions"
     yield bullets(plain(a) for a in page.assumptions)
@@ -59,17 +62,19 @@ def _parts(page: Page, options: Options) -> Iterator[str]:
     yield plain(brand.footer) if brand else ""
 
 
+def tables_text(tables: Iterable[Table]) -> Iterator[str]:
+    """Each table under its title."""
+    for one in tables:
+        yield f"{'#' * one.level} {plain(one.title)}" if one.title else ""
+        yield table_text(one)
+
+
 def table_text(one: Table) -> str:
-    return table([c.head for c in one.columns], one.rows, [i for i, c in enumerate(one.columns) if c.right])
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Text]], right: Sequence[int] = ()) -> str:
-    """A table; `right` are the columns of numbers. Nothing where there are no rows."""
-    body = [f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows]
-    if not body:
+    """A table. Nothing where there are no rows."""
+    if not one.rows:
         return ""
-    rule = ["---:" if i in right else "---" for i in range(len(head))]
-    return "\n".join([f"| {' | '.join(plain(h) for h in head)} |", f"| {' | '.join(rule)} |", *body])
+    heads, rule = [plain(c.head) for c in one.columns], ["---:" if c.right else "---" for c in one.columns]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *(map(plain, row) for row in one.rows)))
 
 
 def plain(text: Text) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -86,26 +86,20 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     def y(monthly: float) -> float:
         return bottom - (math.log10(monthly) - low) / (high - low) * (bottom - top)
 
-    drawn = []
-    for amount, mark in marks.items():
-        drawn += [line(left, y(amount), right, y(amount), RULE),
-                  label(left - 3, y(amount) + 2.8, mark, "end", FIGURES, QUIET, FAMILY)]  # fmt: skip
+    drawn = rules(marks, y, left, right, FAMILY)
     for requests in counts:
         here = f"{requests:,}" == str(page.headline_requests)
         drawn += [line(x(requests), top, x(requests), bottom, INK if here else RULE, 0.8 if here else 0.5,
                        "2 1.5" if here else ""),
-                  label(x(requests), bottom + 10, f"{requests:,}", "middle", FIGURES, QUIET, FAMILY)]  # fmt: skip
+                  label(x(requests), bottom + 10, f"{requests:,}", FAMILY)]  # fmt: skip
         if here:
-            drawn.append(label(x(requests) + 2, 8, "the case above", "start", FIGURES, INK, FAMILY))
-    drawn.append(label((left + right) / 2, height - 2, "requests at once", "middle", FIGURES, QUIET, FAMILY))
+            drawn.append(label(x(requests) + 2, 8, "the case above", FAMILY, "start", INK))
+    drawn.append(label((left + right) / 2, height - 2, "requests at once", FAMILY))
     ends: list[tuple[float, str, str]] = []
     for one, ink in zip(lines, itertools.cycle(INKS), strict=False):
         points = [(x(p.requests), y(p.monthly), p.reserved) for p in one.points if p.monthly]
-        path = " ".join(f"{px:.2f},{py:.2f}" for px, py, _ in points)
-        drawn.append(f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="1.4"/>')
-        for px, py, reserved in points:
-            fill = "#ffffff" if reserved else ink
-            drawn.append(f'<circle cx="{px:.2f}" cy="{py:.2f}" r="2.2" fill="{fill}" stroke="{ink}" stroke-width="1"/>')
+        drawn.append(polyline([(px, py) for px, py, _ in points], ink, 1.4))
+        drawn += [dot(px, py, 2.2, "#ffffff" if reserved else ink, ink, 1) for px, py, reserved in points]
         for p in one.points:
             if not p.monthly:
                 at = x(p.requests)
@@ -120,7 +114,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
         placed.append((at, name, ink))
     below = bottom - placed[-1][0] if placed else 0.0
     for at, name, ink in placed:
-        drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, "start", FIGURES, ink, FAMILY))
+        drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, FAMILY, "start", ink))
     title = f"{'Dollars' if page.sign == '$' else page.sign} a month by requests at once: " + "; ".join(
         f"{one.model} " + ", ".join(f"{money(p.monthly) if p.monthly else p.word} at {p.requests:,}"
                                     for p in one.points) for one in lines)  # fmt: skip
@@ -140,7 +134,7 @@ LINE = 1.2  # points: the line where the memory ends
 _SLIVER = 0.8  # points: something that is there is seen
 HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"
 RULE, QUIET = "#dfe4ea", "#55606d"
-FIGURES = 8.0  # points: the figures of an axis
+FIGURES = 8.0  # points: all figures and names
 FOOT = 10.0  # points below the plot, for the contexts
 _TOP, _RIGHT = 4.0, 3.5  # points: room for a mark on the edge
 _FIGURE = 0.62  # em: the width of a figure, roughly
@@ -177,14 +171,38 @@ def rect(x: float, y: float, width: float, height: float, colour: str) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.5, dash: str = "") -> str:
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
     at = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
-    return f'<line {at} stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
+    return f'<line {at} stroke="{colour}" stroke-width="{width:g}"{_dashed(dash)}/>'
 
 
-def label(x: float, y: float, text: str, anchor: str, size: float, colour: str, family: str) -> str:
+def polyline(points: Sequence[tuple[float, float]], colour: str, width: float, dash: str = "") -> str:
+    at = f'points="{_places(points)}" fill="none"'
+    return f'<polyline {at} stroke="{colour}" stroke-width="{width:g}"{_dashed(dash)}/>'
+
+
+def _places(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+
+
+def _dashed(dash: str) -> str:
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def dot(x: float, y: float, radius: float, fill: str, ink: str, width: float) -> str:
+    at = f'cx="{x:.2f}" cy="{y:.2f}" r="{radius:g}"'
+    return f'<circle {at} fill="{fill}" stroke="{ink}" stroke-width="{width:g}"/>'
+
+
+def label(x: float, y: float, text: str, family: str, anchor: str = "middle", colour: str = QUIET) -> str:
     at = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
-    return f'<text {at} font-family="{escape(family)}" font-size="{size:g}" fill="{colour}">{escape(text)}</text>'
+    return f'<text {at} font-family="{escape(family)}" font-size="{FIGURES:g}" fill="{colour}">{escape(text)}</text>'
+
+
+def rules(marks: Mapping[float, str], y: Callable[[float], float], left: float, right: float, family: str) -> list[str]:
+    """A rule across the plot at each amount, with its figure to the left."""
+    places = [(y(amount), mark) for amount, mark in marks.items()]
+    return [part for at, mark in places for part in (line(left, at, right, at, RULE),
+            label(left - 3, at + 2.8, mark, family, "end"))]  # fmt: skip
 
 
 def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
@@ -241,7 +259,7 @@ def scale(axes: Axes, *, width: float, height: float, family: str) -> Any:
         y = axes.y(n, height)
         if last - y >= FIGURES:
             words = f"{n // 10**6}M" if n >= 10**6 else f"{n // 1000}k" if n >= 1000 else str(n)
-            shown.append(label(width, y + 2.4, words, "end", FIGURES, QUIET, family))
+            shown.append(label(width, y + 2.4, words, family, "end"))
             last = y
     return picture(f"Requests at once, from 1 to {axes.requests[1]:,.0f}", shown, width, height)
 
@@ -253,24 +271,19 @@ def curve(b: Breaks, axes: Axes, title: str, *, width: float, height: float, fam
     drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, RULE) for c, _ in axes.marked]
     if b.curve:
         points = [(axes.x(p.context_tokens, width), axes.y(p.requests, height)) for p in b.curve]
-        edge = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-        x0, x1 = points[0][0], points[-1][0]
-        drawn.append(f'<polygon points="{x0:.2f},{bottom:.2f} {edge} {x1:.2f},{bottom:.2f}" fill="{HELD}"/>')
+        held = [(points[0][0], bottom), *points, (points[-1][0], bottom)]
+        drawn.append(f'<polygon points="{_places(held)}" fill="{HELD}"/>')
         drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, "#c3ccd5") for c, _ in axes.marked]
-        drawn.append(f'<polyline points="{edge}" fill="none" stroke="{EDGE}" stroke-width="1.1"/>')
+        drawn.append(polyline(points, EDGE, 1.1))
     x, y = axes.x(b.asked.context_tokens, width), axes.y(b.asked.requests, height)
     if b.curve:
         up = axes.y(b.held.requests, height)
         aside = axes.x(min(b.longest.context_tokens, b.curve[-1].context_tokens), width)
         drawn += [line(x, y, x, up, INK, 0.7, "1.5 1.2"), line(x, y, aside, y, INK, 0.7, "1.5 1.2")]
-        drawn += [_ring(x, up), _ring(aside, y)]
+        drawn += [dot(*at, 1.9, "#ffffff", BROKEN, 1.1) for at in ((x, up), (aside, y))]
     drawn.append(f'<path d="M{x:.2f} {y - 2.8:.2f}l2.8 2.8l-2.8 2.8l-2.8 -2.8z" fill="{INK}"/>')
     drawn += _contexts(axes, b.asked.context_tokens, width, height, family)
     return picture(title, drawn, width, height)
-
-
-def _ring(x: float, y: float) -> str:
-    return f'<circle cx="{x:.2f}" cy="{y:.2f}" r="1.9" fill="#ffffff" stroke="{BROKEN}" stroke-width="1.1"/>'
 
 
 def _contexts(axes: Axes, asked: int, width: float, height: float, family: str) -> list[str]:
@@ -281,6 +294,6 @@ def _contexts(axes: Axes, asked: int, width: float, height: float, family: str) 
         half = len(words) * _FIGURE * FIGURES / 2
         at = min(max(axes.x(tokens, width), half), width - half)
         if all(at + half + _APART <= low or at - half >= high + _APART for low, high in taken):
-            shown.append(label(at, height - 1.2, words, "middle", FIGURES, QUIET, family))
+            shown.append(label(at, height - 1.2, words, family))
             taken.append((at - half, at + half))
     return shown

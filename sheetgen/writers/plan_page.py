@@ -4,7 +4,7 @@ never shrinks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,18 @@ def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
 
 def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layout:
     """The plan with as much white as leaves its first part on one page; where there is none it goes on overleaf."""
-    drawn = pictures_of_print(page, templates)
+    font = templates / "fonts" / FONTS[400]
+    width = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X
+    drawn = pictures(page, font, width, PLOT, FAMILY, drawable_with(font))  # the same whatever white is between things
+    template = html.print_environment(templates).get_template(TEMPLATE)
 
-    def laid(spacing: Spacing, **what: bool) -> Layout:
-        return laid_out(render_print(page, templates, spacing, drawn, brand, **what), templates, spacing, brand)
+    def laid(spacing: Spacing, *, apart: bool = True, is_first: bool = False) -> Layout:
+        """`apart`: what is behind the first part begins on its own page; `is_first`: the first part alone."""
+        text = template.render(
+            page=page, apart=apart, is_first=is_first, sources=_sources(page),
+            **html.on_paper(page.title, page.paper, templates, spacing, brand), **drawn,
+        )  # fmt: skip
+        return laid_out(text, templates, spacing, brand)
 
     # The first part is laid out by itself until it fits: all pages of a large plan take seconds.
     spacing = next((one for one in SPACINGS if laid(one, is_first=True).is_whole), None)
@@ -67,25 +75,6 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
     if found.problems:
         raise PageError(f"The {page.paper} plan cannot be drawn: {found.problems[0]}.")
     return found
-
-
-def pictures_of_print(page: PlanPage, templates: Path) -> dict[str, Any]:
-    """The pictures, which are the same whatever white is between things."""
-    font = templates / "fonts" / FONTS[400]
-    width = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X
-    return pictures(page, font, width, PLOT, FAMILY, drawable_with(font))
-
-
-def render_print(
-    page: PlanPage, templates: Path, spacing: Spacing, drawn: Mapping[str, Any], brand: Brand | None = None, *,
-    apart: bool = True, is_first: bool = False,
-) -> str:  # fmt: skip
-    """The plan as one HTML document for paper; `apart`: what is behind the first part begins on its own page;
-    `is_first`: the first part alone."""
-    return html.print_environment(templates).get_template(TEMPLATE).render(
-        page=page, apart=apart, is_first=is_first, sources=_sources(page),
-        **html.on_paper(page.title, page.paper, templates, spacing, brand), **drawn,
-    )  # fmt: skip
 
 
 def _sources(page: PlanPage) -> list[tuple[str, str | None]]:

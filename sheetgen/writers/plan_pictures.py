@@ -1,4 +1,4 @@
-"""The plan's pictures: GPUs by quarter, and the bridge from the last plan's spend to this one's, as SVG."""
+"""The plan's pictures as SVG: GPUs and each service's demand by quarter, and the bridge from the last plan's spend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sheetgen.plan.charts import Demand, Machines, Waterfall
 from sheetgen.sheet.wording import short_money
 from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
-from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, RULE, label, line, picture, rect
+from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, label, line, picture, polyline, rect, rules
 
 P90, SUPPLY, BAND = "#8f1d16", "#17212b", "#a9bfd8"
 _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
@@ -43,22 +43,19 @@ def machines_chart(of: Machines, width: float, plot: float, font: Path, family: 
     def y(n_gpus: float) -> float:
         return bottom - n_gpus / (n_rules * each) * (bottom - top)
 
-    drawn.append(label(0, top - 6, "GPUs", "start", FIGURES, QUIET, family))
-    for n in range(n_rules + 1):
-        drawn += [line(left, y(n * each), width, y(n * each), RULE),
-                  label(left - 3, y(n * each) + 2.8, f"{n * each:,}", "end", FIGURES, QUIET, family)]  # fmt: skip
+    drawn.append(label(0, top - 6, "GPUs", family, "start"))
+    drawn += rules({n * each: f"{n * each:,}" for n in range(n_rules + 1)}, y, left, width, family)
     for q, quarter in enumerate(of.quarters):
         x, below = left + band * (q + (1 - _BAR) / 2), 0.0
         for name, values in of.kinds:
             drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
             below += values[q]
-        drawn.append(label(x + band * _BAR / 2, bottom + 10, quarter, "middle", FIGURES, QUIET, family))
-        drawn.append(label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", "middle", FIGURES, P90,
-                           family))  # fmt: skip
-    drawn.append(label((left + width) / 2, height - 2, "quarter", "middle", FIGURES, QUIET, family))
+        drawn += [label(x + band * _BAR / 2, bottom + 10, quarter, family),
+                  label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", family, colour=P90)]  # fmt: skip
+    drawn.append(label((left + width) / 2, height - 2, "quarter", family))
     for values, ink, dash in ((of.supply, SUPPLY, ""), (of.p90, P90, "4 2")):
         corners = [(left + band * (q + side), y(value)) for q, value in enumerate(values) for side in (0, 1)]
-        drawn += [_path(corners, "#ffffff", "", 3.6), _path(corners, ink, dash)]  # it is seen on every ink
+        drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # it is seen on every ink
     return picture(machines_words(of), drawn, width, height)
 
 
@@ -85,19 +82,16 @@ def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str)
     def y(value: float) -> float:
         return bottom - value / (n_rules * each) * plot
 
-    drawn = [label(0, _ROW - 4, f"{of.unit}: p10 to p90, p50 as a line", "start", FIGURES, QUIET, family)]
-    for n in range(n_rules + 1):
-        named = f"{n * each:,.{decimals}f}"
-        drawn += [line(left, y(n * each), width, y(n * each), RULE),
-                  label(left - 3, y(n * each) + 2.8, named, "end", FIGURES, QUIET, family)]  # fmt: skip
+    drawn = [label(0, _ROW - 4, f"{of.unit}: p10 to p90, p50 as a line", family, "start")]
+    drawn += rules({n * each: f"{n * each:,.{decimals}f}" for n in range(n_rules + 1)}, y, left, width, family)
     for q, (quarter, (low, middle, high)) in enumerate(zip(of.quarters, of.bands, strict=True)):
         x = left + wide * (q + (1 - _BAR) / 2)
-        drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, "middle", FIGURES, QUIET, family))
+        drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, family))
         if high:
             drawn += [rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), BAND),
                       line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
-                      label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", "middle", FIGURES,
-                            INK, family)]  # fmt: skip
+                      label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", family,
+                            colour=INK)]  # fmt: skip
     return picture(demand_words(of), drawn, width, bottom + 14)
 
 
@@ -131,9 +125,9 @@ def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any
         ink = INK if i == len(of.parts) else P90 if usd > 0 else INKS[2]
         at = _STEP * i + 2
         drawn += [
-            label(names - 6, at + 8, name, "end", FIGURES, INK, family),
+            label(names - 6, at + 8, name, family, "end", INK),
             rect(min(x(start), x(end)), at, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
-            label(width, at + 8, signed(usd), "end", FIGURES, INK, family),
+            label(width, at + 8, signed(usd), family, "end", INK),
         ]
         if i + 1 < len(of.parts):
             drawn.append(line(x(end), at, x(end), at + _STEP, QUIET, 0.5))
@@ -141,9 +135,9 @@ def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any
         if usd == 0.0 or abs(x(usd) - x(0)) > figures:
             words = "last plan" if usd == 0.0 else _short(usd, of.prefix)
             anchor = "start" if x(usd) == names else "end" if usd == high else "middle"
-            drawn.append(label(x(usd), height - _FEET + 11, words, anchor, FIGURES, QUIET, family))
-    drawn.append(label(names + plot / 2, height - 2, f"{of.currency} more or less than the last plan, at p50", "middle",
-                       FIGURES, QUIET, family))  # fmt: skip
+            drawn.append(label(x(usd), height - _FEET + 11, words, family, anchor))
+    axis = f"{of.currency} more or less than the last plan, at p50"
+    drawn.append(label(names + plot / 2, height - 2, axis, family))
     return picture(waterfall_words(of), drawn, width, height)
 
 
@@ -178,12 +172,6 @@ def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, fami
             drawn.append(rect(x, y - 6.5, _MARK, 7, ink))
         else:
             drawn.append(line(x, y - 3, x + _MARK, y - 3, ink, 1.6, "4 2" if kind == "dashed" else ""))
-        drawn.append(label(x + _MARK + 4, y, words, "start", FIGURES, INK, family))
+        drawn.append(label(x + _MARK + 4, y, words, family, "start", INK))
         x += wide + _PAIR
     return drawn, y + 4
-
-
-def _path(corners: Sequence[tuple[float, float]], ink: str, dash: str, width: float = 1.6) -> str:
-    points = " ".join(f"{x:.2f},{y:.2f}" for x, y in corners)
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{width:g}"{dashed}/>'

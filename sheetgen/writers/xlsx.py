@@ -62,14 +62,13 @@ class _Writer:
                 "subject": book.subject,
                 "author": book.owner or "sheetgen",
                 "manager": book.approver,
-                "company": "sheetgen",
+                "company": self.brand.name if self.brand else "sheetgen",
                 "category": "Capacity planning",
                 "keywords": "LLM serving, sizing, KV cache, GPU, capacity, cost",
                 "created": book.created,
                 "comments": "Live formulas; cached values from sheetgen. Type into yellow cells; start at Inputs."
                 + (f" Prices valid to {book.valid_until}." if book.valid_until else ""),
             }
-            | ({"company": self.brand.name} if self.brand else {})
         )
         for name, value in book.properties.items():
             workbook.set_custom_property(name, value, "text")
@@ -83,7 +82,7 @@ class _Writer:
             put_brand(workbook, worksheets[0], book.sheets[0], self.brand)
         for name, target in sorted(book.names.items()):
             absolute = Range(target.refs) if isinstance(target, Range) else target._replace(lock="both", name=None)
-            self._check(workbook.define_name(name, f"={absolute.expr('').text}"), name)
+            _check(workbook.define_name(name, f"={absolute.expr('').text}"), name)
 
     def _sheet(self, sheet: Sheet, worksheet: Worksheet) -> None:
         sheet = fitted(sheet)
@@ -150,7 +149,7 @@ class _Writer:
         else:
             done = worksheet.write_string(row, column, str(cell.value), form)
         if done:
-            self._check(done, _place(worksheet, row, column))
+            _check(done, _place(worksheet, row, column))
         if cell.note and worksheet.get_name() not in model.TWINS:
             lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
             worksheet.write_comment(
@@ -186,11 +185,6 @@ class _Writer:
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
 
-    @staticmethod
-    def _check(code: Any, where: str) -> None:
-        if code not in (None, 0):
-            raise PageError(f"{where}: the workbook library refused the write (code {code})")
-
     def _format(self, cell: Cell | Row) -> Any:
         role, text = cell.role, "" if cell.formula is None else cell.formula.text
         if role == "computed" and "!" in text and "(" not in text:
@@ -200,6 +194,11 @@ class _Writer:
             colors = self.brand.colors if self.brand else None
             self.formats[key] = self.workbook.add_format(style(role, cell.display.excel, colors))
         return self.formats[key]
+
+
+def _check(code: Any, where: str, what: str = "the write") -> None:
+    if code not in (None, 0):
+        raise PageError(f"{where}: the workbook library refused {what} (code {code})")
 
 
 def _place(worksheet: Worksheet, row: int, column: int) -> str:
@@ -263,10 +262,7 @@ def put_validations(worksheet: Any, sheet: Sheet) -> None:
     for validation, cells in alike.items():
         found = areas(cells)
         code = worksheet.data_validation(*found[0], _options(validation) | several(found))
-        if code not in (None, 0):
-            raise PageError(
-                f"{sheet.name}!{found[0]}: the workbook library refused what the cell accepts (code {code})"
-            )
+        _check(code, f"{sheet.name}!{found[0]}", "what the cell accepts")
 
 
 def _options(v: Validation) -> dict[str, Any]:

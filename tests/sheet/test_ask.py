@@ -73,6 +73,7 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     )
     assert page().total is None
     none = page(together="yes", gpus="a10g", models="8b,405b")
+    assert str(none.request).startswith("There is nothing to approve yet for Llama 3.1 8B + Llama 3.1 405B")
     assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
 
 

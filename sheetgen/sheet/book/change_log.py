@@ -47,12 +47,11 @@ class AsBuilt:
     """Fills a sheet from a row downwards."""
 
     def __init__(self, sheet: Sheet, row: int, wiring: Wiring) -> None:
-        self.sheet, self.row, self.wiring = sheet, row, wiring
-        self.here, self.built = sheet.name, wiring.baseline
+        self.sheet, self.row, self.wiring, self.built = sheet, row, wiring, wiring.baseline
 
     def text_of(self, name: str) -> str:
         """A list as formulas of this sheet write it."""
-        return self.wiring.lists[name].expr(self.here).text
+        return self.wiring.lists[name].expr(self.sheet.name).text
 
     def changed_inputs(self) -> None:
         """How many cells of Inputs are not as built, and the first of them."""
@@ -66,7 +65,7 @@ class AsBuilt:
         for k in range(1, CHANGED_LINES + 1):
             self.row += 1
             nth = sheet.put(self.row, WHERE, Cell(k, "fixed", PLAIN), lock="column")
-            place = f"MATCH({nth.expr(self.here).text},{self.text_of('input_nth')},0)"
+            place = f"MATCH({nth.expr(sheet.name).text},{self.text_of('input_nth')},0)"
             for column, name in ((WHAT, "input_labels"), (BUILT, "input_built"), (NOW, "input_values"),
                                  (STATE, "input_states")):  # fmt: skip
                 value: object = NONE
@@ -112,7 +111,7 @@ class AsBuilt:
             env = {"now": now, "built": built, "tolerance": tolerance}
             states.append(sheet.compute(self.row, STATE, sum_state, env, role="state"))
             low, high = Validation.of(kind, "").bounds
-            least, most = (self._put(c, v, BOUND).expr(self.here).text for c, v in ((LEAST, low), (MOST, high)))
+            least, most = (self._put(c, v, BOUND).expr(sheet.name).text for c, v in ((LEAST, low), (MOST, high)))
             beyond = Expr(f'SUMPRODUCT(({name}<>"")*(({name}<{least})+({name}>{most})))')
             outs.append(sheet.formula(self.row, OUT, sum(not low <= n <= high for n in numbers), beyond, PLAIN))
             self.row += 1
@@ -210,13 +209,9 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
         ("meta_catalog_sha256", "Catalog, SHA-256", question.catalog_sha256, TEXT),
         ("meta_date", "Sheet's date, as built", question.as_of, DATE),
         ("", "Built with", words, TEXT),
-        (
-            "meta_options",
-            "The same, as sheetgen pull reads it",
-            json.dumps(options, ensure_ascii=False, default=str),
-            TEXT,
-        ),
-    ):
+        ("meta_options", "The same, as sheetgen pull reads it",
+         json.dumps(options, ensure_ascii=False, default=str), TEXT),
+    ):  # fmt: skip
         cell = Cell(value, "small" if name == "meta_options" else "fixed", display)
         ref = sheet.put(row, 1, cell, name or None, label=label)
         wiring.names |= {name: ref} if name else {}

@@ -361,10 +361,8 @@ def _inputs(page: ChecksSheet) -> None:
     ):
         n = len(lists[name].refs)
         of = Lookup.of(n, "MAX({0})", wiring.tables["loads"].range(key))
-        text = f'COUNTIFS({{0}},">0")+COUNTIFS({{0}},"{RATE}")'
-        page.line(
-            name, label, Lookup.of(n, text if RATE in lists[name].value else 'COUNTIFS({0},">0")', lists[name]), of
-        )
+        rates = f'+COUNTIFS({{0}},"{RATE}")' if RATE in lists[name].value else ""
+        page.line(name, label, Lookup.of(n, f'COUNTIFS({{0}},">0"){rates}', lists[name]), of)
     contexts, answers = lists["contexts"], lists["answers"]
     n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
     longer = Lookup.of(n_long, "SUMPRODUCT(1*({0}>{1}))", answers, contexts)

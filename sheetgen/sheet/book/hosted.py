@@ -4,7 +4,6 @@ among those of its model. Money shows the cheapest."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 from sheetgen import cost
@@ -77,9 +76,5 @@ def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
 
 
 def _groups(keys: Sequence[Any]) -> list[list[int]]:
-    """For each position all those of the same key, which stand together."""
-    found: list[list[int]] = []
-    for _, group in groupby(range(len(keys)), key=lambda i: keys[i]):
-        whole = list(group)
-        found += [whole] * len(whole)
-    return found
+    """For each position all those of the same key."""
+    return [[i for i, other in enumerate(keys) if other == key] for key in keys]

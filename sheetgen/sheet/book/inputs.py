@@ -155,8 +155,7 @@ class InputsSheet:
             check = Validation.of(kind, label)
         self.words(label, unit, note)
         ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
-        self.wiring.names[f"in_{name}"] = ref
-        self.wiring.inputs[read_as or name] = ref
+        self.wiring.names[f"in_{name}"] = self.wiring.inputs[read_as or name] = ref
         if role == "input":
             built = self.wiring.baseline.get(f"in_{name}", ref.value)
             if built is not None:

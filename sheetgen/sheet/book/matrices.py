@@ -50,7 +50,6 @@ from sheetgen.sheet.model import (
     Ref,
     RepeatedRow,
     Row,
-    RowRanges,
     RowValues,
     Sheet,
     column_name,
@@ -266,7 +265,7 @@ def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
             else:
                 area = named(every[0].names, f"{ranges[0].name}_by_rank", (ranges[0].refs[0], ranges[-1].refs[-1]))
                 values = numpy.stack([one.value for one in ranges], axis=1)[:, [int(p.value) - 1 for p in places]]
-                found[name].append(RowRanges(values, Lookup.of(None, "INDEX({0},0,{1})", area, places[0])))
+                found[name].append(RowValues(values, Lookup.of(None, "INDEX({0},0,{1})", area, places[0])))
     return found
 
 

@@ -15,7 +15,7 @@ from sheetgen.scenario.overrides import class_columns
 from sheetgen.sheet.book import discounts, words
 from sheetgen.sheet.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
-from sheetgen.sheet.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
+from sheetgen.sheet.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, after, entry
 from sheetgen.sheet.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
@@ -147,12 +147,12 @@ def _classes(block: Block, at: int) -> Ref:
     block.label("Discount, in the class in use")
     block.show(1, of_class_in_use(discount, at, inputs["purchase_row"]), units.EXACT_PERCENT)
     block.row += 1
-    block.compute(0, words.in_use_words, {}, role="light")
+    block.show(0, after("In use: ", inputs["purchase"]), TEXT, "light")
     row = inputs["purchase_row"]
     block.sums = [block.show(c, of_class_in_use(refs, at, row), USD, "light")
                   for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)]  # fmt: skip
     block.row += 1
-    block.compute(0, words.contingency_words, {})
+    block.show(0, after("Contingency on ", inputs["purchase"]), TEXT)
     extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(block.sums, MONTHLY)]
     block.show(5, inputs["contingency_fraction"], PERCENT)
     block.row += 1
@@ -160,7 +160,7 @@ def _classes(block: Block, at: int) -> Ref:
     pairs = enumerate(zip(block.sums, extra, strict=True), MONTHLY)
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
-    block.compute(0, words.total_words, {})
+    block.show(0, after("Total, ", inputs["currency"]), TEXT)
     block.totals = [block.compute(column, cost.in_currency, {"usd": total}, role="light")
                     for column, total in enumerate(totals, MONTHLY)]  # fmt: skip
     block.show(5, inputs["fx_rate"], FACTOR)

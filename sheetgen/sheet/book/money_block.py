@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sheetgen import cost
-from sheetgen.formula import Formula, both, is_number, where
+from sheetgen.formula import Formula, both, is_number, join_text, where
 from sheetgen.sheet.book.sizing import built_entry
 from sheetgen.sheet.book.wiring import Wiring, head_lines
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
@@ -21,9 +22,10 @@ WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED:
 HEAD_LINE = 13.5  # points
 
 
-def head_height(labels: Sequence[str | None]) -> float:
-    """The height of a row of wrapped heads: two lines, or as many as the longest one takes in its column."""
-    return 4 + HEAD_LINE * max(2, *(head_lines(label or "", WIDTHS[at]) for at, label in enumerate(labels)))
+def put_heads(sheet: Sheet, row: int, labels: Sequence[str | None]) -> None:
+    """A row of wrapped heads: two lines high, or as many as the longest one takes in its column."""
+    sheet.texts(row, 0, labels)
+    sheet.heights[row] = 4 + HEAD_LINE * max(2, *(head_lines(one or "", WIDTHS[at]) for at, one in enumerate(labels)))
 
 
 class Block:
@@ -55,8 +57,7 @@ class Block:
 
     def head(self, *labels: str | None) -> None:
         """A row of column heads."""
-        self.sheet.texts(self.row, 0, labels)
-        self.sheet.heights[self.row] = head_height(labels)
+        put_heads(self.sheet, self.row, labels)
         self.row += 1
 
     def label(self, text: str, column: int = 0, role: str = "label") -> Ref:
@@ -74,6 +75,11 @@ class Block:
         """The month, and a year and three years beside it, in this row."""
         longer = cost.annual_usd, cost.three_year_usd
         return [monthly, *(self.compute(MONTHLY + k, one, {"monthly_usd": monthly}) for k, one in enumerate(longer, 1))]
+
+
+def after(words: str, what: Source) -> Lookup:
+    """A label that ends with what a cell says: In use: on-demand."""
+    return derived(partial(join_text, words), what)
 
 
 def entry(

@@ -10,7 +10,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.parse import TEXT as ANY_TEXT
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import of_class_in_use
-from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, entry, head_height
+from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, after, entry, put_heads
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring
 from sheetgen.sheet.model import (
     NONE,
@@ -70,19 +70,15 @@ class MoneyPage:
         self.sheet, self.several = blocks[0].sheet, len(blocks) > 1
         self.models = wiring.tables["models"].columns["model"]
 
-    def _bar(self, title: str) -> None:
-        self.sheet.text(self.row, 0, title, "section")
+    def _bar(self, title: str, *apart: int) -> int:
+        """A dark bar; gives its row, where these columns are left to be filled."""
+        blanks = (None if column in apart else "" for column in range(1, N_PRINTED))
+        self.sheet.texts(self.row, 0, (title, *blanks), "section")
         self.row += 1
-
-    def _fill_bar(self, row: int) -> None:
-        """The rest of a bar in its colour."""
-        for column in range(1, N_PRINTED):
-            if (row, column) not in self.sheet.cells:
-                self.sheet.text(row, column, "", "section")
+        return self.row - 1
 
     def _heads(self, *labels: str | None) -> None:
-        self.sheet.texts(self.row, 0, labels)
-        self.sheet.heights[self.row] = head_height(labels)
+        put_heads(self.sheet, self.row, labels)
         self.row += 1
 
     def _total(self, row: int, column: int, cells: Sequence[Ref], display: units.Display = USD) -> Ref:
@@ -98,13 +94,12 @@ class MoneyPage:
 
     def costs(self) -> None:
         """What each model costs in the class in use, and the total of models that are meant together."""
-        sheet, inputs, bar = self.sheet, self.wiring.inputs, self.row
-        self._bar("What it costs")
-        sheet.compute(bar, 1, words.in_use_words, inputs, role="section")
+        sheet, inputs = self.sheet, self.wiring.inputs
+        bar = self._bar("What it costs", 1, USD_AT)
+        sheet.link(bar, 1, after("In use: ", inputs["purchase"]), TEXT, "section")
         sheet.link(bar, USD_AT, self.blocks[0].of("load_words"), TEXT, "section")
-        self._fill_bar(bar)
         sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, $", "", "", ""))
-        sheet.compute(self.row, TOTAL_AT, words.total_words, inputs, role="head")
+        sheet.link(self.row, TOTAL_AT, after("Total, ", inputs["currency"]), TEXT, "head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
         sheet.texts(self.row + 1, 0, ("Model", "To rent", "", "", "", "per month", "per year", "in 3 years",
                                       "Contingency", "per month", "per year", "in 3 years"))  # fmt: skip
@@ -130,16 +125,15 @@ class MoneyPage:
 
     def sources(self) -> None:
         """List price x what the contract leaves x instances x hours, whose price it is, and where it was read."""
-        sheet, inputs, table, bar = self.sheet, self.wiring.inputs, self.wiring.tables["instances"], self.row
+        sheet, inputs, table = self.sheet, self.wiring.inputs, self.wiring.tables["instances"]
         self._bar("Where each price comes from")
-        self._fill_bar(bar)
         self._heads("Model", "List price, $ per hour", "Discount", "Paid, $ per hour", "Instances", "Hours a month",
                     "$ per month", "Provider", "Purchase class", "Price date", "Price age", "Region")  # fmt: skip
-        for block, model in zip(self.blocks, self.models, strict=True):
-            place = block.place._replace(name=f"calc_money_row_{self.blocks.index(block) + 1}")
-            count = block.count._replace(name=f"calc_money_count_{self.blocks.index(block) + 1}")
+        for m, (block, model) in enumerate(zip(self.blocks, self.models, strict=True)):
+            place = block.place._replace(name=f"calc_money_row_{m + 1}")
+            count = block.count._replace(name=f"calc_money_count_{m + 1}")
             sheet.link(self.row, 0, model, TEXT)
-            self.wiring.to_money[self.blocks.index(block)].url = f"internal:'{sheet.name}'!A{self.row + 1}"
+            self.wiring.to_money[m].url = f"internal:'{sheet.name}'!A{self.row + 1}"
             price = table.range("price_in_use")
             discount = entry(table.range("discount_in_use"), place, is_number)
             less = sheet.link(self.row, 2, discount, EXACT_PERCENT, "computed", lock="none")
@@ -168,9 +162,8 @@ class MoneyPage:
 
     def ways(self) -> None:
         """A month of the same hardware in each purchase class, and owned: what the cash below is made of."""
-        sheet, bar = self.sheet, self.row
+        sheet = self.sheet
         self._bar("The same hardware, each way to pay")
-        self._fill_bar(bar)
         rented = list(WAYS.values())[:-1]
         self._heads("$ per month", *rented, "owned: power, site", "owned: purchase, $", "", "", "", "")
         self.column: dict[str, list[Ref]] = {}
@@ -192,17 +185,14 @@ class MoneyPage:
 
     def cash(self) -> None:
         """What the model that is chosen, or all of them, take month by month, each way to pay."""
-        sheet, wiring, bar = self.sheet, self.wiring, self.row
-        question = self.solved.question
+        sheet, wiring, question = self.sheet, self.wiring, self.solved.question
         self._bar(f"Cash by month, {MONTHS} months, US dollars")
-        self._fill_bar(bar)
         together = wiring.inputs["together"].value == "yes"
         first = ALL_MODELS if together and self.several else question.models[question.ask or 0].model.name
         check = Validation("Cash of", f"One of the models, or {ALL_MODELS}.", source=LISTED, kind=ANY_TEXT)
         value = question.overrides.input("money_model", first)
-        name = "in_money_model"
-        asked = sheet.put(self.row, 1, Cell(value, "input", TEXT, validation=check), name, label="Cash of")
-        wiring.names[name] = asked
+        cell = Cell(value, "input", TEXT, validation=check)
+        asked = wiring.names["in_money_model"] = sheet.put(self.row, 1, cell, "in_money_model", label="Cash of")
         listed = wiring.area(LISTED)
         at = place_of(listed, value) or NONE
         found = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', asked, listed)
@@ -237,10 +227,7 @@ class MoneyPage:
             self.row += 1
         self._chart(heads[1:], up_front, in_all)
         sheet.page_breaks.append(self.row)
-        bar = self.row
-        self._bar("Paid to date, by month")
-        sheet.link(bar, 1, asked, TEXT, "section")
-        self._fill_bar(bar)
+        sheet.link(self._bar("Paid to date, by month", 1), 1, asked, TEXT, "section")
         self._heads("Month", *WAYS.values(), None, "In the month: class in use", "In the month: owned")
         at = list(units.PURCHASES).index(question.settings.purchase)
         in_use = of_class_in_use(each_month[:-1], at, wiring.inputs["purchase_row"])

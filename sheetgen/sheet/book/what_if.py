@@ -112,13 +112,10 @@ class WhatIfSheets:
         workings = build_loads(self.wiring, CASES, loads, "What-if loads", names)
         self.behind = [catalog, data, contexts, workings]
 
-    def _bar(self, title: str) -> None:
-        self.sheet.texts(self.row, 0, [title, *[""] * LAST], "section")
-        self.sheet.heights[self.row] = 20
-        self.row += 1
-
-    def _bar_of_answer(self, title: str) -> None:
-        self.sheet.texts(self.row, ANSWER, [title, *[""] * (LAST - ANSWER)], "section")
+    def _bar(self, title: str, left: int = 0) -> None:
+        self.sheet.texts(self.row, left, [title, *[""] * (LAST - left)], "section")
+        if not left:
+            self.sheet.heights[self.row] = 20
         self.row += 1
 
     def _head(self, *labels: str) -> list[Ref]:
@@ -150,14 +147,10 @@ class WhatIfSheets:
 
     def _choices(self) -> dict[str, Ref]:
         """The yellow cells, with names in_whatif_...; the cases' factors stand further down."""
-        row, sheet, picked = HEAD_ROWS, self.sheet, {}
+        self.row = row = HEAD_ROWS
+        sheet, picked = self.sheet, dict[str, Ref]()
         sheet.texts(row, 0, ("Choose", "", ""), "section")
-        sheet.texts(
-            row,
-            ANSWER,
-            [ANSWER_HEAD, *[""] * (LAST - ANSWER)],
-            "section",
-        )
+        self._bar(ANSWER_HEAD, ANSWER)
         kinds = {name.removeprefix("whatif_"): one.kind for name, one in BY_NAME.items() if name.startswith("whatif_")}
         for name, label, display, unit, validation in (
             ("model", "Model", TEXT, "",
@@ -349,7 +342,7 @@ class WhatIfSheets:
         self._shown("which is", load["hardware_words"], display=TEXT)
         self._shown("Speed", load["speed_words"], display=TEXT)
         self._shown("Serves", load["room_words"], display=TEXT)
-        self._bar_of_answer("The same load on the hardware to compare with")
+        self._bar("The same load on the hardware to compare with", ANSWER)
         self._computed("Rent", words.hardware_answer, {
             "n_instances": rented["n_instances"], "instance": rented["type"], "needed": n_needed,
             "sequences": sequences,

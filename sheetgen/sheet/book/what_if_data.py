@@ -34,7 +34,7 @@ from sheetgen.sheet.model import (
 )
 from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
 from sheetgen.sizing.weights import SHARES
-from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
+from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
@@ -141,14 +141,12 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     wiring.inputs, wiring.lists, wiring.names = dict(of.inputs), dict(of.lists), of.names
     wiring.tables |= {name: of.tables[name] for name in ("instances", "gpus")}
     # A line for each choice that has a list: 1 where it stands there. A pattern (Lla*) does not.
-    listed = {name: [r.value for r in of.area(LISTS[name]).refs] for name in ("model", "hardware")} | {
-        "tensor_parallel_size": [AUTO, *TENSOR_PARALLEL_SIZES], "weight_dtype": DTYPE_CHOICES,
-        "kv_cache_dtype": DTYPE_CHOICES,
-    }  # fmt: skip
     known: dict[str, Ref] = {}
-    for row, (name, choices) in enumerate(listed.items(), HEAD_ROWS):
+    for row, (name, area) in enumerate(LISTS.items(), HEAD_ROWS):
+        sizes = [AUTO, *TENSOR_PARALLEL_SIZES] if name == "tensor_parallel_size" else None  # whose list comes below
+        choices = sizes or [r.value for r in of.area(area).refs]
         value = int(picked[name].value in choices and picked[name].value not in (NONE, None))
-        text = f'IF(OR({{0}}="-",{{0}}=""),0,MIN(1,SUMPRODUCT(1*({LISTS[name]}={{0}}))))'
+        text = f'IF(OR({{0}}="-",{{0}}=""),0,MIN(1,SUMPRODUCT(1*({area}={{0}}))))'
         found = Lookup.of(value, text, picked[name])
         known[name] = sheet.link(row, 1, found, PLAIN, "computed", label=f"{in_words(name)}: known (0 or 1)")
     for asked, name in (("asked_weight_dtype", "weight_dtype"), ("asked_kv_dtype", "kv_cache_dtype")):

@@ -138,7 +138,7 @@ class Table:
 
     def computed(
         self, one: Formula, given: Mapping[str, Read] | None = None, *, name: str = "", label: str = "",
-        display: Display | None = None, width: float = 12,
+        width: float = 12,
     ) -> None:  # fmt: skip
         """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
         label = label or one.label
@@ -148,10 +148,7 @@ class Table:
         shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
         by_row = {read: what for read, what in known.items() if read not in shared}
         envs = [{**shared, **{read: what[i] for read, what in by_row.items()}} for i in range(self.n_rows)]
-        found = [
-            self.sheet.compute(*self.place(line, i), one, env, display=display, lock=self.lock)
-            for i, env in enumerate(envs)
-        ]
+        found = [self.sheet.compute(*self.place(line, i), one, env, lock=self.lock) for i, env in enumerate(envs)]
         if found and self.sheet.is_search(found[0]):
             line = self.begin_column(f"{label}, found", PASSED_ON, width)
             found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]

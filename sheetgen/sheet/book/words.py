@@ -193,9 +193,7 @@ def rate_or_room_words(
     """
     floored = round_down(served_at_target * milliseconds_per_second) / milliseconds_per_second
     served = where(requests_per_second > 0, join_text(floored, " requests/s"), served_at_target)
-    aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
-    words = join_text("serves ", served, aimed, "; memory for ", memory_holds, " at once")
-    return where(is_number(n_instances), words, "-")
+    return room_words(n_instances, served, memory_holds, tpot_limit_seconds, ttft_limit_seconds, no_limit_seconds)
 
 
 @formula("Position of a profile", PLAIN)
@@ -387,24 +385,6 @@ def check_word(holds: Any) -> Any:
 
 
 # The Money sheet.
-
-
-@formula("In use, in words", TEXT)
-def in_use_words(purchase: Any) -> Any:
-    """The label of the purchase class in use."""
-    return join_text("In use: ", purchase)
-
-
-@formula("Contingency in words", TEXT)
-def contingency_words(purchase: Any) -> Any:
-    """The label of the contingency on the purchase class in use."""
-    return join_text("Contingency on ", purchase)
-
-
-@formula("Total in words", TEXT)
-def total_words(currency: Any) -> Any:
-    """The label of the line in the budget's currency."""
-    return join_text("Total, ", currency)
 
 
 @formula("The total in words", TEXT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 from sheetgen import cost
@@ -30,7 +31,7 @@ from sheetgen.sheet.book.catalogs import LABELS, class_stem
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
-from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup, place_of
+from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
@@ -80,15 +81,15 @@ def build_loads(
     table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
                  width=14)  # fmt: skip
     table.computed(words.rate_or_load_words if has_rate else words.load_words, name="load_words", width=30)
-    for one in (kv_cache.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
-        if not has_rate:
-            table.computed(one, {"max_model_len": table.columns["context_tokens"]})
-        elif one is parallelism.load_requests:
-            table.computed(
-                one, {"concurrent_requests": table.columns["stated_requests"]}, name="stated_load", label="Load, stated"
-            )
-        elif one is not parallelism.users:  # of a rate they follow
-            table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+    longest = {"max_model_len": table.columns["context_tokens"]}
+    table.computed(kv_cache.charged_tokens, longest)
+    if has_rate:  # of which users and requests follow
+        stated = {"concurrent_requests": table.columns["stated_requests"]}
+        table.computed(parallelism.load_requests, stated, name="stated_load", label="Load, stated")
+    else:
+        table.computed(parallelism.users)
+        table.computed(parallelism.load_requests)
+    table.computed(parallelism.within_limit, longest)
     for name, of, label in (("context_words", "context_tokens", "Context in words"),
                             ("limit_words", "max_context_tokens", "Model's limit in words")):  # fmt: skip
         table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
@@ -119,10 +120,7 @@ def _put_requests(table: Table, name: str, label: str, display: Display, cells: 
     """The requests at once of each load: those of its tier, or what the first sheet asks for."""
     tiers, places = table.wiring.lists["tiers"], table.columns["tier_row"]
 
-    def of(place: Ref, number: Ref) -> Lookup:
-        return derived(_where_number, place, lookup(tiers, place), number)
-
-    found = [lookup(tiers, place) if cells is None else of(place, cells["requests"]) for place in places]
+    found = (lookup(tiers, at) if cells is None else _held(at, lookup(tiers, at), cells["requests"]) for at in places)
     table.looked_up(name, label, found, display, width=14)
 
 
@@ -243,9 +241,8 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
 
         found = []
         for i, place in enumerate(columns["position"]):
-            held = lookup(refs, place if through is None else lookup(through, place))
-            none = _verdict(table, i, monthly[i]) if name in ("instance", "type") else Lookup.of(NONE, '"-"')
-            found.append(derived(_where_number, place, held, none))
+            none = _verdict(table, i, monthly[i]) if name in ("instance", "type") else NO_VALUE
+            found.append(_held(place, lookup(refs, place if through is None else lookup(through, place)), none))
         table.looked_up(name, label, found, display, width=width)
 
     instances = wiring.tables["instances"]
@@ -268,28 +265,28 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         **{name: [lookup(head[name], at) for at in columns["position"]]
            for name in ("gpu_count", "linked_gpus", "network_gbps")},
         "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
-    }, name="replicas_per_instance")  # fmt: skip
+    })  # fmt: skip
     has_rate = "requests_per_second" in columns
     if has_rate:
         for name in ("full_turn_seconds", "places"):
             _of_block(table, name)
         table.computed(rates.load_with_rates, {"load_requests": columns["stated_load"]}, name="load_requests")
-    table.computed(chosen(parallelism.n_replicas), name="n_replicas")
+    table.computed(chosen(parallelism.n_replicas))
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
-    table.computed(chosen(parallelism.served_at_target), name="served_at_target")
+    table.computed(chosen(parallelism.served_at_target))
     if has_rate and not alone:
-        table.computed(chosen(rates.served_requests_per_second), name="served_requests_per_second")
+        table.computed(chosen(rates.served_requests_per_second))
         table.computed(chosen(words.served_of_load), name="served_at_target")
-    table.computed(chosen(parallelism.memory_holds), name="memory_holds")
+    table.computed(chosen(parallelism.memory_holds))
     said = words.rate_or_room_words if has_rate and not alone else words.room_words
     table.computed(said, name="room_words", width=34)
     if not alone:
         _add_sure_sequences(table)
         for one in (words.headroom, words.sure_headroom):
             table.computed(one)
-        table.computed(chosen(parallelism.has_little_headroom), name="has_little_headroom")
+        table.computed(chosen(parallelism.has_little_headroom))
         table.computed(words.fit_word)
         _add_runner_up(table, rows, head)
     table.computed(words.hardware_words, width=40)
@@ -351,12 +348,6 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
     }  # fmt: skip
 
 
-def _corners(wiring: Wiring, name: str) -> Range:
-    """A block of Candidates, whole, by its name."""
-    rows = wiring.rows[name]
-    return named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
-
-
 def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
     """Of a load whose workload a reader chooses, its row among those of its model's workloads."""
     key, pace = table.columns["workload_row"][i], int(table.columns["pace_row"][i].value)
@@ -369,7 +360,7 @@ def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
 def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
     """Rows of a block of Candidates, found by their number."""
     rows = wiring.rows[name]
-    corners = _corners(wiring, name)
+    corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
     return [Lookup.of(Range(rows[int(ref.value) - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in keys]
 
 
@@ -384,9 +375,12 @@ def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], p
         rows[name] = table.columns[column]
 
 
-def _where_number(place: Any, held: Any, otherwise: Any) -> Any:
+NO_VALUE = Lookup.of(NONE, '"-"')
+
+
+def _held(place: Ref, held: Source, otherwise: Source = NO_VALUE) -> Lookup:
     """What is held at a place; something else where there is no place."""
-    return where(is_number(place), held, otherwise)
+    return derived(lambda at, held, otherwise: where(is_number(at), held, otherwise), place, held, otherwise)
 
 
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
@@ -406,7 +400,7 @@ def _of_block(table: Table, name: str, label: str = "") -> None:
     column; 0 where nothing was chosen."""
     rows = table.columns["model_row" if name in table.wiring.by_model else "pace_row"]
     table.looked_up(name, label or in_words(name), (
-        derived(_where_number, place, table.wiring.of_block(name, row, place), ZERO)
+        _held(place, table.wiring.of_block(name, row, place), ZERO)
         for place, row in zip(table.columns["profile"], rows, strict=True)
     ), _display(name))  # fmt: skip
 
@@ -422,25 +416,23 @@ def _add_sure_sequences(table: Table) -> None:
     """What the chosen profile still holds where its pool is at the band's low end."""
     error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
     one = parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])
-    table.computed(chosen(one), _at_profile(table, one.inputs), name="sure_sequences")
+    table.computed(chosen(one), _at_profile(table, one.inputs))
 
 
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
-        table.computed(chosen(one, 0), _at_profile(table, one.inputs), name=one.name)
+        table.computed(chosen(one, 0), _at_profile(table, one.inputs))
     for name in ("prefill_seconds", *LEFT, "batch_limit"):
         _of_block(table, name)
     # A data-parallel layout is for loads that give each rank a request.
-    ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
-    found = (derived(_where_number, place, ref, ZERO) for place, ref in ranks)
+    places = table.columns["profile"]
+    found = map(_held, places, table.columns["data_parallel_size"], repeat(ZERO))
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
     for one in (speed.fixed_step_seconds, speed.request_step_seconds):
-        table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"), name=one.name)  # numbers in any case
+        table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"))  # numbers in any case
     for name, refs in _at_profile(table, OF_PROFILE).items():
-        places = zip(table.columns["profile"], refs, strict=True)
-        found = (derived(_where_number, place, ref, ZERO) for place, ref in places)
-        table.looked_up(name, in_words(name), found, _display(name))
+        table.looked_up(name, in_words(name), map(_held, places, refs, repeat(ZERO)), _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
         table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
 
@@ -473,7 +465,7 @@ def _add_speed(table: Table, alone: bool) -> None:
         if has_rate and one is speed.output_tokens_per_second:
             table.computed(words.in_flight, name="concurrent_requests")
             table.computed(parallelism.users)
-            table.computed(chosen(words.all_in_flight), name="all_in_flight")
+            table.computed(chosen(words.all_in_flight))
             of_all = columns["all_in_flight"]
         name = "batch_requests" if one is words.batch_of_load else one.name
         if name in (TPOT if alone else COMPARED):
@@ -485,8 +477,8 @@ def _add_speed(table: Table, alone: bool) -> None:
             })  # fmt: skip
     for name in ("tpot_limit_seconds", "ttft_limit_seconds"):
         table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
-    table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
-    table.computed(chosen(parallelism.sized_by), name="sized_by")
+    table.computed(chosen(parallelism.next_tpot_seconds))
+    table.computed(chosen(parallelism.sized_by))
     read = _at_profile(table, (name for name in band_row.inputs if name != "set_factor"))
     for name, label, factor in (
         ("band_row", band_row.label, "speed_factor"),
@@ -514,7 +506,7 @@ def _add_speed(table: Table, alone: bool) -> None:
 def _add_mean(table: Table) -> None:
     """Of a rate, requests at once on a replica on average: from a full one downward, along straight lines."""
     columns = table.columns
-    table.computed(chosen(rates.replica_requests_per_second), name="replica_requests_per_second")
+    table.computed(chosen(rates.replica_requests_per_second))
 
     def follows(name: str, step: int) -> str:
         given = {"in_flight": columns[name], "pipeline_parallel_size": columns["pipeline_stages"]}
@@ -553,10 +545,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
         ("runner_up_gpu", "GPU of the next cheapest", "gpus", "gpu_name"),
     ):
         refs, through = table.wiring.tables[key].range(column), head[f"{key[:-1]}_row"]
-        found = []
-        for place in columns["second_position"]:
-            held = lookup(refs, lookup(through, place))
-            found.append(derived(_where_number, place, held, Lookup.of(NONE, '"-"')))
+        found = (_held(place, lookup(refs, lookup(through, place))) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
     table.computed(words.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
     table.computed(words.runner_up_words, width=48)
@@ -612,7 +601,6 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
     }
     _add_steps(table, rows, {})
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
-        found = [derived(_where_number, place, lookup(head[of], place), Lookup.of(NONE, '"-"'))
-                 for place in columns["position"]]  # fmt: skip
+        found = (_held(place, lookup(head[of], place)) for place in columns["position"])
         table.looked_up(name, in_words(name), found, display)
     return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]
