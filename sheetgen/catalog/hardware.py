@@ -168,6 +168,7 @@ class InstanceRow(Entry):
     unit: Literal["instance", "per_gpu", "per_chip"]
     offer: Literal["list", "marketplace", "average"] = "list"
     region: Label
+    sold_as: Many[PurchaseId] = ()  # the only classes in which it can be had, whatever others have a list price
     prices: Many[InstancePrice] = ()
     source: Text
     confidence: Confidence
@@ -194,6 +195,11 @@ class Instance(InstanceRow):
     def price(self, purchase: str) -> InstancePrice | None:
         """The price in that purchase class, or nothing: a missing price is never 0."""
         return next((p for p in self.prices if p.purchase == purchase), None)
+
+    @property
+    def offered(self) -> tuple[InstancePrice, ...]:
+        """The prices at which it can be had."""
+        return tuple(p for p in self.prices if not self.sold_as or p.purchase in self.sold_as)
 
 
 class InstanceFile(Entry):

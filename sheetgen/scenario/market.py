@@ -121,7 +121,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     known_here = {one.instance for one in kept}
     others: dict[str, list[Candidate]] = {}
     for row, gpu in asked.takes_part():
-        for price in row.prices:
+        for price in row.offered:
             if price.purchase != filters.purchase:
                 offers = (one for one in _offers(row, gpu, price) if one.instance not in known_here)
                 others.setdefault(price.purchase, []).extend(offers)
@@ -200,7 +200,7 @@ class _Asked:
         for row, gpu, reason in self._rows(takes):
             if not self._is_in_region(row):
                 continue
-            price = row.price(self.filters.purchase)
+            price = _offered(row, self.filters.purchase)
             if reason is None and price is not None:
                 kept += _offers(row, gpu, price)
             else:
@@ -218,8 +218,8 @@ class _Asked:
         known, room = {one.instance: one for one in kept}, MAX_CANDIDATES - len(kept)
         found = []
         for row, gpu in self.takes_part():
-            own = row.price(in_use)
-            for one in _offers(row, gpu, own or row.prices[0]) if row.prices else ():
+            own = _offered(row, in_use)
+            for one in _offers(row, gpu, own or row.offered[0]) if row.offered else ():
                 if one.instance not in known and (room == 0 or not any(one.instance in names for names in of.values())):
                     continue
                 room -= one.instance not in known
@@ -278,7 +278,7 @@ class _Asked:
             regions = sorted({row.region for row, _ in could})
             near = did_you_mean(self.filters.region, regions)
             return f"no instance is left in region {shown(self.filters.region)!r}. Regions: {', '.join(regions)}.{near}"
-        classes = [one for one in PURCHASES if any(row.price(one) for row, _ in here)]
+        classes = [one for one in PURCHASES if any(_offered(row, one) for row, _ in here)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
             without = f"no instance is left{where} with a price for {self.filters.purchase}"
@@ -301,6 +301,11 @@ def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[s
     return every if ALL in low else low
 
 
+def _offered(row: Instance, purchase: str) -> InstancePrice | None:
+    """The price in that purchase class, where the row can be had in it."""
+    return next((price for price in row.offered if price.purchase == purchase), None)
+
+
 def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
     """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a replica."""
     assumed, most = row.unit != "instance", gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
@@ -312,7 +317,7 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
             region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
             network_gbps=row.network_gbps or 0, nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
             tries_ranks=shares_experts(gpu),
-            prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
+            prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.offered),
         )  # fmt: skip
 
 

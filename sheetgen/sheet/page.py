@@ -566,14 +566,16 @@ class Page:
         """What may go wrong with the answers: little headroom, machines that are hard to find, old prices."""
         fit = [c for c in self.cards if c.fits]
         said: list[Text] = []
+        spare = [words("{} serves {}", c.model, c.spare) for c in fit if c.spare and not c.tight]
         if tight := [words("{} ({})", c.model, c.held) for c in fit if c.tight]:
             said.append(words("Little headroom: {}.", joined(", ", tight)))
-        elif fit:
+        elif fit and not spare:
             said.append(f"No answer {self.purchase} is near a target or its memory's end.")
-        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare and not c.tight]:
+        if spare:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
-        if spares := [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]:
-            said.append(words("No spare machine; one more a month: {}.", joined(", ", spares)))
+        if machines := [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]:
+            failed = "No spare machine: if one fails, the load is not served; one more a month: {}."
+            said.append(words(failed, joined(", ", machines)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:

@@ -191,9 +191,9 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
     Raises CatalogError, under the name `where`, for more than a catalog file may hold.
     """
     names = set(InstanceRow.model_fields)  # an `Instance` has its provider besides
-    few = {"nvlink_domain_gpus"}  # said of racks alone
+    few = {"nvlink_domain_gpus", "sold_as"}  # said of racks alone, and of what is not sold in each class
     said = [
-        row.model_dump(include=names - {name for name in few if getattr(row, name) is None})
+        row.model_dump(include=names - {name for name in few if not getattr(row, name)})
         | {"prices": [price.model_dump(exclude_defaults=True) for price in row.prices]}
         for row in rows
     ]
