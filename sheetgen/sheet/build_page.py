@@ -202,7 +202,7 @@ def _card(
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         tight=has_little_headroom(solved, row, near_target_fraction),
         reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
-        spare_machine=NONE if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
+        spare_machine="" if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
     )  # fmt: skip
 
@@ -407,7 +407,7 @@ def _fp8_term(solved: Solution, row: int, fp8_usd: float, terms: Mapping[str, Re
     said, best = min(known, key=lambda term: term[1].usd, default=("", None))
     others = (solved.by_purchase[purchase][row] for purchase, _, _ in _TERMS if purchase in solved.by_purchase)
     if best is None or best.usd >= min(fp8_usd, *(one.usd for one in others if one)):
-        return NONE
+        return ""
     return words(f"{{}} with FP8 on a {said} on {{}}", money(best.usd), rent(best.n_instances, best.candidate))
 
 

@@ -99,7 +99,7 @@ class Rented(Amounts):
     span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
     fp8_monthly: Text = NONE  # "$138,618"
-    fp8_term: Text = NONE  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
+    fp8_term: Text = ""  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
     class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
@@ -178,7 +178,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     tight: bool = False  # little headroom
     spare: Text = ""  # "33 of 32": serves hardly more than the load
-    spare_machine: Text = NONE  # "$40,179": a month of one machine more, where no loss is survived
+    spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
     reserved: bool = False  # more machines than one may expect to find free
 
