@@ -395,10 +395,10 @@ def _at_fp8(
 
 def _fp8_quality(question: Question) -> str:
     """What FP8 costs in answers, and who found it."""
-    levers = {one.id: one for one in question.reference.catalog.file(LeverFile).levers}
-    weights, cache = levers["fp8-weights"], levers["fp8-kv-cache"]
-    said = (f"{one.words}: {more[:1].lower()}{more[1:]}" for one in (weights, cache) if (more := one.more or one.cost))
-    return f" ({weights.source}). ".join(said) + "."
+    levers = question.reference.catalog.file(LeverFile).levers
+    both = next(one for one in levers if one.id == "fp8-both")
+    more = both.more or both.cost
+    return f"FP8: {more[:1].lower()}{more[1:]} ({both.source.partition(';')[0]})."
 
 
 def _fp8_term(solved: Solution, row: int, fp8_usd: float, terms: Mapping[str, Rental]) -> Text:

@@ -574,7 +574,7 @@ class Page:
         if spare:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
         if machines := [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]:
-            failed = "No spare machine: if one fails, the load is not served; one more a month: {}."
+            failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")

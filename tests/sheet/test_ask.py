@@ -58,7 +58,7 @@ def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
         return [str(one) for one in page(models="405b", **more).risks if "spare machine" in str(one)]
 
     assert spare() == [
-        "No spare machine: if one fails, the load is not served; one more a month: Llama 3.1 405B $83,171."
+        "No spare machine if one fails; one more a month: Llama 3.1 405B $83,171."
     ]
     assert spare(survive="machine") == []
 
