@@ -153,6 +153,7 @@ def test_the_candidates_are_those_of_the_rules(catalog: Catalog) -> None:
     assert len(chosen) > 40
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("models", [THREE, FIVE, WITH_MLA])
 def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     cells = document(solve(ask(catalog, {"models": models})))["cells"]
@@ -180,6 +181,7 @@ def test_every_cell_of_a_build_with_a_draft(catalog: Catalog, models: str, draft
         print(f"{models} with {draft}: {kinds}")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("discount", ["0.2", "0.35", "0.99"])
 def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount: str) -> None:
     """The same hardware as at list prices, for less; prices, of runner-ups too, times (1 - discount)."""
@@ -260,7 +262,7 @@ def test_random_rates(catalog: Catalog) -> None:
     kinds, draw = Kinds(), random.Random(20261125)
     of_rates = ("data-parallel", "one rank", "stages", "one replica", "several replicas", "by memory", "by tpot")
     for n, (load, limits) in enumerate(random_loads(20261125)):
-        if n >= amount(45, 400) and all(kinds[kind] > 0 for kind in of_rates):
+        if n >= amount(20, 400) and all(kinds[kind] > 0 for kind in of_rates):
             break
         del load["users"]
         rate, wait = 10 ** draw.uniform(-2.5, 2.5), draw.choice((0.05, 0.05, 0.2, 0.001))

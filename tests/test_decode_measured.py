@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas
 import pytest
+from amounts import amount
 from measured_rows import DATA
 
 from sheetgen.catalog import Catalog
@@ -56,7 +57,7 @@ PUBLIC = (
     ("trtov09-0031", "llama-2-7b", "h100", 1, "fp8", 84, 2048, 128, 2163),
     ("trtov09-0035", "llama-2-70b", "h100", 2, "fp8", 96, 2048, 128, 692),
 )
-EVERY = 16  # of the serving runs on H100, H200 and B200
+EVERY = amount(32, 16)  # of the serving runs on H100, H200 and B200
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_measured_serving_runs_are_consistent(catalog: Catalog) -> None:
     claims = serving_claims()
     found = Counter(verdicts(claims, catalog))
     print(f"serving, {len(claims)} runs:", dict(found))
-    assert len(claims) > 100
+    assert len(claims) > amount(50, 100)
     assert found["consistent"] >= 0.75 * len(claims)
     assert found["impossible"] <= 0.01 * len(claims)
     assert found["unlikely"] <= 0.08 * len(claims)
@@ -117,6 +118,7 @@ def test_public_runs_are_never_called_impossible(catalog: Catalog) -> None:
 def test_ten_times_a_measured_rate_is_not_possible(catalog: Catalog) -> None:
     # At few requests a ceiling without any overhead is far away, and ten times the rate is only "unlikely".
     busy = [one for one in (*serving_claims(), *public_claims()) if one["concurrency"] >= 64]
+    busy = busy[:: amount(2, 1)]
     found = Counter(verdicts(busy, catalog, times=10))
     print(f"ten times, {len(busy)} runs:", dict(found))
     assert found["impossible"] >= 0.9 * len(busy)

@@ -93,6 +93,7 @@ def left(n_replicas: int, each: int, survive: str, zones: int = 3) -> tuple[int,
     return n_replicas - lost, len(machines) - gone
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("survive", ["none", "replica", "machine", "zone"])
 @pytest.mark.parametrize("load", [*PAYS[:2], *DOES_NOT[:2], ("70b", "16k", 60.0), ("70b", "16k", 5.0)], ids=str)
 def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str, float], survive: str) -> None:

@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from amounts import IN_LONG
 from books import SMALL, catalog
 from numbers_shown import Book, Place, figures, leaves, named
 from pages import text_of
@@ -30,10 +31,12 @@ from sheetgen.sheet.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
 FORMATS = ("xlsx", "pdf", "html", "md-full", "csv", "json")
-ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
-BUDGETED = SMALL | {
+FEW = {} if IN_LONG else {"tiers": "1,32"}
+ASKED = SMALL | FEW | {"models": "8b,llama-2-7b,deepseek-v3"}
+BUDGETED = SMALL | FEW | {
     "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "replica",
     "paper": "letter", "extra_headroom_fraction": "0.2", "purchase": "reserved-1yr", "discount_fraction": "0.15",
+    **({} if IN_LONG else {"models": "8b,deepseek-v3"}),
 }  # fmt: skip
 
 # Of the page: what the workbook shows nowhere.

@@ -252,6 +252,7 @@ def test_random_expressions_in_formualizer(tmp_path):
     assert len({p.value for p in pairs}) > N_EXPRESSIONS / 3
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("sign", ["-", "/"])
 @needs_libreoffice
 def test_a_broken_precedence_rule_is_seen(tmp_path, monkeypatch, sign):
@@ -324,6 +325,7 @@ def test_an_edit_is_what_a_reader_types(tmp_path):
         edit(path, edited, {"in_head": 1})
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_an_edit_recalculates_in_libreoffice(tmp_path):
     path, edited = tmp_path / "a.xlsx", tmp_path / "b.xlsx"

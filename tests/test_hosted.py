@@ -105,6 +105,7 @@ def test_a_host_that_does_not_take_the_prompt_is_no_host_of_the_load() -> None:
 LOAD = {"context": "16k", "users": 32}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model", BY_HAND)
 def test_the_answer_prices_the_tokens_that_the_load_has(model: str) -> None:
     """The month's tokens from the answer's own speed, and each host's bill from its own prices."""
@@ -181,7 +182,7 @@ def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
         text = text.replace(f"name: {old}", f"name: '{new}'", 1)
     (tmp_path / "hosted.yaml").write_text(text)
     own = Catalog(tmp_path)
-    solved = recommended({"model": "70b", **LOAD}, own)
+    solved = recommended({"model": "70b", "instances": "aws/g6e.12xlarge,aws/p5.48xlarge", **LOAD}, own)
     assert odd in str(hosted_facts(solved, 0).hosts)
     page = build_page(solved)
     files, _ = draw(solved, ("html", "md", "xlsx"), own)

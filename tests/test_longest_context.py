@@ -24,6 +24,7 @@ def _point(seed: int) -> dict:
     }
 
 
+@pytest.mark.some(16)
 @pytest.mark.parametrize("seed", range(40))
 def test_it_fits_and_one_more_does_not(seed):
     given = _point(seed)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 import pytest
+from amounts import amount
 
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
@@ -52,6 +53,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
+@pytest.mark.some(30)
 @pytest.mark.parametrize("model,context,users,engine,version", LOADS)
 @pytest.mark.parametrize("targets", [{"tpot_ms": "off", "ttft_ms": "off"}, {}], ids=["memory", "speed"])
 def test_sequences_are_those_of_size(
@@ -134,7 +136,7 @@ def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, 
     solved = solve(ask(catalog, {"models": models, "engine": engine, "as_of": "2026-11-20", **asked}))
     rows = [row for row, choice in enumerate(solved.choices) if choice.offer is not None]
     assert len(rows) > 40
-    for row in rows:
+    for row in rows[:: amount(3, 1)]:
         check(solved, row, catalog, asked)
     stages = {solved.choices[row].pipeline_parallel_size > 1 for row in rows}
     assert stages == {False, True} or "gpus" not in asked, "both kinds of replicas were compared"

@@ -287,7 +287,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     assert reasons["gcp/a4-highgpu-8g"].startswith("$")
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "asked,words",
     [
@@ -332,7 +332,7 @@ def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> f
 # Money --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tpot_ms", ["off", "50", "25"])
 @pytest.mark.parametrize("users", [8, 200])
 def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) -> None:
@@ -347,7 +347,7 @@ def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) 
     best = base.offers[first.offer].candidate
     won = set()
     for i, one_of in enumerate(question.candidates):
-        for share in (0.9, 0.5, 0.1):
+        for share in (0.9, 0.5, 0.1)[:: amount(2, 1)]:
             candidates = list(question.candidates)
             candidates[i] = dataclasses.replace(one_of, usd_per_hour=one_of.usd_per_hour * share)
             cheaper = solve(dataclasses.replace(question, candidates=tuple(candidates)))

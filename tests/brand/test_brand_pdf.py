@@ -44,7 +44,7 @@ def squeezed(pdf: bytes) -> str:
     return text_of(pdf).replace(" ", "")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("n_models", "paper", "name"), PAGES)
 def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:
     pdf, brand = drawn(n_models, paper, name), named(name)
@@ -68,6 +68,7 @@ def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:
         assert name_chars and min(c["size"] for c in name_chars) >= 6.99
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paper", ["letter"])
 def test_the_usual_question_has_a_branded_page_with_all_its_parts(paper: str) -> None:
     asked = ask(books.catalog(), {"models": books.DEFAULT, "paper": paper, "as_of": books.AS_OF})
@@ -118,7 +119,7 @@ def test_the_logo_is_said_in_words_and_the_author_is_the_company() -> None:
     assert metadata is not None and metadata.author == "Acme GmbH"
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("words", ["{{ 7 * 7 }}{% raw %}", '"><img src=file:///etc/passwd>', "a & b &amp; c", "'); x"])
 def test_words_of_a_brand_are_text(words: str) -> None:
     html = render_html(page_of(1), templates=TEMPLATES, brand=Brand(words, words))

@@ -45,7 +45,7 @@ def read(data: bytes) -> Any:
         return openpyxl.load_workbook(io.BytesIO(data))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("brand", "models"),
     [

@@ -135,6 +135,7 @@ def test_more_utilization_never_shrinks_the_pool(engine: str) -> None:
     assert pools == sorted(pools) and pools[-1] > pools[0]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("limit", ["max_num_seqs", "max_num_batched_tokens"])
 def test_larger_batches_never_grow_the_pool(engine: str, limit: str) -> None:

@@ -75,6 +75,7 @@ def test_a_missing_choice_is_listed_without_tabs(run) -> None:  # type: ignore[n
     assert "a\\tb" in run("size", "--model", "a\tb").stderr
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
 def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
     def names_the_flag(model: str, *more: str) -> bool:
@@ -109,6 +110,7 @@ def test_as_of_is_a_full_date(text: str, run) -> None:  # type: ignore[no-untype
     assert result.exit_code == 1 and f"as_of is '{text}'. Write a date such as" in result.stderr
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", ["gpt-oss-120b", "deepseek-v3", "kimi-k2"])
 def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> None:  # type: ignore[no-untyped-def]
     arguments = ("recommend", "--model", model, "--context", "16k", "--users", "64", "--as-of", "2026-11-20")

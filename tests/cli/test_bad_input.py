@@ -145,6 +145,7 @@ def test_source_date_epoch_is_bounded(run, here: Path, monkeypatch: pytest.Monke
         assert f'"as_of": "{day}"' in run("recommend", "--model", "8b", "--json").stdout
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("arguments", ["size --model 8b", "size --model 8b --json", "list models", "--help"])
 @pytest.mark.parametrize(("stdout", "expected"), [("/dev/full", "No space left on device"), ("&-", "closed")])
 def test_a_stdout_that_takes_nothing(arguments: str, stdout: str, expected: str) -> None:

@@ -65,6 +65,8 @@ CELL = set(
     ]
 )
 JSON = ("--format", "json", "--as-of", "2026-11-20")
+LEAN = ("--models", "8b", "--workloads", "chat", "--tiers", "32", "--instances", "aws/g6e.xlarge,aws/p5.48xlarge")
+BOTH = ("--models", "8b,70b", "--workloads", "chat", "--tiers", "32")
 
 
 def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
@@ -179,12 +181,12 @@ def test_scenario_files_that_are_refused(text: str, expected: str, run, here: Pa
 
 
 def test_json_on_stdout_is_the_file(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", "--models", "8b", "--json", *JSON, "--out", "o")
+    result = run("build", *LEAN, "--json", *JSON, "--out", "o")
     assert result.stdout == (here / "o" / "sizing-sheet.json").read_text() and result.stderr == ""
 
 
 def test_quiet_says_nothing(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", "--models", "8b", "--quiet", *JSON)
+    result = run("build", *LEAN, "--quiet", *JSON)
     assert result.exit_code == 0 and result.output == "" and (here / "output" / "sizing-sheet.json").exists()
 
 
@@ -192,7 +194,7 @@ def test_same_question_same_bytes(here: Path) -> None:
     made = []
     for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "SOURCE_DATE_EPOCH": "1763600000"}
-        command = [sys.executable, "-m", "sheetgen", "build", "--models", "8b,70b", "--format", "json", "--name", seed]
+        command = [sys.executable, "-m", "sheetgen", "build", *BOTH, "--format", "json", "--name", seed]
         subprocess.run(command, env=environment, check=True, capture_output=True)
         made.append((here / "output" / f"{seed}.json").read_bytes())
     assert made[0] == made[1] and b'"as_of": "2025-11-20"' in made[0]
@@ -203,7 +205,7 @@ def test_an_old_file_survives_a_failed_build(run, here: Path) -> None:  # type: 
     (here / "output" / "sizing-sheet.json").write_text("old")
     assert run("build", "--models", "8b,zzz", *JSON).exit_code == 1
     assert (here / "output" / "sizing-sheet.json").read_text() == "old"
-    assert run("build", "--models", "8b", *JSON).exit_code == 0
+    assert run("build", *LEAN, *JSON).exit_code == 0
     assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.json"]
     assert (here / "output" / "sizing-sheet.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
 
@@ -235,7 +237,7 @@ def no_pango(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
 
 
 def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", "--models", "8b")
+    result = run("build", *LEAN)
     assert result.exit_code == 0 and result.stderr.startswith("Pango is missing. Install it with: ")
     assert len(result.stderr.splitlines()) == 1
     assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
@@ -245,7 +247,7 @@ def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> N
 def test_without_pango_what_else_was_asked_for_is_written(
     formats: str, written: list[str], run: Callable[..., Any], here: Path, no_pango: None
 ) -> None:
-    result = run("build", "--models", "8b", "--format", formats)
+    result = run("build", *LEAN, "--format", formats)
     assert result.exit_code == 1 and result.stderr.startswith("Pango is missing.")
     assert len(result.stderr.splitlines()) == 1 and [p.name for p in here.rglob("*.*")] == written
 
@@ -261,14 +263,14 @@ def no_room(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
 
 
 def test_where_the_page_cannot_hold_it_there_is_a_workbook(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", "--models", "8b")
+    result = run("build", *LEAN)
     assert result.exit_code == 0
     assert result.stderr == "No PDF is written. The page is too full. Ask for less.\n"
     assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
 
 
 def test_where_the_page_cannot_hold_it_what_else_was_asked_for_is_written(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", "--models", "8b", "--format", "csv,json,pdf")
+    result = run("build", *LEAN, "--format", "csv,json,pdf")
     assert result.exit_code == 1 and result.stderr == "No PDF is written. The page is too full. Ask for less.\n"
     assert sorted(p.name for p in (here / "output").iterdir()) == ["sizing-sheet.csv", "sizing-sheet.json"]
 
@@ -283,15 +285,15 @@ def test_where_the_page_cannot_hold_it_what_else_was_asked_for_is_written(run, h
     ],
 )
 def test_the_tier_of_a_headline(tiers: str, headline: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    answer = built(run, here, "--models", "8b", "--tiers", tiers, "--headline", headline)
+    answer = built(run, here, "--models", "8b", *LEAN[-2:], "--tiers", tiers, "--headline", headline)
     assert answer["inputs"]["headline"] == expected
 
 
 def test_hours_of_a_month_may_be_a_fraction(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    answer = built(run, here, "--models", "8b", "--hours-per-month", "730.5")
+    answer = built(run, here, *LEAN, "--hours-per-month", "730.5")
     assert answer["inputs"]["hours_per_month"] == 730.5
     assert answer["cells"][0]["monthly_usd"] == pytest.approx(answer["cells"][0]["hourly_usd"] * 730.5)
-    assert built(run, here, "--models", "8b")["inputs"]["hours_per_month"] == 730
+    assert built(run, here, *LEAN)["inputs"]["hours_per_month"] == 730
 
 
 def test_a_context_over_one_models_limit_is_an_error_only_when_none_is_left(run, here: Path) -> None:  # type: ignore[no-untyped-def]

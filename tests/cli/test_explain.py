@@ -97,6 +97,7 @@ def steps_of(step: Step, seen: set[int] | None = None) -> Iterator[Step]:
             yield from steps_of(one, seen)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
 def test_values_put_in_give_the_value(deployment: str) -> None:
     every = derivation(DEPLOYMENTS[deployment])
@@ -136,6 +137,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_recommendations_values_put_in_give_the_value(choice: str) -> None:
     solved = recommended(CHOICES[choice], Catalog())
@@ -323,6 +325,7 @@ def test_a_queue_without_end_is_said() -> None:
     assert "grows without bound" not in derivation(SPEED).step("ttft_seconds").about
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     "name",
     [

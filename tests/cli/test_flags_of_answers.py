@@ -40,6 +40,7 @@ def solved(**options: Any) -> Solution:
     return recommended({**options, "as_of": "2026-11-20"}, catalog())
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
 def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
     answer = solved(**load)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ASKED = ("--models", "8b", "--workloads", "chat", "--tiers", "1,32", "--headline", "chat:32", "--as-of", "2026-11-20")
+FEW = ("--instances", "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g", "--as-of", "2026-11-20")
+ASKED = ("--models", "8b", "--workloads", "chat", "--tiers", "1,32", "--headline", "chat:32", *FEW)
 
 
 def test_build_writes_each_format_once(run, here: Path) -> None:  # type: ignore[no-untyped-def]

@@ -13,6 +13,7 @@ RECOMMEND = ("recommend", "--model", "70b", "--context", "16k")
 SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k")
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("command", [RECOMMEND, SIZE])
 @pytest.mark.parametrize(
     "load,said",
@@ -80,6 +81,7 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str,
     assert result.exit_code == 1 and result.stdout == "" and said in result.stderr
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "load,head,known",
     [

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from amounts import amount
 
 from sheetgen.api import recommend_record, recommended
 from sheetgen.catalog import Catalog
@@ -45,7 +46,7 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
     {"model": "nemotron-nano-12b-v2", "context": "16k", "users": 256, "near_tie_fraction": 0.2},
 )  # fmt: skip
 of_each = pytest.mark.parametrize(
-    "index", range(len(QUESTIONS)), ids=lambda i: "-".join(map(str, QUESTIONS[i].values()))
+    "index", range(0, len(QUESTIONS), amount(3, 1)), ids=lambda i: "-".join(map(str, QUESTIONS[i].values()))
 )
 
 

@@ -46,6 +46,7 @@ def test_all_engines_and_their_order(run) -> None:  # type: ignore[no-untyped-de
     assert some.index("sglang.launch_server") < some.index("vllm serve") and "docker run" not in some
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
     text = run("size", *POINT, "--flags", engine).output

@@ -65,6 +65,7 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
     assert words in run(*tight).stdout
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20"), ("--tpot-ms", "2", "--survive", "replica")]
 )
@@ -109,6 +110,7 @@ def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ign
     assert slow["n_replicas"] > fast["n_replicas"], "what is slower than predicted takes more of it"
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [

@@ -191,6 +191,7 @@ SGLANG = (
 )
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("text", [ARGUMENTS + TOO_LONG, SGLANG], ids=["vllm", "sglang"])
 @pytest.mark.parametrize(
     "model,gpu,tp",

@@ -16,6 +16,7 @@ from sheetgen.units import GIB
 TIGHT = {"model": "70b", "gpu": "h100", "tensor_parallel_size": 4, "context_tokens": "16k", "concurrent_requests": 32}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_too_many_requests(engine: str) -> None:
     one = written((engine,), **TIGHT)[0][engine]
@@ -30,6 +31,7 @@ def test_too_many_requests(engine: str) -> None:
     assert held["fits"] is True
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_value_that_is_offered_fits(engine: str) -> None:
     one = written((engine,), **TIGHT)[0][engine]
@@ -64,6 +66,7 @@ def test_a_larger_share_is_the_smallest_that_fits_and_stays_under_the_ceiling() 
         assert again["fits"] is fits
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_command_where_the_engine_would_not_start(engine: str) -> None:
     one = written((engine,), model="405b", gpu="h100", tensor_parallel_size=8)[0][engine]

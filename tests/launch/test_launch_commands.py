@@ -24,6 +24,7 @@ IDS = {
 }
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize(("name", "engine"), CASES)
 def test_a_command_says_what_was_sized_and_holds(name: str, engine: str) -> None:
     flags, _ = written((engine,), **POINTS[name])

@@ -45,7 +45,7 @@ def model_id(lever: Lever) -> str:
     return next(m.id for m in catalog().models() if m.name == name)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model,context,users", LOADS)
 def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str, users: int) -> None:
     asked = 0
@@ -168,6 +168,7 @@ def test_a_small_load_saves_nothing_and_says_so() -> None:
     assert [saving(one) for one in shown] == ["no change"] * 3 and shown[0].family == "precision"
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     "options,lever,why",
     [

@@ -38,7 +38,7 @@ def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list
     return [one for one in levers_of(load(model, context, users, **options), 0) if one.family == "speed"]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("model,context,users,options", LOADS)
 def test_a_step_is_the_answer_with_that_target(
     model: str, context: str, users: int, options: dict[str, Any]
@@ -52,7 +52,7 @@ def test_a_step_is_the_answer_with_that_target(
         assert one.now_fits or (one.saved_usd or 0) > 0
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model,context,users,options", LOADS[:4])
 def test_no_target_that_is_tried_is_cheaper_than_its_step(
     model: str, context: str, users: int, options: dict[str, Any]

@@ -20,7 +20,8 @@ from post_office import HOST, PASSWORD, USER, Post, free_port
 from sheetgen.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
-SHEET = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
+FEW = ("--instances", "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g")
+SHEET = ("--models", "8b", "--workloads", "rag", "--tiers", "32", *FEW, "--as-of", "2026-11-20")
 SECRET = "wr0ng-secret"
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import books
 from plan_books import example_workbook
 
-LEAST = {"models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "instances": "aws/p5.4xlarge"}
+FEW = {"instances": books.INSTANCES, "workloads": "chat,rag", "tiers": "1,32"}  # more loads are more rows of the same
 OPTIONS = {
-    "least": LEAST,
+    "least": books.LEAST,
     "large": {"models": books.DEFAULT},
-    "three models": {"models": books.DEFAULT, "instances": books.INSTANCES},
-    "five families": {"models": books.FAMILIES, "instances": books.INSTANCES},
+    "three models": {"models": books.DEFAULT, **FEW},
+    "five families": {"models": books.FAMILIES, **FEW},
     "letter": {"models": "8b", "paper": "letter", "workloads": "chat,rag"},
 }
 BOOKS = (*OPTIONS, "hostile", "plan")  # the large one is for the rules alone: other programs take long to read it

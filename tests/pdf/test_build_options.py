@@ -21,7 +21,8 @@ from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.pdf import write_pdf
 from sheetgen.writers.weasyprint_boxes import imported
 
-LEAST = ("--models", "8b", "--as-of", "2026-11-20")
+FEW = ("--workloads", "chat", "--tiers", "32", "--instances", "aws/g6e.xlarge,aws/p5.48xlarge")
+LEAST = ("--models", "8b", "--as-of", "2026-11-20", *FEW)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def _heads_of_cells(pdf: bytes) -> list[tuple[list[str], int]]:
     return found
 
 
-@pytest.mark.parametrize("models", [DEFAULT, EIGHT])
+@pytest.mark.parametrize("models", [DEFAULT, pytest.param(EIGHT, marks=pytest.mark.long)])
 def test_every_load_has_the_heads_of_its_row_and_its_columns(models: str) -> None:
     heads = _heads_of_cells(pdf_of(models))
     page = page_of(models)
@@ -78,7 +78,7 @@ def test_bookmarks_name_the_sections() -> None:
 
 @pytest.mark.parametrize("variant", ["pdf/ua-1", "pdf/a-3a"])
 def test_the_metadata_say_which_catalogs_and_which_version(variant: str) -> None:
-    stream = _reader(pdf_of(archive=Archive(variant, catalog_sha256=HASH))).trailer["/Root"]["/Metadata"]
+    stream = _reader(pdf_of("8b", archive=Archive(variant, catalog_sha256=HASH))).trailer["/Root"]["/Metadata"]
     import xml.etree.ElementTree as ElementTree
 
     tree = ElementTree.fromstring(stream.get_data().decode())
@@ -92,10 +92,8 @@ def test_the_same_bytes_with_a_workbook_whatever_the_machine(tmp_path: Path) -> 
         "import sys; from pathlib import Path; from sheets import pdf_of; from sheetgen.writers.formats import *;"
         "Path(sys.argv[1]).write_bytes(pdf_of('8b', 'a4', Archive('pdf/a-3a', 'a.xlsx', b'book', 'ff')))"
     )
-    files = []
-    for seed, zone in (("1", "America/New_York"), ("31337", "Asia/Tokyo")):
-        file = tmp_path / f"{seed}.pdf"
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "PYTHONPATH": str(Path(__file__).parent)}
-        subprocess.run([sys.executable, "-c", program, str(file)], check=True, env=environment)
-        files.append(file.read_bytes())
-    assert files[0] == files[1]
+    file = tmp_path / "a.pdf"
+    here = str(Path(__file__).parent)
+    environment = {**os.environ, "PYTHONHASHSEED": "31337", "TZ": "Asia/Tokyo", "PYTHONPATH": here}
+    subprocess.run([sys.executable, "-c", program, str(file)], check=True, env=environment)
+    assert file.read_bytes() == pdf_of("8b", "a4", Archive("pdf/a-3a", "a.xlsx", b"book", "ff"))

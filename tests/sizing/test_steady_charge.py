@@ -64,6 +64,7 @@ def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version
     assert (kept < admitted)[checkpoints].all() and checkpoints.any() == (version == "0.33.0")
 
 
+@pytest.mark.some(18)
 @pytest.mark.parametrize("inputs", [
     {}, {"pipeline_parallel_size": 2}, {"data_parallel_size": 2}, {"engine_version": "0.33.0"}, {"max_num_seqs": 9},
     {"engine": "sglang"}, {"engine": "tensorrt-llm"}, {"engine": "llama.cpp"}, {"kv_allocation": "reserved"},

@@ -18,7 +18,7 @@ from workbook_cells import ErrorValue
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import Question, ask
 
-N_RANDOM = amount(8, 40)
+N_RANDOM = amount(4, 40)
 MOST_RANDOM = 10 * N_RANDOM  # until every verdict was reached
 VERDICTS = {"fits", "little headroom", "none fits", "over limit"}
 

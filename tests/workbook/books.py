@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+from amounts import IN_LONG
 from workbook_cells import PRICES_SHEET, cells
 
 from sheetgen.catalog import Catalog, write_index
@@ -37,6 +38,13 @@ INSTANCES = (
 SMALL = {
     "models": "8b,gemma-3-27b,deepseek-v3", "workloads": "chat,long-doc", "tiers": "1,32,256",
     "headline": "chat:32", "instances": INSTANCES, "as_of": AS_OF,
+}  # fmt: skip
+# The workbook of the main job: three models, all workloads and tiers; in the gate of few instances, as more of them are
+# more rows of the same formulas.
+USUAL = {"models": DEFAULT, "as_of": AS_OF, **({} if IN_LONG else {"instances": f"{INSTANCES},aws/g5.xlarge"})}
+LEAST = {
+    "models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "instances": "aws/p5.4xlarge",
+    "as_of": AS_OF,
 }  # fmt: skip
 # Mixtures of experts on one provider: data-parallel layouts are chosen, and no single machine of these holds Kimi-K2.
 EXPERTS = {

@@ -4,22 +4,23 @@ from pathlib import Path
 
 import books
 import pytest
+from amounts import IN_LONG
 
 from sheetgen.scenario.question import Question
 
 
 @pytest.fixture(scope="session")
 def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workbook of the main job: three models, all workloads, tiers and instances."""
-    options = {"models": books.DEFAULT, "as_of": books.AS_OF}
-    return books.build(tmp_path_factory.mktemp("default"), "default", options)[0]
+    """The workbook of the main job: three models, all workloads and tiers."""
+    return books.build(tmp_path_factory.mktemp("default"), "default", books.USUAL)[0]
 
 
 @pytest.fixture(scope="session")
 def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention; on few
     instances, as other formulas take more models, not more candidates."""
-    options = {"models": books.FAMILIES, "instances": books.INSTANCES, "as_of": books.AS_OF}
+    more = {} if IN_LONG else {"workloads": "chat,long-doc", "tiers": "1,32"}
+    options = {"models": books.FAMILIES, "instances": books.INSTANCES, "as_of": books.AS_OF, **more}
     return books.build(tmp_path_factory.mktemp("families"), "families", options)[0]
 
 
@@ -32,6 +33,12 @@ def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question
 def lean_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
     """The same without What-if."""
     return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_what_if=False)
+
+
+@pytest.fixture(scope="session")
+def least_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The smallest, of one load; without What-if."""
+    return books.build(tmp_path_factory.mktemp("least"), "least", books.LEAST, with_what_if=False)[0]
 
 
 @pytest.fixture(scope="session")

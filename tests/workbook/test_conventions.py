@@ -3,6 +3,7 @@ they say, nothing said by colour alone or too pale to read, every picture descri
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import zipfile
@@ -109,13 +110,16 @@ def test_nobody_but_the_cell_beside_it_reads_an_array_formula(small_book: tuple[
                 if cell.data_type == "f" and not isinstance(cell.value, str):
                     arrays[sheet.title].add((cell.row, cell.column))
 
+    @functools.cache
+    def holds(sheet: str, area: str) -> bool:
+        left, top, right, bottom = range_boundaries(area)
+        return any(top <= r <= bottom and left <= c <= right for r, c in arrays[sheet])
+
     def reads(text: str, here: str) -> bool:
         for match in _AREA.finditer(re.sub(r'"[^"]*"', "", text)):
             sheet = (match[1] or here).strip("'").replace("''", "'")
-            if sheet in arrays:
-                left, top, right, bottom = range_boundaries(f"{match[2]}:{match[3] or match[2]}".replace("$", ""))
-                if any(top <= r <= bottom and left <= c <= right for r, c in arrays[sheet]):
-                    return True
+            if sheet in arrays and holds(sheet, f"{match[2]}:{match[3] or match[2]}".replace("$", "")):
+                return True
         return False
 
     names = {name for name, of in book.defined_names.items() if not name.startswith("_") and reads(of.attr_text, "")}

@@ -233,7 +233,7 @@ INPUTS = (
 OF_WHAT_IF = ("rec_whatif_", "rec_case_")
 
 
-@pytest.mark.parametrize("which", ("default_book", "families_book"))
+@pytest.mark.parametrize("which", ("default_book", pytest.param("families_book", marks=pytest.mark.long)))
 def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureRequest) -> None:
     book = books.opened(request.getfixturevalue(which))
     kept = [name for name in book.sheetnames if name in SHEETS]

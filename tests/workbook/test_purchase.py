@@ -21,10 +21,11 @@ from sheetgen.scenario.question import ask
 from sheetgen.units import PURCHASES
 
 OTHERS = tuple(PURCHASES)[1:]
+LEAN = {"models": "8b,70b", "tiers": "1,32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 
 
 def answered(purchase: str) -> Solution:
-    return solve(ask(books.catalog(), {"models": books.DEFAULT, "as_of": books.AS_OF, "purchase": purchase}))
+    return solve(ask(books.catalog(), {**books.USUAL, "purchase": purchase}))
 
 
 def unlike(found: Mapping[Any, Any], solved: Solution) -> list[str]:
@@ -55,6 +56,7 @@ def test_the_rows_are_the_candidates_of_every_class() -> None:
         assert taking_part == [one.instance for one in of.candidates]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("purchase", OTHERS)
 def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, default_book: Path) -> None:
     found, solved = values_after(default_book, {"in_purchase": purchase}), answered(purchase)
@@ -74,9 +76,9 @@ def test_libreoffice_says_so_too(default_book: Path, tmp_path: Path) -> None:
 
 
 def test_a_workbook_built_of_another_class_switches_back(tmp_path: Path) -> None:
-    path, _ = books.build(tmp_path, "spot", {"models": "8b,70b", "purchase": "spot", "as_of": books.AS_OF})
+    path, _ = books.build(tmp_path, "spot", {**LEAN, "purchase": "spot"})
     found = values_after(path, {"in_purchase": "on-demand"})
-    assert not unlike(found, solve(ask(books.catalog(), {"models": "8b,70b", "as_of": books.AS_OF})))
+    assert not unlike(found, solve(ask(books.catalog(), LEAN)))
 
 
 def test_no_class_is_no_price_and_a_check_says_so(default_book: Path) -> None:

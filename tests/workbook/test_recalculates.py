@@ -8,6 +8,7 @@ from typing import Any
 
 import books
 import pytest
+from amounts import IN_LONG
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
 from recalculation import (
@@ -40,8 +41,10 @@ def book(request: pytest.FixtureRequest) -> Path:
 
 
 def assert_both_recalculate(book: Path, tmp_path: Path) -> None:
-    """LibreOffice and formualizer both find the values that stand in the file."""
-    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    """LibreOffice and formualizer both find the values that stand in the file; in the gate formualizer alone, as other
+    workbooks have LibreOffice calculate the same functions."""
+    if IN_LONG:
+        print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
     poison(book, tmp_path / "poisoned.xlsx")
     result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches and result.n_poisoned == 0, str(result)
@@ -56,14 +59,15 @@ def solved_with_flag(book: Path, options: dict[str, Any], gpu: str, name: str, l
     return wanted
 
 
-@pytest.mark.some(1)
+@pytest.mark.parametrize("book", ["families_book", pytest.param("default_book", marks=pytest.mark.long)], indirect=True)
 @needs_libreoffice
 def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
     result = assert_recalculates(book, tmp_path)
-    assert result.n_compared == result.n_formulas > 15_000
+    assert result.n_compared == result.n_formulas > 5_000
     print(f"{book.stem}: {result}")
 
 
+@pytest.mark.long  # in the gate test_edits recalculates this workbook, edited, in both
 @needs_libreoffice
 def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Path, Question], tmp_path: Path) -> None:
     """Layouts of data-parallel ranks, and replicas that span machines."""
@@ -91,8 +95,8 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
     """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented."""
     options = {"models": "deepseek-v4-flash", "workloads": "chat", "tiers": "1", "as_of": books.AS_OF,
                "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge", "headline": "chat:1"}  # fmt: skip
-    book, _ = books.build(tmp_path, "sparse", options)
-    assert_recalculates(book, tmp_path)
+    book, _ = books.build(tmp_path, "sparse", options, with_what_if=IN_LONG)
+    assert_both_recalculate(book, tmp_path)
     flag = "runs_sparse_attention", "Sparse attention (0 or 1)", 1
     wanted = solved_with_flag(book, options, "nvidia-a100-sxm4-80gb", *flag)
     assert wanted.candidate(wanted.choices[0].offer or 0).instance == "aws/p4de.24xlarge"
@@ -105,7 +109,7 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     options = {"models": "253b,70b,trinity-large", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:1",
                "weight_dtype": "bf16", "instances": "aws/g6e.48xlarge,aws/p4d.24xlarge", "tpot_ms": "off",
                "ttft_ms": "off", "as_of": books.AS_OF}  # fmt: skip
-    book, question = books.build(tmp_path, "in-order", options)
+    book, question = books.build(tmp_path, "in-order", options, with_what_if=IN_LONG)
     solved = books.solve(question)
     assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
     staged = [one.pipeline_parallel_size for one in solved.choices[8:] if one.offer is not None]
@@ -150,11 +154,11 @@ def test_entries_of_fp8_latents_by_gpu(tmp_path: Path) -> None:
 
 
 @needs_libreoffice
-def test_libreoffice_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_path: Path) -> None:
+def test_libreoffice_finds_one_wrong_sign(least_book: Path, tmp_path: Path) -> None:
     tampered, poisoned = tmp_path / "tampered.xlsx", tmp_path / "poisoned.xlsx"
-    sheet, cell, _, _ = tamper(lean_book[0], tampered)
+    sheet, cell, _, _ = tamper(least_book, tampered)
     poison(tampered, poisoned)
-    result = compare(lean_book[0], recalculate(poisoned, tmp_path))
+    result = compare(least_book, recalculate(poisoned, tmp_path))
     assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
 
 
@@ -168,9 +172,9 @@ def test_formualizer_recalculates_every_formula(book: Path, tmp_path: Path) -> N
     assert n_poisoned == result.n_compared == result.n_formulas
 
 
-def test_formualizer_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_path: Path) -> None:
-    sheet, cell, _, _ = tamper(lean_book[0], tmp_path / "tampered.xlsx")
-    result = compare(lean_book[0], recalculate_with_formualizer(tmp_path / "tampered.xlsx", tmp_path / "out.xlsx"))
+def test_formualizer_finds_one_wrong_sign(least_book: Path, tmp_path: Path) -> None:
+    sheet, cell, _, _ = tamper(least_book, tmp_path / "tampered.xlsx")
+    result = compare(least_book, recalculate_with_formualizer(tmp_path / "tampered.xlsx", tmp_path / "out.xlsx"))
     assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
 
 

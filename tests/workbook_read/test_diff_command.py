@@ -131,6 +131,7 @@ ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the secti
 }  # fmt: skip
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("what", ONE_CHANGE)
 def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Path, edited: Edited) -> None:
     *typed, section, name, words = ONE_CHANGE[what]
