@@ -37,6 +37,7 @@ class Cell:
 
 Text = Cell | str
 ELSEWHERE = "†"  # after a price that is of other hardware than its row names
+MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
 
 
@@ -573,7 +574,8 @@ class Page:
             said.append(f"No answer {self.purchase} is near a target or its memory's end.")
         if spare:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
-        if machines := [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]:
+        machines = [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]
+        if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):

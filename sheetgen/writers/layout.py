@@ -64,7 +64,7 @@ class Spacing(NamedTuple):
 
 TEXT, SMALL = 8.5, 8.0  # points
 SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 150.0), Spacing(0.5, 5.0, 124.0), Spacing(0.0, 3.5, 112.0))
-_TRIED_FIRST = {"a4": (2, 1, 2, 2, 2, 1, 1, 1), "letter": (2, 2, 2, 3, 3, 1, 1, 1)}  # by models
+_TRIED_FIRST = {"a4": (2, 1, 2, 2, 3, 1, 1, 1), "letter": (2, 2, 2, 3, 3, 1, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
@@ -103,7 +103,7 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
     ]
 
 
-WIDEST_NAME = 88.0  # points: longer names take two lines
+WIDEST_NAME = 78.0  # points: longer names take two lines
 
 
 def name_column(page: Page, bold: Path) -> float:

@@ -25,7 +25,7 @@ APART = 8.0  # points behind each picture of a row, as in one_page.css
 BESIDE = 3  # curves in a row: each is wide enough to read a number off
 BAR = (190.0, 9.0)  # points: width and height
 CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
-COSTS = 0.45  # of the page's width: the curves of cost
+COSTS, NAMES = 0.435, 0.38  # of the page's width the curves of cost, and of theirs at most the names
 
 
 def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[str], str], font: Path) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     counts = [p.requests for p in lines[0].points]
     known = [p.monthly for line in lines for p in line.points if p.monthly]
     low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)) + 1e-9)
-    names = min(max(width_em(_short(line.model), font) for line in lines) * FIGURES + 8, width / 3)
+    names = min(max(width_em(_short(line.model), font) for line in lines) * FIGURES + 8, width * NAMES)
     marks = {10**n: money(10**n) for n in range(low, high + 1)}
     left = max(width_em(mark, font) for mark in marks.values()) * FIGURES + 4
     right, top, bottom = width - names, 13.0, height - _FEET
