@@ -24,7 +24,11 @@ pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreeme
 gc.set_threshold(50_000, 20, 20)
 
 # Thousands of tests open the shipped catalogs anew: what a file of them says is worked out once a process.
-base.read_text = functools.lru_cache(512)(base.read_text)
+_read_text = base.read_text
+_kept_text = functools.lru_cache(512)(_read_text)
+base.read_text = lambda text, where, repeated=None: (
+    _kept_text(text, where) if repeated is None else _read_text(text, where, repeated)
+)
 
 
 @functools.lru_cache(512)
