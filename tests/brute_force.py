@@ -84,7 +84,8 @@ def candidates(discount: str = "0", purchase: str = "on-demand") -> tuple[Offer,
         for row in read(f"instances/{provider}.yaml")["instances"]:
             gpu = read(f"gpus/{names[row['gpu']]}.yaml")
             count = Decimal(row["gpu_count"])
-            prices = [p for p in row["prices"] if p["purchase"] == purchase]
+            sold = purchase in row.get("sold_as", [purchase])
+            prices = [p for p in row["prices"] if sold and p["purchase"] == purchase]
             prices = [p for p in prices if not purchase.startswith("reserved") or p.get("kind")]
             whole = row["unit"] == "instance" and count >= 1 and count == int(count)
             data_centre = gpu["vendor"] == "nvidia" and yes(gpu["data_center"])

@@ -127,10 +127,10 @@ class SizingSheet:
         self.models, self.loads = wiring.tables["models"], wiring.tables["loads"]
         self.groups = [LOAD_COLUMNS + m * (len(GROUP) + 1) for m in range(len(self.question.models))]
         self.fp8_is_large = any(needs_reservation(solved, row) for row in headline_rows(solved))
-        # What else the load could be answered with, as Workings names it, and in words.
+        # What else the load could be answered with, as Workings names it, and in words; in any class in use the same
+        # rows, which stand where they stood.
         terms = {class_stem(purchase): f"{PURCHASES[purchase].words} term" for purchase in COMMITTED}
-        others = {stem: said for stem, said in terms.items() if stem != class_stem(self.question.settings.purchase)}
-        self.otherwise = {**others, "fp8": "at FP8", **{f"fp8_{stem}": f"FP8, {said}" for stem, said in terms.items()}}
+        self.otherwise = {**terms, "fp8": "at FP8", **{f"fp8_{stem}": f"FP8, {said}" for stem, said in terms.items()}}
         self.unit = UNIT_NAMES[self.question.settings.units]
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
