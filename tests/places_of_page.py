@@ -32,6 +32,7 @@ FROM = {
 # What Workings has as values, as built.
 AS_BUILT = {
     **dict.fromkeys(("at_fp8", "fp8_rent", "fp8_monthly"), ("at FP8", "at FP8, $ per month")),
+    "fp8_term": tuple(f"at FP8, reserved-{n}yr{what}" for n in (1, 3) for what in ("", ", $ per month")),
     **dict.fromkeys(("span", "band"), ("the ends of the speed band",)), "not_asked": ("took no part, and cheaper",),
 }  # fmt: skip
 
@@ -79,6 +80,11 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _paid(built, numbers[0])[field]
     if part == "cards" and "class_years" in rest:
         return Place(tuple(12 * month for month in _of_class(built, numbers[0], numbers[1], True).numbers))
+    if part == "cards" and field == "spare_machine":
+        month, count = book.cells("Workings", built.headline(numbers[0]), "$ per month", "Instances").numbers
+        return Place((month / count,))
+    if part == "fp8_quality":
+        return book.sheet("Levers")
     if part == "cards" and field == "committed":  # the last class but spot
         return Place(tuple(36 * month for month in _of_class(built, numbers[0], 2, True).numbers))
     if part == "cards" and ("classes" in rest or "class_rents" in rest):

@@ -16,7 +16,7 @@ import pytest
 
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
-from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
+from sheetgen.scenario.question import OF_ASKED, OPTIONS, SHEET_OPTIONS
 
 TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
 CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "hourly_usd", "price_as_of"}
@@ -129,7 +129,7 @@ def test_every_option_of_a_question_is_a_flag() -> None:
 
     common = {"as_json", "catalogs", "quiet"}
     files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand", "flags"}
-    assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS}
+    assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS, *OF_ASKED}
     load = {
         "model",
         "context_tokens",

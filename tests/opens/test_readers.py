@@ -161,7 +161,8 @@ def test_gnumeric_recalculates_every_formula(read_book: Path, tmp_path: Path) ->
           f"{len(result.mismatches) - len(left)} of them of a whole row")  # fmt: skip
     assert result.n_compared == result.n_formulas and result.n_poisoned == 0
     assert not left, (len(left), left[:3])
-    assert len(result.mismatches) < result.n_formulas / 70  # the steps of each provider's best read whole rows
+    # The steps of each provider's best read whole rows; the check of these turns what is as built into dashes.
+    assert len(result.mismatches) < result.n_formulas / 60
     assert names(read_book).keys() <= names(out).keys()
 
 
