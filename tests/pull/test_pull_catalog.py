@@ -7,7 +7,7 @@ from pathlib import Path
 
 import books
 import pytest
-from cells_of import LEAN
+from cells_of import TINY
 from test_pull_workbook import again
 
 from sheetgen.catalog import Catalog, default_folder, write_index
@@ -15,7 +15,7 @@ from sheetgen.pull.pulled import pull
 from sheetgen.pull.words import lines
 from sheetgen.writers.json import document
 
-WITHOUT_INSTANCES = {name: value for name, value in LEAN.items() if name != "instances"} | {"providers": "aws"}
+WITHOUT_INSTANCES = {name: value for name, value in TINY.items() if name != "instances"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return Catalog(base=base)
 
 
-@pytest.mark.parametrize("options", [LEAN, WITHOUT_INSTANCES], ids=["named instances", "the catalog's choice"])
+@pytest.mark.parametrize("options", [TINY, WITHOUT_INSTANCES], ids=["named instances", "the catalog's choice"])
 def test_what_the_workbook_says_wins_over_todays_catalog(
     options: dict[str, str], today: Catalog, tmp_path: Path
 ) -> None:
