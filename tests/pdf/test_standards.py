@@ -9,7 +9,7 @@ from typing import Any
 
 import pypdf
 import pytest
-from amounts import IN_LONG
+from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from sheets import DEFAULT, EIGHT, FIVE, TEMPLATES, page_of, pdf_of
 from verapdf import FEWEST_CHECKS, PROFILES, Report, validate
@@ -121,7 +121,11 @@ ARCHIVE: tuple[tuple[Damage, str], ...] = (
 )
 
 
-FAULTS = (("PDFUA-1", ACCESS, Archive()), ("PDFA-3A", ARCHIVE, Archive("pdf/a-3a", "sheet.xlsx", WORKBOOK)))
+EVERY = amount(3, 1)  # of the faults: each is a PDF of its own
+FAULTS = (
+    ("PDFUA-1", ACCESS[::EVERY], Archive()),
+    ("PDFA-3A", ARCHIVE[::EVERY], Archive("pdf/a-3a", "sheet.xlsx", WORKBOOK)),
+)
 OF_TWO_PAGES = (FIVE, "letter")
 SHEETS = (("8b", "a4"), OF_TWO_PAGES, *(((DEFAULT, "a4"), (DEFAULT, "letter"), (EIGHT, "a4")) if IN_LONG else ()))
 

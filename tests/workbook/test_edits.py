@@ -345,7 +345,7 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
 @needs_libreoffice
 @pytest.mark.parametrize(("book", "start", "edits"), [
     pytest.param("lean_book", books.SMALL, EDITS, id="small"),
-    pytest.param("experts_book", books.EXPERTS, OF_EXPERTS, id="experts"),
+    pytest.param("experts_book", books.EXPERTS, OF_EXPERTS, id="experts", marks=pytest.mark.long),
 ])  # fmt: skip
 def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     book: str, start: Mapping[str, Any], edits: list[Edit], request: pytest.FixtureRequest, tmp_path: Path
