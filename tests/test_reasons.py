@@ -14,7 +14,7 @@ from sheetgen.recommend.reasons import why_not
 from sheetgen.scenario.question import ask
 
 USD_PER_HOUR = {
-    "aws/p5.48xlarge": 8.0, "gcp/a3-highgpu-8g": 8.0, "gcp/a3-highgpu-1g": 0.8, "gcp/a3-highgpu-2g": 2.0,
+    "aws/p5.48xlarge": 8.0, "gcp/a3-highgpu-8g": 8.0, "aws/p5.4xlarge": 0.8, "azure/Standard_ND96isr_H100_v5": 10.0,
 }  # fmt: skip
 
 
@@ -32,9 +32,9 @@ def reasons(model: str, gpus: str, requests: int, usd_per_hour: dict[str, float]
 def test_more_instances_and_the_order_of_the_catalog() -> None:
     chosen, others = reasons("8b", "h100", 1024, USD_PER_HOUR)
     assert chosen == "aws/p5.48xlarge"
-    assert others["gcp/a3-highgpu-1g"] == "same price, but 10 instances, not 1"
+    assert others["aws/p5.4xlarge"] == "same price, but 10 instances, not 1"
     assert others["gcp/a3-highgpu-8g"] == "same price, but later in the list"
-    assert others["gcp/a3-highgpu-2g"] == "$7,300 a month, 25% more"
+    assert others["azure/Standard_ND96isr_H100_v5"] == "$7,300 a month, 25% more"
 
 
 def test_a_larger_tp() -> None:
