@@ -84,7 +84,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         month, count = book.cells("Workings", built.headline(numbers[0]), "$ per month", "Instances").numbers
         return Place((month / count,))
     if part == "fp8_quality":
-        return book.sheet("Levers")
+        return book.sheet("Notes and sources")
     if part == "cards" and field == "committed":  # the last class but spot
         return Place(tuple(36 * month for month in _of_class(built, numbers[0], 2, True).numbers))
     if part == "cards" and ("classes" in rest or "class_rents" in rest):

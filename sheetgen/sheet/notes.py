@@ -26,6 +26,7 @@ MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise tha
 _PAPERS = (
     ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
     ("Paged KV cache: arXiv:2309.06180", "https://arxiv.org/abs/2309.06180"),
+    ("Answers at FP8 and FP4: arXiv:2411.02355", "https://arxiv.org/abs/2411.02355"),
 )
 
 

@@ -583,7 +583,7 @@ class Page:
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
         said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
-        return (*said, f"Of all on offer: {self.price_banner}.")
+        return (*said, f"On offer: {self.price_banner}.")
 
     @property
     def band_reason(self) -> Text:

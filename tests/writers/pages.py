@@ -83,8 +83,8 @@ def missing(pdf: bytes, page: Page) -> list[str]:
 
     def is_in(text: Any, found: str) -> bool:
         """Word by word: of sentences side by side the lines are mixed when they are read. An instance may be broken
-        after its dot."""
-        return all(word in found for word in re.split(r"\s+|(?<=\.)(?=\d*x?large)", str(text)))
+        after its dot, a word after its hyphen."""
+        return all(word in found for word in re.split(r"\s+|(?<=-)|(?<=\.)(?=\d*x?large)", str(text)))
 
     lacking = [text for text in wanted if text != "–" and not is_in(text, first)]
     return lacking + [text for text in anywhere if text != "–" and not is_in(text, all_of_it)]

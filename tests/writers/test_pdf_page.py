@@ -204,13 +204,17 @@ def test_the_same_bytes_whatever_the_hash_seed_and_the_time_zone(tmp_path: Path)
 
 
 def test_a_page_that_is_too_full_goes_on_overleaf() -> None:
-    """In the same print: it never shrinks, and nothing is left out."""
+    """In the same print: it never shrinks, and nothing is left out. First the loads go, and then what is behind them."""
     page = page_of(3, "letter")
     block = page.matrix[0]
     full = dataclasses.replace(page, matrix=(dataclasses.replace(block, rows=block.rows * 9), *page.matrix[1:]))
-    layout = lay_out(full, templates=TEMPLATES)
-    assert not layout.is_whole and layout.problems == []
-    assert min(char["size"] for one in read(layout.pdf()) for char in one.chars) >= SMALL - 0.01
+    fuller = dataclasses.replace(full, confidence=full.confidence * 60)
+    for one, is_whole in ((full, True), (fuller, False)):
+        layout = lay_out(one, templates=TEMPLATES)
+        assert layout.is_whole == is_whole and layout.problems == []
+        printed = read(layout.pdf())
+        assert min(char["size"] for one in printed for char in one.chars) >= SMALL - 0.01
+        assert "Cost by workload and load" not in printed[0].text
 
 
 def test_a_paper_that_is_not_known() -> None:
