@@ -204,7 +204,7 @@ def test_the_same_bytes_whatever_the_hash_seed_and_the_time_zone(tmp_path: Path)
 
 
 def test_a_page_that_is_too_full_goes_on_overleaf() -> None:
-    """In the same print: it never shrinks, and nothing is left out. First the loads go, and then what is behind them."""
+    """In the same print: it never shrinks, and nothing is left out. First the loads go, then what follows."""
     page = page_of(3, "letter")
     block = page.matrix[0]
     full = dataclasses.replace(page, matrix=(dataclasses.replace(block, rows=block.rows * 9), *page.matrix[1:]))
