@@ -432,13 +432,13 @@ def greatest_where(values: Any, *conditions: Any) -> Any:
     return numpy.where(numpy.logical_and(holds, ~numpy.isnan(values)), values, 0).max(axis=-1)
 
 
-def first_where(*conditions: Any) -> Any:
-    """The position, from 1, of the first place where all hold, or 0 (an array formula)."""
+def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
+    """The position, from 1, of the first place where all hold, or `otherwise` (an array formula)."""
     if is_written(conditions):
         found = call("MATCH", 1, _product((literal(1), *conditions)), 0)
-        return Expr(call("IFERROR", found, 0).text, ATOM, array=True)
+        return Expr(call("IFERROR", found, otherwise).text, ATOM, array=True)
     hold = functools.reduce(numpy.logical_and, conditions)
-    return choose(hold.any(axis=-1), hold.argmax(axis=-1) + 1, 0)[()]
+    return choose(hold.any(axis=-1), hold.argmax(axis=-1) + 1, otherwise)[()]
 
 
 def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:

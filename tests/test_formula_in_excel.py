@@ -224,7 +224,7 @@ RANGES = [
     lambda costs, sizes, need: greatest_where(sizes, at_most(costs, 0.5), sizes < need),
     lambda costs, sizes, need: first_where(costs == cheapest(costs, 0)),
     lambda costs, sizes, need: first_where(sizes == need),
-    lambda costs, sizes, need: first_where(costs == 0.5, sizes >= need),
+    lambda costs, sizes, need: first_where(costs == 0.5, sizes >= need, otherwise="none fits"),
     lambda costs, sizes, need: where(cheapest(costs, 0) == 0, "-", first_where(costs <= 0.5) - 1),
 ]
 

@@ -13,6 +13,7 @@ from sheetgen.plan.hardware import served_in
 from sheetgen.plan.schema import DOLLARS
 from sheetgen.scenario.demand import A_LOAD
 from sheetgen.scenario.inputs import BY_NAME
+from sheetgen.scenario.question import ASKED
 
 
 class Alone(NamedTuple):
@@ -57,7 +58,7 @@ def sheet_options(answer: Answer, one: Alone) -> dict[str, str]:
     """What `build` is asked for the sizing sheet of a service, in the plan's currency and with its names."""
     head, service = answer.plan.head, answer.plan.services[one.service]
     named = {"title": f"{service.id}, {answer.plan.quarters[one.quarter]}", "approver": head.approver,
-             "owner": service.owner or head.owner, "headline": "asked"}  # fmt: skip
+             "owner": service.owner or head.owner, "headline": ASKED}  # fmt: skip
     money = {} if head.currency == DOLLARS else {"currency": head.currency, "fx_rate": f"{head.fx_rate:.12g}"}
     load = dict(one.options)
     if at_once := load.pop("concurrent_requests", None):
