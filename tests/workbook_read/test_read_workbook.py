@@ -65,7 +65,7 @@ def test_every_name_of_ours_in_the_file_is_read(book: Path, snapshot: Snapshot) 
 
 
 def test_rows_stand_under_their_keys_and_blank_ones_are_left_out(snapshot: Snapshot) -> None:
-    question = ask(Catalog(), snapshot.options)  # what others imported into a shared one is not in it
+    question = ask(Catalog(), snapshot.options)
     assert list(snapshot.tables["models"]) == [m.model.id for m in question.models]
     assert list(snapshot.tables["gpus"]) == [g.id for g in question.gpus]
     assert list(snapshot.tables["instances"]) == [c.instance for c in question.candidates]
