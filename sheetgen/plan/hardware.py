@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy
@@ -17,7 +18,7 @@ import numpy
 from sheetgen.plan import needs
 from sheetgen.plan.read import Key, Plan
 from sheetgen.plan.schema import QUANTILES, Served, Service
-from sheetgen.plan.supplied import Names, Supplied, improved, supplied
+from sheetgen.plan.together import together
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
 from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import TABLES
@@ -45,6 +46,7 @@ class Placed:
     instance_month_usd: float
     wait_z: float
     output_tokens: float
+    is_together: bool = False  # where it would not be alone: on what others fill a part of, or what is there anyway
     moved: bool = False
     saves_usd: float = 0.0  # until the plan's end, of a move
 
@@ -91,13 +93,6 @@ class _Offers:
     named: Sequence[tuple[str, Layout]]
     of: Mapping[tuple[str, Layout], int]
     instances: Any  # numbers of them
-    there: dict[Names, Any] = field(default_factory=dict)
-
-    def of_supply(self, supply: Supplied) -> Any:
-        """Which of them there is some of."""
-        if supply.names not in self.there:
-            self.there[supply.names] = numpy.array([supply.knows(one.instance, one.gpu.id) for one in self.candidates])
-        return self.there[supply.names]
 
     @classmethod
     def of_solution(cls, solved: Solution) -> _Offers:
@@ -117,8 +112,7 @@ class _Load:
     monthly_usd: Any  # NaN or 0 where it cannot serve
     machines: Any  # that its replicas fill
     known: Mapping[str, Any]  # what `Placed` says
-    seen: dict[int, Placed] = field(default_factory=dict)  # what was asked of it, by offer, and by supply
-    there: dict[Names, Sequence[Placed]] = field(default_factory=dict)
+    seen: dict[int, Placed] = field(default_factory=dict)  # what was asked of it, by offer
 
     def usd(self, named: tuple[str, Layout] | None) -> float:
         """A month of an offer; NaN where it cannot serve."""
@@ -136,14 +130,14 @@ class _Load:
             )  # fmt: skip
         return self.seen[offer]
 
-    def on(self, supply: Supplied) -> Sequence[Placed]:
-        """Of each instance of which there is some the layout on which it fills least."""
-        if supply.names not in self.there:
-            able = numpy.flatnonzero((self.monthly_usd > 0) & self.offers.of_supply(supply))
-            of_instance = self.offers.instances[able]
-            alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
-            self.there[supply.names] = [self.placed(int(some[self.machines[some].argmin()])) for some in alike]
-        return self.there[supply.names]
+    @cached_property
+    def everywhere(self) -> Mapping[str, Placed]:
+        """On each instance that can serve it the layout on which it fills least."""
+        able = numpy.flatnonzero(self.monthly_usd > 0)
+        of_instance = self.offers.instances[able]
+        alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
+        places = (self.placed(int(some[self.machines[some].argmin()])) for some in alike)
+        return {one.instance: one for one in places}
 
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
@@ -203,7 +197,7 @@ def placed(
             elif held is not None:
                 moves[s, q] = math.nan
             offers[s, q], held = offer, of.offers.named[offer]
-    _supply(plan, loads, offers, moves, months)
+    gone = _together(plan, loads, offers, moves, months)
     _pack(loads, keys, offers)
     speed, asked = dict[tuple[int, int, int], Speed](), dict[At, Asked]()
     for key, one in solutions.items() if timed else ():
@@ -213,29 +207,27 @@ def placed(
             picks = loads[at].picks
             assert picks is not None
             asked[at] = Asked(one.solved, one.rows[(*at, case)], offers[at], picks[0].offer, picks[1])
-    where = {at: loads[at].placed(offer) for at, offer in offers.items()}
+    where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
     where |= {at: replace(where[at], moved=True, saves_usd=saves or 0.0) for at, saves in moves.items() if at in where}
     return Hardware(where, speed, nothing, asked)
 
 
-def _supply(
+def _together(
     plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], moves: dict[At, float], months: Sequence[float]
-) -> None:
-    """Put services on what is owned or committed where the whole plan is cheaper for it."""
-    supply = supplied(plan)
-    if not supply.is_any:
-        return
-
-    chosen = {at: loads[at].placed(offer) for at, offer in offers.items()}
-    others = {at: loads[at].on(supply) for at in offers}
-    for at, one in improved(plan, supply, chosen, others, months).items():
-        offers[at] = one.offer
+) -> frozenset[At]:
+    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went."""
+    here = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
+    best = together(plan, here, {at: loads[at].everywhere for at in offers}, months)
+    gone = frozenset(at for at, one in best.items() if one.instance != here[at])
+    offers |= {at: best[at].offer for at in gone}
     for s, q in offers:
-        names = [loads[at].offers.named[offers[at]][0] for at in ((s, q - 1), (s, q)) if at in offers]
-        if len(names) == len({*names}) + 1 or len(names) == 1:
+        both = (s, q - 1), (s, q)
+        before, there = (loads[at].offers.named[offers[at]][0] if at in offers else None for at in both)
+        if before in {None, there}:
             moves.pop((s, q), None)
-        else:
-            moves.setdefault((s, q), math.nan)
+        elif (s, q) not in moves or gone.intersection(both):
+            moves[s, q] = math.nan
+    return gone
 
 
 def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:

@@ -108,6 +108,11 @@ def own_instances(planned_machines: Quantity, planned_machines_of_all: Quantity,
     return needed_instances * ratio(planned_machines, planned_machines_of_all)
 
 
+def _at_most_until(counts: Quantity, position: Quantity, this_quarter: Quantity, before: Quantity) -> Any:
+    """The greatest count of this quarter and of so many before it."""
+    return greatest_where(counts, position <= this_quarter, position >= this_quarter - before)
+
+
 @formula("Machines kept")
 def kept_instances(
     needed: Quantity, position: Quantity, this_quarter: Quantity, release_after_quarters: Quantity
@@ -116,7 +121,7 @@ def kept_instances(
 
     Source: policy; with 0 what is needed.
     """
-    return greatest_where(needed, position <= this_quarter, position >= this_quarter - release_after_quarters)
+    return _at_most_until(needed, position, this_quarter, release_after_quarters)
 
 
 @formula("Owned machines")
@@ -132,13 +137,29 @@ def owned_instances(
     return where(takes_rest == 1, free, smallest(kept_instances, free))
 
 
-@formula("Missing machines")
-def gap(kept_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity) -> Any:
-    """Instances that must be bought: those kept, less what is owned and committed.
+@formula("Machines short")
+def short_instances(
+    needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity
+) -> Any:
+    """Instances that are needed beyond what is owned and committed.
 
     Source: definition.
     """
-    return largest(0, kept_instances - owned_instances - committed_instances)
+    return largest(0, needed_instances - owned_instances - committed_instances)
+
+
+@formula("Missing machines")
+def gap(
+    short: Quantity, position: Quantity, this_quarter: Quantity, release_after_quarters: Quantity,
+    kept_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity,
+) -> Any:  # fmt: skip
+    """Instances that must be bought: those that are kept, less what is owned and committed; and of those that nothing
+    needs no more than were bought when it did, so that nothing is bought to keep what was owned or committed.
+
+    Source: definition.
+    """
+    bought = _at_most_until(short, position, this_quarter, release_after_quarters)
+    return smallest(bought, largest(0, kept_instances - owned_instances - committed_instances))
 
 
 @formula("Idle machines")

@@ -413,8 +413,9 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield ("What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
            "be lost; floor, the fewest that are stated.")  # fmt: skip
     if len({one.instance for found in plan.questions.values() for one in found.candidates}) > 1:
-        yield ("Each service is placed by itself: with more demand one may go to a larger machine of which another "
-               "fills a part, or move where that saves enough only then, and all of it cost less.")  # fmt: skip
+        yield words("Services go together to machines on which the whole plan costs less by more than {} of what they "
+                    "cost by themselves. Within that a plan with more demand may cost less.",
+                    cell(policy.near_tie_fraction, EXACT_PERCENT))  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 

@@ -15,6 +15,7 @@ from sheetgen.plan.tables import CONSTANTS
 from sheetgen.recommend import Choice, Solution
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
+from sheetgen.sheet.wording import and_joined
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE
 
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
@@ -157,13 +158,25 @@ def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
         spans = (_span(answer, many[others[0]], many[others[-1]]) if together
                  else ", ".join(str(plan.quarters[many[i]]) for i in others))  # fmt: skip
         names = ", ".join(dict.fromkeys(_instance(asked[i], asked[i].pick) for i in others))
-        reason: Text = "a move there saves nothing"
-        if plan.policy.moving_cost_usd:
-            reason = words("a move there saves no more than the {} that it costs", usd(plan.policy.moving_cost_usd))
-        if _is_there(answer, one.instance):
-            reason = words("some of it is owned or committed, or {}", reason)
-        said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", reason))
+        why = _why_here(answer, s, many)
+        said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", why))
     return joined(" ", said)
+
+
+def _why_here(answer: Answer, s: int, many: Sequence[int]) -> Text:
+    """Why a service is not where it would be chosen alone."""
+    plan, where = answer.plan, answer.hardware.placed
+    here = where[s, many[0]].instance
+    if any(where[s, q].is_together for q in many):
+        beside = [plan.services[i].id for i in range(len(plan.services)) if i != s
+                  and any((i, q) in where and where[i, q].instance == here for q in many)]  # fmt: skip
+        n = len(beside[3:])
+        there = ["on what is owned or committed"] * _is_there(answer, here)
+        there += [f"on the same machines as {and_joined(beside[:3] + [f'{n} more'] * bool(n))}"] * bool(beside)
+        return f"the whole plan costs less with it {' and '.join(there) or 'there'}"
+    if plan.policy.moving_cost_usd:
+        return words("a move there saves no more than the {} that it costs", usd(plan.policy.moving_cost_usd))
+    return "a move there saves nothing"
 
 
 def _instance(asked: Asked, offer: int) -> str:
@@ -265,6 +278,6 @@ def _excuse(reason: Reason, is_pick: bool) -> Text:
     if reason.kind not in OF_MONEY:
         return reason.words
     if is_pick and reason.kind == "near_tie":
-        return words("{} a month, chosen alone; with what is there, or what a move costs, the plan costs more with it",
-                     usd(reason.amount))  # fmt: skip
+        return words("{} a month, chosen alone; with all services, what is there, or what a move costs, the plan costs "
+                     "more with it", usd(reason.amount))  # fmt: skip
     return words("{} {}", usd(reason.amount), reason.words.partition(" ")[2])  # they begin with the amount

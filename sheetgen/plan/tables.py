@@ -44,7 +44,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "prices": (("quarter", "case"), (spending.price_factor,)),
     "pools": (("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
     "gaps": (("type", "quarter", "case"), (
-        needs.gap, needs.idle, spending.quarter_instance_month_usd, spending.bought_usd,
+        needs.short_instances, needs.gap, needs.idle, spending.quarter_instance_month_usd, spending.bought_usd,
     )),
     "shares": (("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
     "money": (("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
@@ -337,15 +337,19 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     for t in range(len(types)):
         pooled[t] = (machines * (of_type == t)[..., None]).sum(axis=0)
     grid.put(("type", "quarter", "case"), {"machines_of_all": pooled})
-    needed, kept = TABLES["pools"][1]
-    axes = TABLES["pools"][0]
-    found = grid.evaluate((needed,), axes)["needed_instances"]
-    quarters = numpy.arange(found.shape[1], dtype=float)
-    along = {"needed": numpy.moveaxis(found, 1, -1)[:, None], "position": quarters,
-             "this_quarter": quarters[None, :, None, None]}  # fmt: skip
-    grid.evaluate((kept,), axes, along)
+    axes, (needed, kept) = TABLES["pools"]
+    _, (short, gap, *others) = TABLES["gaps"]
+    quarters = numpy.arange(pooled.shape[1], dtype=float)
+
+    def until_now(name: str, of: Named) -> dict[str, Any]:
+        """By quarter a quantity of all quarters."""
+        found = numpy.moveaxis(grid.evaluate((of,), axes)[of.name], 1, -1)[:, None]  # type: ignore[union-attr]
+        return {name: found, "position": quarters, "this_quarter": quarters[None, :, None, None]}
+
+    grid.evaluate((kept,), axes, until_now("needed", needed))
     _owned(grid, plan, types)
-    work_out(grid, "gaps")
+    grid.evaluate((gap,), axes, until_now("short", short))
+    grid.evaluate(others, axes)
     grid.put(("quarter", "case"), {"bought_of_all_usd": grid.read("bought_usd", axes).sum(axis=0)})
 
 

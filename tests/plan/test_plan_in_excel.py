@@ -35,7 +35,7 @@ def rows(answer: Answer) -> list[tuple[Formula, dict[str, Any]]]:
         table = answer.table(axes)
         for named in quantities:
             one = named if isinstance(named, Formula) else named[1]
-            if one is needs.kept_instances or name == "shares":
+            if one in (needs.kept_instances, needs.gap) or name == "shares":
                 continue
             columns = {each: table[each] for each in one.inputs}
             for at in itertools.product(*map(range, table.sizes)):

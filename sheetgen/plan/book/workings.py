@@ -418,11 +418,12 @@ class Workings:
         (_, needed), (_, kept) = formulas_of("pools")
         table.computed(needed)
         spans = [range(self.row_of_pool(t, 0, z), self.row_of_pool(t, 0, z) + self.n_quarters) for t, z, _ in rows]
-        table.computed(kept, {
-            "needed": [Range([table.columns["needed_instances"][i] for i in span]) for span in spans],
-            "position": [Range([table.columns["quarter"][i] for i in span]) for span in spans],
-            "this_quarter": table.columns["quarter"],
-        })  # fmt: skip
+
+        def all_quarters(name: str) -> list[Range]:
+            return [Range([table.columns[name][i] for i in span]) for span in spans]
+
+        now = {"position": all_quarters("quarter"), "this_quarter": table.columns["quarter"]}
+        table.computed(kept, now | {"needed": all_quarters("needed_instances")})
         self._owned(table, rows)
         committed = []
         for t, _, q in rows:
@@ -434,7 +435,8 @@ class Workings:
                       "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows]
                       }  # fmt: skip
         for _, one in formulas_of("gaps"):
-            table.computed(one, {read: by_quarter[read] for read in one.inputs if read in by_quarter})
+            of = now | {"short": all_quarters("short_instances")} if one is needs.gap else by_quarter
+            table.computed(one, {read: of[read] for read in one.inputs if read in of})
 
     def _owned(self, table: Table, rows: Sequence[tuple[int, int, int]]) -> None:
         """Types take in turn of the owned GPUs of their kind; the last of a kind has the rest."""
