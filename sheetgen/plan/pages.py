@@ -359,8 +359,8 @@ def _supply(answer: Answer) -> Table:
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
-            counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
-            if any(counts):
+            needed, kept, *there = counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
+            if needed or any(there):
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts)))
     heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Kept", "Owned", "Committed", "To buy", "Idle")))
     return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)

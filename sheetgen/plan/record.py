@@ -116,7 +116,7 @@ def _supply(answer: Answer) -> Iterator[Record]:
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
             found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
-            if any(found.values()):
+            if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
                 yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found}
 
 
