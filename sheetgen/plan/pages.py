@@ -359,8 +359,8 @@ def _supply(answer: Answer) -> Table:
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
-            needed, kept, *there = counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
-            if needed or any(there):
+            counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
+            if counts[0] or any(counts[2:]):  # not what has ended and is kept by none
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts)))
     heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Kept", "Owned", "Committed", "To buy", "Idle")))
     return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)

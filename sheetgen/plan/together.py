@@ -7,9 +7,11 @@ where the whole plan is cheaper for it by more than a near tie of what they cost
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -41,7 +43,7 @@ def together(
         return {}  # one service by itself is where `recommend` has it
     search = _Search(plan, supply, by_service, places, months)
     best = search.improved(search.home)
-    for start in search.starts(1 + TRIES // len(by_service)):
+    for start in search.starts(max(1, TRIES // len(by_service))):
         if search.total_usd(found := search.improved(start)) < search.total_usd(best):
             best = found
     types = list(search.place)
@@ -76,7 +78,7 @@ class _Filled:
         there = other.types >= 0
         return _Filled(numpy.where(there, other.machines, self.machines), numpy.where(there, other.types, self.types))
 
-    @property
+    @cached_property
     def n_moves(self) -> int:
         served = self.types[self.types >= 0]
         return int((served[1:] != served[:-1]).sum())
@@ -105,6 +107,8 @@ class _Search:
         has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
         self.is_there = (self.committed > 0).any(axis=1) | has_gpus
         self.home = {s: self._filled(mine) for s, mine in home.items()}
+        self.near_usd = {s: plan.policy.near_tie_fraction * float((one.machines @ self.months) @ self.month_usd)
+                         for s, one in self.home.items()}  # fmt: skip
         self.elsewhere = {s: [self._filled(one) for one in _alternatives(supply, mine, places)]
                           for s, mine in home.items()}  # fmt: skip
 
@@ -117,25 +121,30 @@ class _Search:
         In each sweep the one that saves most goes first, as it may leave no reason to the others."""
         now, machines = dict(ways), _sum(ways)
         for _ in range(SWEEPS):
-            saves = {s: self._best(s, now, machines)[0] for s in now}
-            changed = False
-            for s in sorted((s for s in now if saves[s] > A_CENT), key=lambda s: -saves[s]):
-                saved, there = self._best(s, now, machines)
+            saves = {s: saved for s, saved, _ in self._best(now, now, machines) if saved > A_CENT}
+            moved = 0
+            for s in sorted(saves, key=lambda s: -saves[s]):
+                ((_, saved, there),) = self._best([s], now, machines)
                 if saved > A_CENT:
-                    now[s], machines, changed = there, machines - now[s].machines + there.machines, True
-            if not changed:
+                    now[s], machines, moved = there, machines - now[s].machines + there.machines, moved + 1
+            if not moved:
                 break
         return now
 
-    def _best(self, s: int, now: Ways, machines: Any) -> tuple[float, _Filled]:
-        """Where a service makes the plan cheapest while the others stay, and what that saves."""
-        rest = machines - now[s].machines
-        known = (rest > 0).any(axis=1) | self.is_there
-        tried = [now[s], self.home[s], *(now[s].but(one) for one in self.elsewhere[s] if known[one.types.max()])]
-        usd = self._usd(rest + numpy.array([one.machines for one in tried]))
-        usd = usd + [self._besides_usd(s, one) for one in tried]
-        best = int(usd.argmin())
-        return float(usd[0] - usd[best]), tried[best]
+    def _best(self, some: Iterable[int], now: Ways, machines: Any) -> Iterator[tuple[int, float, _Filled]]:
+        """By service where it makes the plan cheapest while the others stay, and what that saves."""
+        tried = list[tuple[int, _Filled]]()
+        for s in some:
+            rest = machines - now[s].machines
+            known = (rest > 1e-9).any(axis=1) | self.is_there
+            tried += ((s, now[s]), (s, self.home[s]))
+            tried += ((s, now[s].but(one)) for one in self.elsewhere[s] if known[one.types.max()])
+        more = numpy.array([one.machines - now[s].machines for s, one in tried])
+        usd = self._usd(machines + more) + [self._besides_usd(s, one) for s, one in tried]
+        for s, many in itertools.groupby(range(len(tried)), lambda i: tried[i][0]):
+            first, *_ = of_it = [*many]
+            best = min(of_it, key=lambda i: usd[i])
+            yield s, float(usd[first] - usd[best]), tried[best][1]
 
     def starts(self, n: int) -> Iterator[Ways]:
         """By type all services that it can serve on it, and as many of them as is cheapest: first the one that saves
@@ -161,9 +170,8 @@ class _Search:
 
     def _besides_usd(self, s: int, there: _Filled) -> float:
         """What a service's moves cost; and a near tie of what it fills at home, where it is elsewhere."""
-        policy, home = self.plan.policy, self.home[s]
-        near = policy.near_tie_fraction * float((home.machines @ self.months) @ self.month_usd)
-        return there.n_moves * policy.moving_cost_usd + (near if (there.types != home.types).any() else 0)
+        near = 0 if (there.types == self.home[s].types).all() else self.near_usd[s]
+        return there.n_moves * self.plan.policy.moving_cost_usd + near
 
     def _filled(self, places: Mapping[At, Placed]) -> _Filled:
         found, types = numpy.zeros(self.committed.shape), numpy.full(len(self.months), -1)
