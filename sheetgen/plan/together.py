@@ -2,7 +2,7 @@
 
 `recommend` places each service by itself, on whole machines, and knows of no supply. Here services go to another type,
 some together or one to what others are on or what is owned or committed, for all quarters or for those of the supply,
-where the whole plan is cheaper for it: by more than a near tie of what they cost, unless it is for what is there anyway.
+where the whole plan is cheaper for it: by more than a near tie of what they cost, unless it is for what is there.
 Moves count at what they cost.
 """
 
@@ -170,8 +170,8 @@ class _Search:
         yield from (ways for *_, ways in sorted(found, key=lambda one: one[:2])[:n])
 
     def _besides_usd(self, s: int, there: _Filled) -> float:
-        """What a service's moves cost; and a near tie of what it fills at home, where it is elsewhere and not on what is
-        there anyway."""
+        """What a service's moves cost; and a near tie of what it fills at home, where it is elsewhere, and that is
+        not there anyway."""
         stays = (there.types == self.home[s].types) | self.is_there[there.types]
         near = 0 if stays.all() else self.near_usd[s]
         return there.n_moves * self.plan.policy.moving_cost_usd + near
