@@ -547,13 +547,14 @@ def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Car
 
 def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
     """Remarks for the reader: what was read, but has no effect or not the whole."""
-    gpus = [g.id for g in after.question.gpus]
+    gpus, here = [g.id for g in after.question.gpus], {one.lower() for one in found.tables["gpus"]}
     table = found.tables["instances"]
     counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}
     for key, row in table.items():
         gpu, count = row.get("instance_gpu"), row.get("gpu_count")
-        if gpu is not None and str(gpu).lower() not in (one.lower() for one in gpus):
-            near = did_you_mean(str(gpu), gpus)
+        if gpu is not None and str(gpu).lower() not in here:
+            is_known = str(gpu).lower() in (one.lower() for one in gpus)
+            near = " A sheet built anew rents it." if is_known else did_you_mean(str(gpu), gpus)
             place = table.place(key, "instance_gpu")
             yield f"{place}: {shown(gpu)} is no GPU of this sheet: {shown(key)} cannot be rented.{near}"
         built = counts.get(key)

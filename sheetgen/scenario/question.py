@@ -358,10 +358,13 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
     selected = attempt(select, catalog, engine, filters) if engine else None
     candidates, left_out, others, rows = selected or ((), (), {}, ())
+    overrides = attempt(typed.read_overrides, options.get("typed"))
     by_id = {c.gpu.id: c.gpu for c in rows}
+    if overrides:  # an instance of one's own may be of a GPU that nothing else offers
+        own = {str(row.get("instance_gpu")).lower() for row in overrides[0].own_instances}
+        by_id |= {gpu.id: gpu for gpu in catalog.gpus() if gpu.id.lower() in own and gpu.id not in by_id}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
-    overrides = attempt(typed.read_overrides, options.get("typed"))
     of_page = {one.asked_as: attempt(one.parse, options.get(one.asked_as)) for one in OF_PAGE}
     if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
         problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")

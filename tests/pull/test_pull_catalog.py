@@ -54,3 +54,13 @@ def test_what_the_workbook_says_wins_over_todays_catalog(
     today_sha = today.catalog_sha256()
     assert question.catalog_sha256[:8] in first and today_sha[:8] in first and "5 values" in first
     assert again(pulled, today) == document(pulled.solved)
+
+
+def test_a_gpu_that_no_instance_of_today_has_is_rented_as_the_workbook_says(today: Catalog, tmp_path: Path) -> None:
+    few = {**TINY, "instances": "aws/g6e.12xlarge,aws/p5.4xlarge,aws/p5.48xlarge"}
+    path, _ = books.build(tmp_path, "old", few)
+    pulled = pull(path, today)
+    assert "nvidia-l40s-48gb" in [gpu.id for gpu in pulled.solved.question.gpus]
+    assert "aws/g6e.12xlarge" in [one["instance"] for one in document(pulled.solved)["cells"]]
+    assert not pulled.other_results and pulled.notes == ()
+    assert again(pulled, today) == document(pulled.solved)
