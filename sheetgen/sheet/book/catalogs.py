@@ -174,7 +174,7 @@ def derive_models(table: Table) -> None:
         table.looked_up(which, f"{short} in use", map(table.wiring.first_name, columns[asked]), TEXT,
                         note="The precision by its first name.")  # fmt: skip
         rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
-        table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Inputs.")
+        table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
     for key, label, which in (
         ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
         ("other_bytes", "Bytes, other weight", "weight_dtype"),

@@ -169,7 +169,7 @@ def chosen(one: Formula, otherwise: Any = "-") -> Formula:
 
 @formula("Row of the band", PLAIN, within=[speed.measured_scope])
 def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any, set_factor: Any) -> Any:
-    """The row of the error bands on Constants: by kind of model those of runs on this GPU and engine, then all others';
+    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
     then data-parallel ranks and pipeline stages; then by kind those of runs that a measured point set right, which is
     what a factor other than 1 comes from.
 
