@@ -6,10 +6,14 @@ Bytes inside; GiB (2^30) and GB (10^9) only on the page, and always named.
 from __future__ import annotations
 
 import math
+import os
+import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
+
+from sheetgen.errors import SheetgenError, shown
 
 # Numbers of pipeline stages at which the order of layers counts, by the names that formulas read.
 STAGES_IN_ORDER = {"two_stages": 2, "three_stages": 3, "four_stages": 4, "eight_stages": 8}
@@ -198,3 +202,25 @@ def rate_text(rate: float) -> str:
     places = rate_places(rate)
     text = f"{rate:,.{places}f}"
     return text.rstrip("0").rstrip(".") if places else text
+
+
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2100, 1, 1)  # that workbooks count from
+
+
+def today() -> date:
+    """SOURCE_DATE_EPOCH's day, or today in UTC.
+
+    Raises SheetgenError for what is no second of a day from 2000 to the first of 2100.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not epoch:
+        return datetime.now(UTC).date()
+    try:
+        found = datetime.fromtimestamp(int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf, UTC).date()
+    except (ValueError, OverflowError, OSError):
+        found = date.max
+    if not FIRST_DAY <= found <= LAST_DAY:
+        raise SheetgenError(
+            f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day from {FIRST_DAY} to {LAST_DAY}."
+        )
+    return found

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
-from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES, KV_NOT_SIZED
+from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES, FIRST_DAY, KV_NOT_SIZED, LAST_DAY, today
 
 MAX_TOKENS = 100_000_000
-FIRST_DAY, LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2100, 1, 1)  # that a sheet can have
 _TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 
@@ -106,25 +104,11 @@ def day(text: Any, name: str) -> datetime.date:
 
 
 def as_of_date(text: str | None) -> datetime.date:
-    """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC.
+    """The date that price ages count from: as given, or `today`.
 
     Raises ScenarioError for a day before 2000 or after the first of 2100, which workbooks cannot count from.
     """
-    if text:
-        return day(text, "as_of")
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not epoch:
-        return datetime.datetime.now(datetime.UTC).date()
-    try:
-        seconds = int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf
-        found = datetime.datetime.fromtimestamp(seconds, datetime.UTC).date()
-    except (ValueError, OverflowError, OSError):
-        found = datetime.date.max
-    if not FIRST_DAY <= found <= LAST_DAY:
-        raise ScenarioError(
-            f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day from {FIRST_DAY} to {LAST_DAY}."
-        )
-    return found
+    return day(text, "as_of") if text else today()
 
 
 MOST_TEXT = 200  # characters

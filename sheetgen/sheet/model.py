@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula, call
-from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY, MOST, MOST_TEXT, Kind
-from sheetgen.units import TEXT, Display
+from sheetgen.scenario.parse import MOST, MOST_TEXT, Kind
+from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
 
 if TYPE_CHECKING:
     import numpy

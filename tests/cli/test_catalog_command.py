@@ -47,7 +47,8 @@ def test_the_date_follows_source_date_epoch(run: Run, folder: Path, monkeypatch:
     assert "checked_on: 2023-11-14\n" in run("catalog", "import", folder).stdout
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
     result = run("catalog", "import", folder)
-    assert result.exit_code == 1 and result.stderr == "SOURCE_DATE_EPOCH is 'abc'. It must be the seconds of a day.\n"
+    assert result.exit_code == 1
+    assert result.stderr.startswith("SOURCE_DATE_EPOCH is 'abc'. It must be the seconds of a day from 2000-01-01")
 
 
 def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:

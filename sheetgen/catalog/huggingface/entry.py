@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-import math
-import os
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping
 from itertools import groupby
@@ -23,6 +19,7 @@ from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, with_mtp
 from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model, stem
 from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.units import today
 
 
 def import_config(
@@ -55,15 +52,10 @@ def import_config(
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    try:
-        moment = time.time() if not epoch else int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf
-        today = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        raise CatalogError(f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day.") from None
     data: dict[str, Any] = {
         "id": model_id or _id_of(hf_id or name), "name": name, "hf_id": hf_id, "kind": decoder.kind,
-        "confidence": "sourced", "source": source or f"config.json of {hf_id or name}", "checked_on": today,
+        "confidence": "sourced", "source": source or f"config.json of {hf_id or name}",
+        "checked_on": today().isoformat(),
         "n_layers": len(decoder.layers), "hidden_size": text.count("hidden_size"),
         "intermediate_size": max((layer.dense_width for layer in decoder.layers), default=0) or None,
         "moe_intermediate_size": max((layer.moe_width for layer in decoder.layers), default=0) or None,
