@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from sheetgen.catalog import Catalog, base, default_folder, load
 from sheetgen.pull import pulled
+from sheetgen.workbook import facts
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
 
@@ -67,7 +68,7 @@ Catalog.catalog_sha256 = _kept_sha256
 _build_anew = pulled._build_anew
 
 
-@functools.lru_cache(3)
+@functools.lru_cache(6)
 def _as_built(catalog: Catalog, options: tuple[tuple[str, object], ...]) -> pulled.Built:
     return _build_anew(catalog, dict(options))
 
@@ -81,6 +82,9 @@ def _kept_as_built(
 
 
 pulled._build_anew = _kept_as_built
+
+# `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
+facts.read_workbook_bytes = functools.lru_cache(4)(facts.read_workbook_bytes)
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
@@ -100,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     in_long = config.getoption("--long")
     if in_long:
         os.environ["SHEETGEN_TESTS"] = "long"
-    settings.register_profile("gate", max_examples=25, derandomize=True, database=None, deadline=None)
+    settings.register_profile("gate", max_examples=15, derandomize=True, database=None, deadline=None)
     settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
     settings.load_profile("long" if in_long else "gate")
 
