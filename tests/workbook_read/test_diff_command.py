@@ -452,6 +452,7 @@ HOSTILE = ("\x1b[31mred", "<script>alert(1)</script>", "[x](javascript:alert(1))
            "**bold** `code` ![i](http://e.vil/i.png)", "=cmd()", "a\nb", "&lt;i&gt;")  # fmt: skip
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("evil", HOSTILE)
 def test_hostile_names_are_text_wherever_they_are_told(
     evil: str, sheetgen: Any, book: Path, edited: Edited, tmp_path: Path
