@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -179,7 +180,7 @@ def largest_batch(
     part: dict[str, float], time: Callable[[dict[str, float], int], float], seconds: float, enough: int
 ) -> int:
     """The largest batch whose time meets the target, of at most `enough`: 0 where a lone request is too slow."""
-    batch = 0
+    batch = enough if seconds == math.inf else 0  # without a target none is too slow
     while batch < enough and time(part, batch + 1) <= seconds:
         batch += 1
     return batch

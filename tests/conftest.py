@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from sheetgen.catalog import Catalog, base, default_folder, load
 from sheetgen.pull import pulled
+from sheetgen.workbook import facts
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
 
@@ -67,7 +68,7 @@ Catalog.catalog_sha256 = _kept_sha256
 _build_anew = pulled._build_anew
 
 
-@functools.lru_cache(3)
+@functools.lru_cache(6)
 def _as_built(catalog: Catalog, options: tuple[tuple[str, object], ...]) -> pulled.Built:
     return _build_anew(catalog, dict(options))
 
@@ -82,13 +83,18 @@ def _kept_as_built(
 
 pulled._build_anew = _kept_as_built
 
+# `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
+facts.read_workbook_bytes = functools.lru_cache(4)(facts.read_workbook_bytes)
+
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "plan/test_plan_documents.py", "workbook/test_edits.py", "pull/test_pull_workbook.py",
-    "workbook_read/test_diff_command.py", "workbook/test_recalculates.py", "test_speed.py",
-    "test_choice_brute_force.py", "fuzz/test_fuzz.py", "workbook/test_what_if.py", "pdf/test_standards.py",
-    "workbook/test_headline.py", "workbook/test_money_sheet.py", "mail/test_mail_command.py",
-    "pull/test_pull_libreoffice.py", "test_every_number.py", "opens/test_rules.py", "opens/test_readers.py",
+    "workbook_read/test_diff_command.py", "plan/test_plan_documents.py", "pull/test_pull_workbook.py",
+    "writers/test_pdf_page.py", "workbook/test_recalculates.py", "workbook/test_edits.py", "mail/test_mail_command.py",
+    "test_choice_brute_force.py", "fuzz/test_fuzz.py", "test_docs.py", "pdf/test_standards.py",
+    "workbook/test_money_sheet.py", "workbook_read/test_read_after_libreoffice.py", "plan/test_plan_docs.py",
+    "workbook/test_headline.py", "sheet/test_build_page.py", "sheet/test_ask.py", "pull/test_pull_command.py",
+    "workbook_read/test_hostile_workbooks.py", "sizing/test_speed_properties.py", "test_every_number.py",
+    "plan/test_plan_sheets.py", "opens/test_rules.py", "workbook/test_what_if.py", "pull/test_pull_libreoffice.py",
 )  # fmt: skip
 
 

@@ -191,13 +191,17 @@ def _as_in_a_file(value: Any) -> Any:
 
 
 def values_after(path: Path, changes: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Every value after typing into a workbook, calculated by formualizer, which keeps the last few workbooks open."""
-    return _live(path, path.stat().st_mtime_ns).values_after(changes)
+    """Every value after typing into a workbook, calculated by formualizer, which keeps the last few workbooks open:
+    each once, in whatever folder it lies."""
+    return _live(path.read_bytes()).values_after(changes)
 
 
-@functools.lru_cache(3)
-def _live(path: Path, _version: int) -> LiveWorkbook:
-    return LiveWorkbook(path)
+@functools.lru_cache(4)
+def _live(data: bytes) -> LiveWorkbook:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "book.xlsx"
+        path.write_bytes(data)
+        return LiveWorkbook(path)
 
 
 # Reading --------------------------------------------------------------------------------------------------

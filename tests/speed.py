@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import math
 import pickle
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +24,7 @@ import numpy
 import pandas
 from measured_rows import tuples
 from speed_fit import (
+    CHOSEN,
     CSV,
     FIGURES,
     GENERATIONS,
@@ -79,15 +81,23 @@ class Results:
     residuals: Residuals
 
 
-def work_out(runs: Runs) -> Results:
-    """Every fit that the report and the catalog rest on: nested folds, 6 cells left out, and all runs."""
+def work_out(runs: Runs, known: Sequence[Structure] = ()) -> Results:
+    """Every fit that the report and the catalog rest on: nested folds, 6 cells left out, and all runs.
+
+    known: what the folds chose before; the first alone chooses anew."""
     first, second = (runs.part(numpy.flatnonzero(runs.rows["file"] == one.name)) for one in (CSV, LATER))
     before = predict(second.by(0), fit(first.by(0))[0])
-    structure = choose(runs)
+    structure = known[-1] if known else choose(runs)
     own = runs.by(structure.chunks_power)
     constants, common = fit(own)
     return Results(
-        *held_out(runs), before, other_cells(own), constants, common, structure, left(own, constants, structure)
+        *held_out(runs, known=known),
+        before,
+        other_cells(own),
+        constants,
+        common,
+        structure,
+        left(own, constants, structure),
     )
 
 
@@ -439,7 +449,7 @@ def _table(found: pandas.DataFrame, gates: dict[str, tuple[float, float | None]]
 
 def main(arguments: list[str]) -> None:
     runs = serving_runs(Catalog())
-    results = work_out(runs)
+    results = work_out(runs, CHOSEN if "--as-chosen" in arguments else ())
     if "--results" in arguments:
         sys.stdout.buffer.write(pickle.dumps(vars(results)))
         return

@@ -290,6 +290,14 @@ STRUCTURES = tuple(
     Structure(tuple(LEFT)[:n], strength, power)
     for power in (0, 0.5, 1) for n, strength in ((0, 1), *itertools.product((1, 2), (1, 3, 6)))
 )  # fmt: skip
+# What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
+CHOSEN = tuple(
+    Structure(("of_kind", "of_dtype")[:n], strength, power)
+    for n, strength, power in (
+        (2, 3, 0.5), (2, 3, 0.5), (1, 1, 0.5), (1, 1, 1), (1, 1, 0.5), (2, 3, 0.5), (2, 3, 0.5), (2, 1, 0.5),
+        (2, 3, 0.5),
+    )
+)  # fmt: skip
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten
 
@@ -369,14 +377,17 @@ def choose(runs: Runs) -> Structure:
     return STRUCTURES[int(numpy.argmin(scores))]
 
 
-def held_out(runs: Runs, folds: int = 8, seed: int = 0) -> tuple[dict[str, Any], dict[str, Any], list[Structure]]:
+def held_out(
+    runs: Runs, folds: int = 8, seed: int = 0, known: Sequence[Structure] = ()
+) -> tuple[dict[str, Any], dict[str, Any], list[Structure]]:
     """Every run predicted without any run of its configuration, which chose no structure either; the same without
-    any pooling or growth with chunks; and what each fold chose."""
+    any pooling or growth with chunks; and what each fold chose. known: what they chose before; the first alone chooses
+    anew."""
     found, plain = ({name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in range(2))
-    chosen = []
+    chosen: list[Structure] = []
     for out in parts_of(runs, folds, seed):
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
-        chosen.append(choose(within))
+        chosen.append(known[len(chosen)] if known and chosen else choose(within))
         for into, structure in ((found, chosen[-1]), (plain, Structure())):
             constants, _ = fit(within.by(structure.chunks_power))
             for name, column in _predicted(within, without, constants, structure).items():

@@ -153,6 +153,7 @@ def test_where_renting_is_never_cheaper_there_is_no_utilization() -> None:
     assert any(above is None for one in cell["hosted"] for above in one["cheaper_above"].values())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("utilization", [0.2, 0.7, 1.0])
 def test_a_break_even_does_not_depend_on_the_utilization_asked_at(utilization: float) -> None:
     found = asked(**DEAR, utilization=utilization)["hosted"][0]["cheaper_above"]["on-demand"]

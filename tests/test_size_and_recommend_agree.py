@@ -53,7 +53,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-@pytest.mark.some(30)
+@pytest.mark.some(16)
 @pytest.mark.parametrize("model,context,users,engine,version", LOADS)
 @pytest.mark.parametrize("targets", [{"tpot_ms": "off", "ttft_ms": "off"}, {}], ids=["memory", "speed"])
 def test_sequences_are_those_of_size(
@@ -128,7 +128,7 @@ def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -
     assert choice.prefill_fraction == pytest.approx(alone["prefill_fraction"], rel=1e-9)
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: dict[str, Any]) -> None:
@@ -170,7 +170,7 @@ DRAFTED: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", DRAFTED, ids=str)
 def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked: dict[str, Any]) -> None:
     options = {**asked, "tpot_ms": "off", "ttft_ms": "off"}

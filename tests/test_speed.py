@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy
 import pandas
 import pytest
+from amounts import IN_LONG
 from brute_force import BYTES
 from brute_speed import parts, tpot, ttft
 from speed import (
@@ -32,6 +33,7 @@ from speed import (
     shipped,
     shipped_residuals,
 )
+from speed_fit import CHOSEN
 from speed_public import SOURCES, compare, public_rows, served
 
 import sheetgen
@@ -62,14 +64,15 @@ def outside() -> pandas.DataFrame:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Every fit anew, once for all workers of a run; in a process of its own, where matrices have one thread."""
+    """Every fit, once for all workers of a run; in a process of its own, where matrices have one thread."""
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     program, kept = Path(__file__).parent / "speed.py", folder / "speed.pickle"
     with (folder / "speed.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
-            done = subprocess.run([sys.executable, program, "--results"], stdout=subprocess.PIPE, check=True)
+            anew = [] if IN_LONG else ["--as-chosen"]
+            done = subprocess.run([sys.executable, program, "--results", *anew], stdout=subprocess.PIPE, check=True)
             kept.write_bytes(done.stdout)
     return Results(**pickle.loads(kept.read_bytes()))
 
@@ -97,6 +100,11 @@ def test_the_band_holds_about_80_percent(runs: Runs, results: Results) -> None:
     for figure, (share, half_width) in coverage(runs, results.held_out).items():
         assert BAND_HOLDS[0] <= share <= BAND_HOLDS[1], figure
         assert figure == "ttft" or half_width <= HALF_WIDTH, figure
+
+
+def test_the_folds_choose_what_they_chose(results: Results) -> None:
+    """In the gate the first of them alone: see `held_out`."""
+    assert (*results.chosen, results.structure) == CHOSEN
 
 
 # What ships

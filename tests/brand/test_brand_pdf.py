@@ -29,7 +29,7 @@ from sheetgen.writers.pdf import _lay_out, assets_only, lay_out
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}
 PAGES = [
     (1, "letter", "tall"), (3, "a4", "example"), (1, "a4", "unbroken"),
-    (5, "letter", "codes"), (8, "a4", "wide"),
+    (5, "letter", "codes"), (2, "a4", "wide"), pytest.param(8, "a4", "wide", marks=pytest.mark.long),
 ]  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_the_usual_question_has_a_branded_page_with_all_its_parts(paper: str) ->
 
 
 def test_a_long_name_is_read_whole() -> None:
-    words = text_of(drawn(8, "a4", "wide"))
+    words = text_of(drawn(2, "a4", "wide"))
     assert all(word in words for word in LONG_NAME.split()) and LONG_FOOTER in words
 
 
@@ -142,6 +142,7 @@ def test_the_page_asks_for_its_logo_and_the_pdf_fetches_no_other() -> None:
             without.fetch("asset:../logo.png" if without is fetcher else "asset:logo.png")
 
 
+@pytest.mark.long
 def test_the_same_bytes_each_time(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from brands import *; from page_sample import page_of;"

@@ -46,7 +46,7 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
     {"model": "nemotron-nano-12b-v2", "context": "16k", "users": 256, "near_tie_fraction": 0.2},
 )  # fmt: skip
 of_each = pytest.mark.parametrize(
-    "index", range(0, len(QUESTIONS), amount(3, 1)), ids=lambda i: "-".join(map(str, QUESTIONS[i].values()))
+    "index", range(0, len(QUESTIONS), amount(5, 1)), ids=lambda i: "-".join(map(str, QUESTIONS[i].values()))
 )
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, get_args
 
 import pytest
+from amounts import amount
 from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
 
 from sheetgen.catalog import guidance
@@ -45,7 +46,7 @@ def model_id(lever: Lever) -> str:
     return next(m.id for m in catalog().models() if m.name == name)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model,context,users", LOADS)
 def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str, users: int) -> None:
     asked = 0
@@ -64,7 +65,7 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
         if asked_load.concurrent_requests != 32:
             continue
         workload = solved.question.workloads[asked_load.workload]
-        for purchase in ("reserved-1yr", "reserved-3yr"):
+        for purchase in ("reserved-1yr", "reserved-3yr")[: amount(1, 2)]:
             answer = alone(
                 model=solved.model_of(row).model.id, context=asked_load.context_tokens, users=32, purchase=purchase,
                 output_tokens=workload.output_tokens, weight_dtype="fp8", kv_cache_dtype="fp8",
@@ -72,7 +73,7 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
             one = terms[row].get(purchase)
             assert (one and one.candidate.instance, one and one.usd) == (answer["instance"], answer["monthly_usd"])
             asked += one is not None
-    assert asked > 12
+    assert asked > amount(6, 12)
 
 
 def test_fp8_on_a_term_is_unknown_where_fp8_is() -> None:
@@ -168,7 +169,7 @@ def test_a_small_load_saves_nothing_and_says_so() -> None:
     assert [saving(one) for one in shown] == ["no change"] * 3 and shown[0].family == "precision"
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "options,lever,why",
     [

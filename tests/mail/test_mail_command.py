@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from openpyxl import load_workbook
 from packages import part_of, rewritten
 from post_office import HOST, PASSWORD, USER, Post, free_port
+from recalculation import edit
 
 from sheetgen.cli import main
 
@@ -93,10 +93,7 @@ def test_without_pango_a_workbook_goes_out_alone(
 
 
 def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_folder: Path) -> None:
-    book = load_workbook(built / "q3.xlsx")
-    sheet, cell = next(book.defined_names["in_tier_1"].destinations)
-    book[sheet][cell].value = 512
-    book.save("edited.xlsx")
+    edit(built / "q3.xlsx", Path("edited.xlsx"), {"in_tier_1": 512})
     result = run("mail", "edited.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 1 and "are not what its inputs give" in result.stderr
     assert len(result.stderr.splitlines()) == 1 and [p.name for p in empty_folder.iterdir()] == ["edited.xlsx"]

@@ -83,6 +83,7 @@ def process() -> Iterator[PdfProcess]:
     assert one._process.returncode is not None
 
 
+@pytest.mark.long
 def test_a_process_apart_draws_the_same_file(process: PdfProcess) -> None:
     process.send(page_of("8b"), None, Archive())
     assert process.fetch() == pdf_of("8b")

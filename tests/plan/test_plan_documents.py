@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from copy import deepcopy
@@ -37,6 +38,7 @@ from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.layout import FONTS, SMALL, TEXT
+from sheetgen.writers.pdf import Layout
 from sheetgen.writers.plan_page import PLOT, lay_out, write_plan_html, write_plan_pdf
 from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
 from sheetgen.writers.weasyprint_boxes import part_of
@@ -69,8 +71,13 @@ def page(paper: str = "a4") -> PlanPage:
 
 
 @cache
-def pdf(paper: str = "a4", variant: str = "pdf/ua-1") -> bytes:
-    return write_plan_pdf(page(paper), Options(TEMPLATES, archive=Archive(variant, catalog_sha256="ab" * 32)))
+def laid(paper: str) -> Layout:
+    return lay_out(page(paper), TEMPLATES)
+
+
+@cache
+def pdf(paper: str = "a4", variant: str = "pdf/a-3a") -> bytes:
+    return laid(paper).pdf(Archive(variant, catalog_sha256="ab" * 32))
 
 
 @cache
@@ -157,8 +164,8 @@ def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
 
 
 def test_it_is_accessible_and_an_archive() -> None:
-    jobs = [("PDFA-3A", pdf("a4", "pdf/a-3a")), ("PDFUA-1", pdf("a4")), ("PDFUA-1", pdf("a4", "pdf/a-3a"))]
-    jobs += [("PDFUA-1", pdf("letter"))] if IN_LONG else []
+    jobs = [("PDFA-3A", pdf("a4")), ("PDFUA-1", pdf("a4"))]
+    jobs += [("PDFUA-1", pdf("a4", "pdf/ua-1")), ("PDFUA-1", pdf("letter"))] if IN_LONG else []
     for report in validate(jobs):
         assert report.failed == []
         assert report.compliant and report.checks > FEWEST_CHECKS
@@ -242,7 +249,7 @@ def test_the_pictures_of_the_print_are_drawn_once(monkeypatch: pytest.MonkeyPatc
         return machines_chart(*of)
 
     monkeypatch.setattr(plan_page_writer, "machines_chart", counted)
-    lay_out(page(), TEMPLATES)
+    lay_out(hostile("calm"), TEMPLATES)
     assert len(drawn) == 1
 
 
@@ -250,7 +257,7 @@ def test_the_same_bytes_again() -> None:
     options = Options(TEMPLATES)
     assert write_plan_docx(page(), options) == word()
     assert write_plan_html(page(), options) == write_plan_html(page(), options)
-    assert write_plan_pdf(page(), Options(TEMPLATES, archive=Archive(catalog_sha256="ab" * 32))) == pdf()
+    assert write_plan_pdf(page(), Options(TEMPLATES, archive=Archive("pdf/a-3a", catalog_sha256="ab" * 32))) == pdf()
 
 
 def hostile(evil: str) -> PlanPage:
@@ -276,9 +283,10 @@ def test_text_is_only_text(evil: str) -> None:
     document = docx.Document(io.BytesIO(write_plan_docx(found, options)))
     assert document.paragraphs[0].text == evil
     assert any(evil in cell.text for row in document.tables[1].rows for cell in row.cells)
-    assert "instrText" not in zipfile.ZipFile(io.BytesIO(write_plan_docx(found, options))).read(
-        "word/document.xml"
-    ).decode()  # no field but the page's number, which is in the footer
+    assert (
+        "instrText"
+        not in zipfile.ZipFile(io.BytesIO(write_plan_docx(found, options))).read("word/document.xml").decode()
+    )  # no field but the page's number, which is in the footer
     assert evil[:8] in read(write_plan_pdf(found, options))[0].text
 
 
@@ -303,13 +311,15 @@ def test_the_pictures_of_nothing_and_of_much() -> None:
 
 
 def test_the_command_writes_them(tmp_path: Path) -> None:
-    run = CliRunner()
-    arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--name", "q1", "--paper", "letter",
+    run, short = CliRunner(), deepcopy(DATA)
+    short["services"] = short["services"][:1]  # of one service all is quicker
+    (tmp_path / "in.yaml").write_text(json.dumps(short, default=str))
+    arguments = ["plan", str(tmp_path / "in.yaml"), "--out", str(tmp_path / "out"), "--name", "q1", "--paper", "letter",
                  "--format", "pdf,docx,html", "--brand", str(TEMPLATES / "brand" / "brand.yaml")]  # fmt: skip
     made = run.invoke(main, arguments)
     assert made.exit_code == 0, made.output
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["q1.docx", "q1.html", "q1.pdf"]
-    assert "No last plan was named" in read((tmp_path / "q1.pdf").read_bytes())[1].text
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["q1.docx", "q1.html", "q1.pdf"]
+    assert "No last plan was named" in read((tmp_path / "out" / "q1.pdf").read_bytes())[1].text
     refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "xls"])
     assert refused.exit_code == 1
     assert "format 'xls' is unknown. Allowed: xlsx, pdf, docx, html, json, md, csv." in refused.output

@@ -326,6 +326,7 @@ def test_the_same_answer_gives_the_same_page() -> None:
     assert build_page(solved) == build_page(answered(FIVE)) and formatted(build_page(solved)) == page(FIVE)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("headline", ["rag:32", "rag:1024"])
 def test_a_card_has_what_the_json_has(headline: str) -> None:
     """The range of the month, FP8, each class and who took no part: amounts and counts as the record of the load."""

@@ -51,7 +51,7 @@ def foreign(engine: str) -> re.Pattern[str]:
     return re.compile("|".join(rf"(?<![\w-]){re.escape(n)}(?![\w-])" for n in names))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_flag_of_another_engine(engine: str) -> None:
     pattern = foreign(engine)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy
 import pytest
 import xlsxwriter
+from amounts import amount
 from recalculation import ALLOWED_FUNCTIONS, compare, functions_used, poison, recalculate_with_formualizer
 from test_speed_properties import CATALOG, ENGINES, GPUS, MODELS, TIMES, Row
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -22,9 +23,10 @@ def test_every_model_has_a_speed_on_every_gpu() -> None:
     gpus = [g.id for g in CATALOG.gpus() if g.vendor == "nvidia" and g.data_center]
     pairs = [(m, g) for m in models for g in gpus]
     assert len(pairs) > 200 * 20
-    for users in (1, 1000):
-        rows = {"model": [m for m, _ in pairs], "gpu": [g for _, g in pairs], "context_tokens": [512] * len(pairs)}
-        points = complete({**rows, "concurrent_requests": [users] * len(pairs)}, len(pairs), CATALOG)
+    step = amount(2, 1)  # in the gate a pair with one request or with many
+    for users, some in ((1, pairs[::step]), (1000, pairs[step - 1 :: step])):
+        rows = {"model": [m for m, _ in some], "gpu": [g for _, g in some], "context_tokens": [512] * len(some)}
+        points = complete({**rows, "concurrent_requests": [users] * len(some)}, len(some), CATALOG)
         assert not any(points.errors)
         known = point(points.values)
         for name in (*(f.name for f in SPEED), "max_requests_per_second", "tpot_seconds_low", "ttft_seconds_high"):

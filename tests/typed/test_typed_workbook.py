@@ -8,7 +8,7 @@ from pathlib import Path
 import books
 import money_cells
 import pytest
-from amounts import amount
+from amounts import IN_LONG, amount
 from books import Sheets
 from cells_of import TINY, Places
 from random_edits import random_edits
@@ -25,7 +25,7 @@ VERDICTS = {"fits", "little headroom", "none fits", "over limit"}
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    return books.build(tmp_path_factory.mktemp("typed"), "tiny", TINY)
+    return books.build(tmp_path_factory.mktemp("typed"), "tiny", TINY, with_what_if=IN_LONG)
 
 
 def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path, Question]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,17 +67,29 @@ def book_bytes(solved: Solution, *, with_what_if: bool = True) -> bytes:
 
 
 def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: bool = True) -> tuple[Path, Question]:
-    """A workbook in `folder`, and the question that it answers. Without What-if it is recalculated twice as fast."""
-    question = ask(Catalog(), options)  # what a test imported into the shared one is in no book's fingerprint
-    path = folder / f"{name}.xlsx"
-    path.write_bytes(book_bytes(solve(question), with_what_if=with_what_if))
+    """A workbook in `folder`, and the question that it answers. Without What-if it is recalculated twice as fast.
+
+    Tests of several files have the same one: it is built once a process."""
+    path, key = folder / f"{name}.xlsx", repr((sorted(options.items()), with_what_if))
+    if key not in _built:
+        question = ask(Catalog(), options)  # what a test imported into the shared one is in no book's fingerprint
+        _built[key] = book_bytes(solve(question), with_what_if=with_what_if), question
+    data, question = _built[key]
+    path.write_bytes(data)
     return path, question
 
 
-@functools.lru_cache(2)
+_built: dict[str, tuple[bytes, Question]] = {}
+
+
 def opened(path: Path) -> Any:
     """What openpyxl reads of a workbook that no test changes: it takes longer than to build one."""
-    return openpyxl.load_workbook(path)
+    return _opened(path.read_bytes())
+
+
+@functools.lru_cache(3)
+def _opened(data: bytes) -> Any:
+    return openpyxl.load_workbook(io.BytesIO(data))
 
 
 # Finding ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-import openpyxl
+import books
 import pytest
 from openpyxl.utils import column_index_from_string, range_boundaries
 from workbook_cells import cells
@@ -30,7 +30,7 @@ READABLE = 4.5  # contrast of text: WCAG 2.1, 1.4.3 (AA)
 
 @pytest.fixture(scope="module")
 def book(small_book: tuple[Path, Question]) -> Any:
-    return openpyxl.load_workbook(small_book[0])
+    return books.opened(small_book[0])
 
 
 def relative(formula: str, row: int, column: int) -> str:

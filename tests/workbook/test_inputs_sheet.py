@@ -29,7 +29,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sheet(path: Path) -> Any:
-    return openpyxl.load_workbook(path)["Inputs"]
+    return books.opened(path)["Inputs"]
 
 
 def test_sections_come_in_the_order_of_their_use_and_the_last_is_folded(sheet: Any) -> None:
@@ -52,7 +52,7 @@ def test_no_constant_is_among_the_inputs(sheet: Any) -> None:
 
 
 def test_workings_of_inputs_and_money_are_in_hidden_columns(path: Path) -> None:
-    for sheet in (openpyxl.load_workbook(path)[name] for name in ("Inputs", "Money")):
+    for sheet in (books.opened(path)[name] for name in ("Inputs", "Money")):
         last = sheet.print_area.split(":")[1].strip("$").partition("$")[0]
         spans = [(d.min, d.max) for d in sheet.column_dimensions.values() if d.hidden]
         assert spans and min(spans)[0] == column_index_from_string(last) + 1
@@ -60,7 +60,7 @@ def test_workings_of_inputs_and_money_are_in_hidden_columns(path: Path) -> None:
 
 
 def test_constants_have_a_hidden_sheet(path: Path) -> None:
-    book = openpyxl.load_workbook(path)
+    book = books.opened(path)
     assert book["Constants"].sheet_state == "hidden"
     for name in ("in_hours_in_a_month", "in_unit_bytes", "cat_precisions_linear_bytes", "list_purchase"):
         assert book.defined_names[name].attr_text.startswith("Constants!"), name
@@ -96,7 +96,7 @@ def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Pat
 
 
 def test_each_answer_links_to_its_price_and_the_discount_to_its_table(path: Path) -> None:
-    book = openpyxl.load_workbook(path)
+    book = books.opened(path)
     first, money, inputs, prices = (book[name] for name in ("Sizing sheet", "Money", "Inputs", "Prices and hardware"))
     rows = [cell.hyperlink.location for cell in first[6] if cell.hyperlink]
     assert [money[place.rpartition("!")[2]].value for place in rows] == ["=Models!$A5", "=Models!$A6"]
@@ -121,7 +121,7 @@ def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(
 
 
 def test_the_change_log_names_the_cells_of_a_table_in_words(path: Path) -> None:
-    labels = [c.value for c in openpyxl.load_workbook(path)["Change log"]["A"] if c.value]
+    labels = [c.value for c in books.opened(path)["Change log"]["A"] if c.value]
     assert "Discount, aws, spot" in labels and "Discount, all other providers, reserved-1yr" in labels
     assert not [one for one in labels if re.search(r"\(\w+_\w+\)", str(one))]
 

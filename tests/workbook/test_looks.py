@@ -42,6 +42,8 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(paper: str, sheets: tup
         options = {"models": models, "as_of": books.AS_OF, "paper": paper}
         if not (IN_LONG and models == books.DEFAULT):
             options["instances"] = books.INSTANCES
+        if not IN_LONG:
+            options |= {"workloads": "chat,long-doc", "tiers": "1,32"}
         paths.append(books.build(tmp_path, f"{paper}-{len(models.split(','))}", options)[0])
     for path, pdf in zip(paths, convert_all(paths, tmp_path, "pdf", timeout=300), strict=True):
         pages = run("pdftotext", "-layout", pdf, "-").split("\f")
@@ -61,7 +63,7 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(paper: str, sheets: tup
 
 
 def test_seven_tabs_are_shown_and_the_last_lists_the_others(small_book: tuple[Path, Question]) -> None:
-    book = openpyxl.load_workbook(small_book[0])
+    book = books.opened(small_book[0])
     shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
     assert shown == [*TABS_PRINTED, "Prices and hardware", "Checks", "Notes and sources"]
     hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]

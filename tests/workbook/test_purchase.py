@@ -8,6 +8,7 @@ from typing import Any
 
 import books
 import pytest
+from cells_of import FEW
 from recalculation import convert_all, edit, edit_and_recalculate, needs_libreoffice, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
 
@@ -21,7 +22,7 @@ from sheetgen.scenario.question import ask
 from sheetgen.units import PURCHASES
 
 OTHERS = tuple(PURCHASES)[1:]
-LEAN = {"models": "8b,70b", "tiers": "1,32", "instances": books.INSTANCES, "as_of": books.AS_OF}
+LEAN = {"models": "8b,70b", "tiers": "1,32", "instances": FEW, "as_of": books.AS_OF}
 
 
 def answered(purchase: str) -> Solution:
@@ -56,7 +57,7 @@ def test_the_rows_are_the_candidates_of_every_class() -> None:
         assert taking_part == [one.instance for one in of.candidates]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("purchase", OTHERS)
 def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, default_book: Path) -> None:
     found, solved = values_after(default_book, {"in_purchase": purchase}), answered(purchase)

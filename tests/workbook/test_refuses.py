@@ -49,7 +49,7 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
     assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("choice", "typed", "said"),
     [
@@ -128,7 +128,7 @@ def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str
     assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "typed",
     [

@@ -48,8 +48,7 @@ def test_a_budget_is_told_wherever_the_answer_is() -> None:
     assert "with" not in str(page.cards[0].unit_money)  # said once
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("n_models", "paper"), [(3, "a4"), (8, "letter")])
+@pytest.mark.parametrize(("n_models", "paper"), [(3, "a4"), pytest.param(8, "letter", marks=pytest.mark.long)])
 def test_budgets_leave_the_page_whole(n_models: int, paper: str) -> None:
     layout = lay_out(with_budgets(page_of(n_models, paper)), templates=TEMPLATES)
     pdf = layout.pdf()

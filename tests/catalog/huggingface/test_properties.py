@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from amounts import amount
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_count import Config, dense, hybrid, latent, routed, sparse, total
@@ -14,7 +15,7 @@ from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS
 from sheetgen.errors import CatalogError
 
 ANY = st.one_of(dense(), sparse(), latent(), hybrid())
-MANY = settings(max_examples=150, deadline=None)
+MANY = settings(max_examples=amount(75, 150), deadline=None)
 
 
 @given(ANY)
