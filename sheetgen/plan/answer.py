@@ -10,7 +10,8 @@ from sheetgen.plan.hardware import Hardware
 from sheetgen.plan.needs import set_by
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.tables import Type
+from sheetgen.plan.spending import budget_verdict
+from sheetgen.plan.tables import CONSTANTS, Type
 from sheetgen.recommend.solution import Axes, Axis, Grid, Table
 
 CASE = {name: i for i, name in enumerate(QUANTILES)}
@@ -49,6 +50,31 @@ class Answer:
     @cached_property
     def money(self) -> Table:
         return self.table(OF_MONEY)
+
+    @property
+    def asked_usd(self) -> tuple[float, float]:
+        """What is to be approved: the spend on the machines that are bought, and its contingency."""
+        spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
+        return spend, reserve
+
+    def left_usd(self, q: int) -> tuple[float, float]:
+        """What the budget of a quarter leaves at p50 and at p90."""
+        left = self.money["budget_left_usd"]
+        return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
+
+    @property
+    def verdicts(self) -> list[str]:
+        """By quarter whether its budget holds."""
+        return [str(budget_verdict(*self.left_usd(q))) for q in range(len(self.plan.quarters))]
+
+    def part_usd(self, s: int, z: int) -> float:
+        """A service's part of what all quarters cost, at the price of the class that is bought."""
+        return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
+
+    @property
+    def largest(self) -> list[int]:
+        """The services by position, the one that costs most first."""
+        return sorted(range(len(self.plan.services)), key=lambda s: -self.part_usd(s, self.case))
 
     def set_by(self, s: int, q: int, z: int) -> str:
         """What set the replicas of a service."""

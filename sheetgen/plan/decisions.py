@@ -271,7 +271,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         yield Decision(
             "renew" if needed else "let end", answer.types[t].instance, min(one.count, needed) or one.count,
             one.purchase, day, first, paid * (min(one.count, needed)) * n_months, day < plan.as_of and needed > 0,
-            waiting if needed else None, about=f"commitment {one.id}",
+            waiting if needed else None, about=f"commitment {one.id}, {one.count} in all",
         )  # fmt: skip
     for pool in plan.supply.owned:
         last = term(pool)[1]

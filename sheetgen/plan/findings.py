@@ -12,6 +12,7 @@ from sheetgen import cost
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
+from sheetgen.plan.cheaper import Cheaper, cheaper
 from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments, renewal_usd
 from sheetgen.plan.decisions import (
     MONTHS_OF_TERM,
@@ -56,6 +57,7 @@ class Findings:
     last: Last | None
     bridge: Bridge | None
     checks: tuple[Check, ...]
+    cheaper: tuple[Cheaper, ...]
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
@@ -65,7 +67,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     decided = in_order(with_orders([*_with_commitments(answer, draws, found)]))
     return Findings(
         answer, draws, found, decided, last, None if last is None else bridge(last, answer.plan),
-        tuple(checks(answer, decided)),
+        tuple(checks(answer, decided)), cheaper(answer),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from sheetgen.formula import (
     Quantity,
     formula,
     greatest_where,
+    join_text,
     largest,
     ratio,
     round_down,
@@ -17,6 +18,8 @@ from sheetgen.formula import (
 )
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import FACTOR, ONE_DECIMAL, TEXT
+
+SURVIVAL = "survival"  # beside what the load takes
 
 
 @formula("Requests at once, stated", FACTOR)
@@ -64,20 +67,20 @@ def planned_replicas(
 @formula("What set the replicas", TEXT)
 def set_by(
     planned_replicas: Quantity, n_replicas: Quantity, load_requests: Quantity, paced_requests: Quantity,
-    spare_replicas: Quantity, replicas_per_instance: Quantity, offered_requests: Quantity, sized_by: Quantity,
+    spare_replicas: Quantity, offered_requests: Quantity, sized_by: Quantity,
 ) -> Any:  # fmt: skip
-    """What set the number of replicas: the floor; what may be lost (survival), where it takes more machines than the
-    load alone; the allowance for chance (rate), where the mean load of a rate would take fewer; else what limits the
-    requests of a replica: memory, tpot or ttft.
+    """What set the number of replicas: the floor; else the allowance for chance (rate), where the mean load of a rate
+    would take fewer, or what limits the requests of a replica: memory, tpot or ttft; and survival, where there are more
+    of them so that some may be lost.
 
     Source: planned_replicas.
     """
     needed = needed_replicas(load_requests, paced_requests)
     safe = largest(n_replicas, needed + spare_replicas)
-    whole, bare = (round_up(machines(one, replicas_per_instance)) for one in (safe, needed))
     mean = needed_replicas(where(offered_requests > 0, round_up(offered_requests), load_requests), paced_requests)
     by_load = where(needed > mean, "rate", sized_by)
-    return where(planned_replicas > safe, "floor", where(whole > bare, "survival", by_load))
+    spared = where(safe > needed, join_text(by_load, f" + {SURVIVAL}"), by_load)
+    return where(planned_replicas > safe, "floor", spared)
 
 
 @formula("Machines", FACTOR)

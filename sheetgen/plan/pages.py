@@ -16,13 +16,14 @@ from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
 from sheetgen.plan.hardware import served_in
 from sheetgen.plan.in_currency import in_currency
+from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
 from sheetgen.sheet.page import Cell, Source, Table, Text, joined, table, words
-from sheetgen.sheet.wording import short_money
+from sheetgen.sheet.wording import and_joined, short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE
 
 FIRST_DECISIONS = 3  # that the ask names
@@ -116,16 +117,12 @@ def _beside(said: Text, dollars: Brief, head: Head) -> Text:
                  head.currency)  # fmt: skip
 
 
-def asked_usd(answer: Answer) -> tuple[float, float]:
-    """What is to be approved: the spend on the machines that are bought, and its contingency."""
-    spend, reserve = (float(answer.money[name][:, answer.case].sum()) for name in ("spend_usd", "reserve_usd"))
-    return spend, reserve
-
-
 def _for_what(answer: Answer) -> Text:
     """What the sum is for that is to be approved."""
-    spend, reserve = asked_usd(answer)
+    spend, reserve = answer.asked_usd
     of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
+    if already := float(answer.money["committed_usd"][:, 0].sum() + answer.money["owned_usd"][:, 0].sum()):
+        of_machines = words("{}, of it {} owned or committed already,", of_machines, usd(already))
     return words("{} and {} of contingency", of_machines, usd(reserve)) if reserve else of_machines
 
 
@@ -136,9 +133,10 @@ def _ask(found: Findings) -> Text:
     months = answer.money["spend_usd"].sum(axis=0)
     back = ", if what is not needed then is given back" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). Contingency apart: {{}} as expected "
-        f"(p50){back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and prices.",
-        usd(sum(asked_usd(answer))), _for_what(answer), usd(months[CASE["p50"]]), usd(months[CASE["p90"]]),
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). Contingency apart: {{}} at p50, the "
+        f"middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and "
+        "prices.",
+        usd(sum(answer.asked_usd)), _for_what(answer), usd(months[CASE["p50"]]), usd(months[CASE["p90"]]),
         usd(together["p90"]),
     )  # fmt: skip
 
@@ -148,8 +146,8 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     answer, plan = found.answer, found.answer.plan
     spend = answer.money["spend_usd"]
     p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
-    asked = sum(asked_usd(answer))
-    verdicts = [budget_verdict(*_left(answer, q)) for q in range(len(plan.quarters))]
+    asked = sum(answer.asked_usd)
+    verdicts = answer.verdicts
     over = [str(quarter) for quarter, one in zip(plan.quarters, verdicts, strict=True)
             if one not in (WITHIN, NO_BUDGET)]  # fmt: skip
     stated = any(one != NO_BUDGET for one in verdicts)
@@ -157,10 +155,11 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
     rows: Rows = [
         (str(quarter), "" if verdict == NO_BUDGET else f"budget {verdict}", usd(plan.budget.get(quarter)),
-         *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")), usd(_left(answer, q)[1]))
+         *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")), usd(answer.left_usd(q)[1]))
         for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
     ]  # fmt: skip
-    amounts = ("Budget", "As expected (p50)", "Where all demand is high (p90)", "Budget left at p90 and contingency")
+    amounts = ("Budget", "At p50, the middle case", "Where all demand is high (p90)",
+               "Budget left at p90 and contingency")  # fmt: skip
     heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
@@ -170,7 +169,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
         approve_by.isoformat() if approve_by else "",
         tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
               for one in decisions[:FIRST_DECISIONS]),
-        words("Please approve {} for {} from {} to {} ({}). As expected (p50) it is {}, contingency apart.",
+        words("Please approve {} for {} from {} to {} ({}). At p50, the middle case, it is {}, contingency apart.",
               usd(asked), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1]),
               _for_what(answer), usd(p50)),
         table("", heads, rows), tuple(_uncertain(found)),
@@ -204,13 +203,9 @@ def _next(decisions: Sequence[Decision]) -> Text:
 
 
 def _what(one: Decision) -> Text:
-    return words(f"{one.what} {{}} x {one.instance}", cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE))
-
-
-def _left(answer: Answer, q: int) -> tuple[float, float]:
-    """What the budget of a quarter leaves at p50 and at p90."""
-    left = answer.money["budget_left_usd"]
-    return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
+    to = " to" if one.what == "raise quota" else ""
+    count = cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE)
+    return words(f"{one.what}{to} {{}} x {one.instance}", count)
 
 
 def _verdict(found: Findings) -> Text:
@@ -219,7 +214,7 @@ def _verdict(found: Findings) -> Text:
     over: list[Text] = []
     n_stated = 0
     for q, quarter in enumerate(answer.plan.quarters):
-        at_p50, at_p90 = _left(answer, q)
+        at_p50, at_p90 = answer.left_usd(q)
         verdict = budget_verdict(at_p50, at_p90)
         n_stated += verdict != NO_BUDGET
         if verdict not in (WITHIN, NO_BUDGET):
@@ -244,13 +239,23 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
     if moving := swings(found.answer)[:MOST]:
-        heads: Heads = ("One alone", *map(number, ("At its p10", "All as expected (p50)", "At its p90", "Apart")))
+        heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
         expected = usd(found.answer.money["spend_usd"][:, CASE["p50"]].sum())
         yield table("What moves the money most: spend of all quarters, US dollars", heads, [
             (name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in moving
         ])  # fmt: skip
+    if found.cheaper:
+        yield _cheaper(found)
     if more := decisions[n_first:]:
         yield _decisions(found, more, "Further decisions")
+
+
+def _cheaper(found: Findings) -> Table:
+    """What one service in FP8 would save, the plan worked out anew."""
+    rows: Rows = [(one.service, one.what, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
+                  for one in found.cheaper]  # fmt: skip
+    heads: Heads = ("Service alone", "In FP8", *map(number, ("To approve", "Saves")), "Over budget then")
+    return table("What would cost less: FP8 from the first quarter on, which may change answers", heads, rows)
 
 
 def _further(found: Findings) -> Iterator[Table]:
@@ -320,7 +325,7 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
             *(cell(needed[place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
         ))  # fmt: skip
     heads: Heads = (
-        "By", "What", "In", *map(number, ("Planned for, at once", "Expected (p50), of it", "Fewer do, up to",
+        "By", "What", "In", *map(number, ("Planned for, at once", "At p50, of it", "Fewer do, up to",
                                            "More are needed, from",
                                            f"All machines of the type, at {answer.plan.policy.plan_at}", "at p50")),
     )  # fmt: skip
@@ -355,14 +360,14 @@ def _gpus(found: Findings) -> Table:
 
 
 def _supply(answer: Answer) -> Table:
-    names = ("needed_instances", "kept_instances", "owned_instances", "committed_instances", "gap", "idle")
+    names = ("needed_instances", "owned_instances", "committed_instances", "gap", "idle")
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
             counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
-            if counts[0] or any(counts[2:]):  # not what has ended and is kept by none
+            if any(counts):
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts)))
-    heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Kept", "Owned", "Committed", "To buy", "Idle")))
+    heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Owned", "Committed", "To buy", "Idle")))
     return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)
 
 
@@ -397,8 +402,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     if policy.plan_at != "p50":
         yield (f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
                "then must be given back, or it costs as much.")  # fmt: skip
-    yield words("Headroom {}; {} of approval; quarters of lower need until it is given back: {}.",
-                cell(policy.headroom_fraction, PERCENT), f"{policy.approval_days} days",
+    yield words("Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
+                cell(policy.headroom_fraction, PERCENT), _survives(plan), f"{policy.approval_days} days",
                 str(policy.release_after_quarters))  # fmt: skip
     yield words("Prices are those read until now, less {}, and change by {} a year ({} to {}).",
                 cell(plan.prices.discount_fraction, EXACT_PERCENT),
@@ -417,6 +422,20 @@ def _assumptions(found: Findings) -> Iterator[Text]:
                     "cost by themselves. Within that a plan with more demand may cost less.",
                     cell(policy.near_tie_fraction, EXACT_PERCENT))  # fmt: skip
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
+
+
+def _survives(plan: Plan) -> str:
+    """What may be lost of each service, at full load."""
+    said = dict[str, list[str]]()
+    for s, service in enumerate(plan.services):
+        one = plan.redundancy(s)
+        parts = ["" if one.survive == "none" else f"a {one.survive}" + f" of {one.zones}" * (one.survive == "zone"),
+                 f"{one.replicas} spare replicas" if one.replicas else ""]  # fmt: skip
+        said.setdefault(" and ".join(filter(None, parts)) or "nothing", []).append(service.id)
+    if len(said) == 1:
+        return next(iter(said))
+    return ", ".join(f"{what} of {and_joined(ids[:NAMED])}{' and others' * (len(ids) > NAMED)}"
+                     for what, ids in said.items())
 
 
 def _sources(answer: Answer) -> tuple[Source, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sheetgen.plan.answer import Answer
 from sheetgen.plan.bridge import Last, listed_prices
+from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
@@ -45,6 +46,7 @@ def record_of(found: Findings) -> Record:
         "years": list(_years(found)), "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(answer, found.draws),
         "commitments": [_commitment(answer, one) for one in found.commitments], **_since(found),
+        "cheaper": [_cheaper(one) for one in found.cheaper],
         "prices": listed_prices(plan), "calibration": [_calibration(one) for one in measures(answer)],
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }  # fmt: skip
@@ -85,7 +87,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                 yield row | {
                     "concurrent_requests": plain(table["at_once"][s, q, z]),
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
-                    "set_by": answer.set_by(s, q, z), "instance": one.instance,
+                    "set_by": answer.set_by(s, q, z).rpartition(" + ")[2], "instance": one.instance,
                     "n_instances": plain(table["own_instances"][s, q, z]),
                     "monthly_usd": plain(table["service_month_usd"][s, q, z]), "verdict": "fits",
                     "gpu": one.candidate.gpu.id, **one.layout._asdict(),
@@ -185,6 +187,11 @@ def _since(whole: Findings) -> Record:
                   "now_p50_usd": found.usd},
         "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
     }  # fmt: skip
+
+
+def _cheaper(one: Cheaper) -> Record:
+    return {"service": one.service, "fp8": one.what, "asked_usd": one.asked_usd, "saves_usd": one.saves_usd,
+            "over_budget": list(one.over)}  # fmt: skip
 
 
 def _commitment(answer: Answer, one: Commitment) -> Record:

@@ -18,6 +18,7 @@ from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
 from sheetgen.sheet.wording import and_joined
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE
 
+NAMED = 3  # services in a sentence
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
 OF_MONEY = ("near_tie", "dearer")  # reasons that say what a month costs
 
@@ -34,25 +35,16 @@ class ServicePart:
 
 def service_parts(answer: Answer) -> tuple[ServicePart, ...]:
     """The services that cost most, in the plan's order."""
-    shown = sorted(_largest(answer)[:MOST])
+    shown = sorted(answer.largest[:MOST])
     return tuple(_part(answer, s) for s in shown)
-
-
-def _spend(answer: Answer, s: int, z: int) -> float:
-    """A service's part of what all quarters cost, at the price of the class that is bought."""
-    return float(answer.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
-
-
-def _largest(answer: Answer) -> list[int]:
-    return sorted(range(len(answer.plan.services)), key=lambda s: -_spend(answer, s, answer.case))
 
 
 def services_table(answer: Answer) -> Table:
     """Every service in a line, in the plan's order."""
-    paged = {*_largest(answer)[:MOST]}
-    title = "All services"
+    paged = {*answer.largest[:MOST]}
+    title = "All services, at the price of what is bought"
     if len(paged) < len(answer.plan.services):
-        title = f"All services; the {MOST} that cost most have a page above, the others stand here alone"
+        title += f"; the {MOST} that cost most have a page above, the others stand here alone"
     rows: Rows = []
     for s, service in enumerate(answer.plan.services):
         at = [q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed]
@@ -64,7 +56,7 @@ def services_table(answer: Answer) -> Table:
             *(NONE if last is None else cell(answer.services[name][s, last, answer.case], display)
               for name, display in (("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE))),
             "" if last is None else answer.set_by(s, last, answer.case),
-            *(usd(_spend(answer, s, CASE[name])) for name in ("p50", "p90")),
+            *(usd(answer.part_usd(s, CASE[name])) for name in ("p50", "p90")),
         ))  # fmt: skip
     counts = (f"At once at {answer.plan.policy.plan_at}, at the end", "Replicas")
     heads: Heads = ("Service", "Owner", "Served", "Machines at the end", *map(number, counts), "Set by",
@@ -160,22 +152,20 @@ def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
         names = ", ".join(dict.fromkeys(_instance(asked[i], asked[i].pick) for i in others))
         why = _why_here(answer, s, many)
         said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", why))
+    else:
+        said += [f"On the same machines: {names}." for names in _beside(answer, s, many)]
     return joined(" ", said)
 
 
 def _why_here(answer: Answer, s: int, many: Sequence[int]) -> Text:
     """Why a service is not where it would be chosen alone."""
-    plan, where = answer.plan, answer.hardware.placed
-    here = where[s, many[0]].instance
+    where = answer.hardware.placed
     if any(where[s, q].is_together for q in many):
-        beside = [plan.services[i].id for i in range(len(plan.services)) if i != s
-                  and any((i, q) in where and where[i, q].instance == here for q in many)]  # fmt: skip
-        n = len(beside[3:])
-        there = ["on what is owned or committed"] * _is_there(answer, here)
-        there += [f"on the same machines as {and_joined(beside[:3] + [f'{n} more'] * bool(n))}"] * bool(beside)
+        there = ["on what is owned or committed"] * _is_there(answer, where[s, many[0]].instance, many)
+        there += [f"on the same machines as {names}" for names in _beside(answer, s, many)]
         return f"the whole plan costs less with it {' and '.join(there) or 'there'}"
-    if plan.policy.moving_cost_usd:
-        return words("a move there saves no more than the {} that it costs", usd(plan.policy.moving_cost_usd))
+    if cost := answer.plan.policy.moving_cost_usd:
+        return words("a move there saves no more than the {} that it costs", usd(cost))
     return "a move there saves nothing"
 
 
@@ -183,11 +173,23 @@ def _instance(asked: Asked, offer: int) -> str:
     return asked.solved.candidate(offer).instance
 
 
-def _is_there(answer: Answer, instance: str) -> bool:
-    """Whether some of a type is owned or committed in any quarter."""
+def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
+    """The services, if any, whose replicas may be on the same machines: where one holds more than a replica."""
+    where, services = answer.hardware.placed, answer.plan.services
+    beside = [services[i].id for i in range(len(services)) if i != s and any(
+        (i, q) in where and where[i, q].instance == where[s, q].instance
+        and where[i, q].replicas_per_instance > 1 < where[s, q].replicas_per_instance for q in many
+    )]  # fmt: skip
+    n = len(beside[NAMED:])
+    if beside:
+        yield and_joined(beside[:NAMED] + [f"{n} more"] * bool(n))
+
+
+def _is_there(answer: Answer, instance: str, many: Sequence[int]) -> bool:
+    """Whether some of a type is owned or committed in any of these quarters."""
     t = next(t for t, one in enumerate(answer.types) if one.instance == instance)
     supply = answer.supply
-    return bool((supply["owned_instances"][t] + supply["committed_instances"][t]).any())
+    return bool((supply["owned_instances"][t, many] + supply["committed_instances"][t, many]).any())
 
 
 def _nothing(answer: Answer, s: int) -> Iterator[Text]:
@@ -234,7 +236,7 @@ def _money(answer: Answer, s: int) -> Table:
             cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
             cell(1000 * speed.tpot_seconds, ONE_DECIMAL), cell(speed.ttft_seconds, TWO_DECIMALS),
         ))  # fmt: skip
-    rows.append(("all quarters", *(usd(_spend(answer, s, z)) for z in CASE.values()), *[NONE] * 3))
+    rows.append(("all quarters", *(usd(answer.part_usd(s, z)) for z in CASE.values()), *[NONE] * 3))
     parts = ("$, p10", "p50", "p90", "$ per million tokens, p50", f"ms a token at {answer.plan.policy.plan_at}",
              "First token, s")  # fmt: skip
     heads: Heads = ("Quarter", *map(number, parts))
@@ -248,36 +250,38 @@ def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
     if q is None:
         return
     asked = answer.hardware.asked[s, q]
+    picked, here = (_instance(asked, one) for one in (asked.pick, asked.offer))
     nearest: dict[str, tuple[str, Reason]] = {}
     of_instance = {one.instance: one.gpu for one in asked.solved.question.candidates}
     for instance, reason in why_not(_with_choice(asked), asked.row):
         gpu = of_instance[instance].short_name
-        if gpu not in nearest or reason.distance < nearest[gpu][1].distance:
+        if instance != here and (gpu not in nearest or reason.distance < nearest[gpu][1].distance):
             nearest[gpu] = instance, reason
-    picked = _instance(asked, asked.pick)
-    in_order = sorted(nearest.items(), key=lambda one: one[1][1].distance)
-    rows: Rows = [(gpu, instance, _excuse(reason, instance == picked)) for gpu, (instance, reason) in in_order]
+    rows: Rows = [(gpu, instance, _excuse(reason)) for gpu, (instance, reason) in
+                  sorted(nearest.items(), key=lambda one: one[1][1].distance)]  # fmt: skip
+    if picked != here:
+        alone = usd(float(asked.solved.costs["monthly_usd"][asked.row, asked.pick]))
+        chosen = words("{} a month, chosen alone; with all services, what is there, or what a move costs, the plan "
+                       "costs more with it", alone)  # fmt: skip
+        rows = [(of_instance[picked].short_name, picked, chosen), *rows]
     if rows:
         title = f"Hardware passed over in {answer.plan.quarters[q]}: of each GPU the nearest machine, for it alone"
         yield table(title, ("GPU", "Machine", "Why not"), rows, level=3)
 
 
 def _with_choice(asked: Asked) -> Solution:
-    """The solution in which the load is on the hardware that the plan puts it on."""
+    """The solution in which the load is where it is chosen alone."""
     costs, none = asked.solved.costs, Choice("not asked")
     one = Choice(
-        "fits", asked.offer, n_instances=int(costs["n_instances"][asked.row, asked.offer]),
-        monthly_usd=float(costs["monthly_usd"][asked.row, asked.offer]), cheapest=asked.cheapest,
+        "fits", asked.pick, n_instances=int(costs["n_instances"][asked.row, asked.pick]),
+        monthly_usd=float(costs["monthly_usd"][asked.row, asked.pick]), cheapest=asked.cheapest,
     )  # fmt: skip
     choices = [none] * len(asked.solved.question.loads)
     choices[asked.row] = one
     return replace(asked.solved, choices=tuple(choices))
 
 
-def _excuse(reason: Reason, is_pick: bool) -> Text:
+def _excuse(reason: Reason) -> Text:
     if reason.kind not in OF_MONEY:
         return reason.words
-    if is_pick and reason.kind == "near_tie":
-        return words("{} a month, chosen alone; with all services, what is there, or what a move costs, the plan costs "
-                     "more with it", usd(reason.amount))  # fmt: skip
     return words("{} {}", usd(reason.amount), reason.words.partition(" ")[2])  # they begin with the amount

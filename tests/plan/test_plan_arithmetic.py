@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import shlex
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -421,3 +422,21 @@ def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_
     found = solved([service], supply={"committed": [there]})
     assert {one["instance"] for one in found["supply"]} == {"gcp/a3-highgpu-8g"}
     assert [(one["committed"], one["gap"]) for one in found["supply"]] == [(2, 0)] * 3
+
+
+def test_what_would_cost_less_is_the_plan_with_one_service_in_fp8() -> None:
+    """The plan of another file, in which that alone is changed; and its budgets hold, or not, as it says."""
+    found = example()
+    best = found.cheaper[0]
+    assert best.service == "support-chat" and best.what == "KV cache" and best.over == ()
+    assert all(one.saves_usd > 0 for one in found.cheaper)
+    data = deepcopy(dict(found.answer.plan.data))
+    (chat,) = [one for one in data["services"] if one["id"] == "support-chat"]
+    for one in chat["model"]:
+        one["kv_cache_dtype"] = "fp8"
+    # Agents are `like` support-chat, and keep what it has now.
+    (agents,) = [one for one in data["services"] if one["id"] == "agents"]
+    agents["model"] = [{**chat["model"][0], "kv_cache_dtype": "auto"}, chat["model"][1]]
+    other = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+    assert sum(other.asked_usd) == pytest.approx(best.asked_usd, rel=1e-12)
+    assert best.asked_usd + best.saves_usd == pytest.approx(sum(found.answer.asked_usd), rel=1e-12)

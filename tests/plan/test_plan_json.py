@@ -124,7 +124,7 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     old = plan(DATA)
     page, of_dollars = (plan_page(findings(each, Last(old, spend_usd(old), "last.json"))) for each in (a, b))
     spent = sum(one["p50_usd"] for one in record(a)["money"])
-    assert f"€{spent * rate:,.0f} as expected" in str(page.ask)
+    assert f"€{spent * rate:,.0f} at p50, the middle case" in str(page.ask)
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in record(a)["money"])
     assert f"In US dollars: ${asked:,.0f}, at" in str(page.ask)
     text = write_plan_html(page, Options(ROOT / "templates")).decode()

@@ -267,9 +267,9 @@ class Pages:
         work, orders, n = self.work, self.work.orders.columns, self.work.n_quarters
         sheet = self._sheet(
             "Supply", "Machines by quarter and type at the quantile that is bought: needed, owned, committed, to buy.",
-            (10, 36, *[11] * 8), freeze=(HEAD_ROWS + 1, 2),
+            (10, 36, *[11] * 7), freeze=(HEAD_ROWS + 1, 2),
         )  # fmt: skip
-        self._heads(sheet, HEAD_ROWS, ("Quarter", "Machine", "Needed", "Kept", "Owned", "Committed", "To buy", "Idle",
+        self._heads(sheet, HEAD_ROWS, ("Quarter", "Machine", "Needed", "Owned", "Committed", "To buy", "Idle",
                                        "Order by", "$ a month of one"))  # fmt: skip
         row = HEAD_ROWS
         for q in range(n):
@@ -278,13 +278,13 @@ class Pages:
                 i = work.row_of_order(t, q)
                 sheet.text(row, 0, str(self.plan.quarters[q]), "label")
                 sheet.text(row, 1, one.instance, "label")
-                names = ("needed_instances", "kept_instances", "owned_instances", "committed_instances", "gap", "idle")
+                names = ("needed_instances", "owned_instances", "committed_instances", "gap", "idle")
                 for column, name in enumerate(names, 2):
                     sheet.link(row, column, orders[name][i], WHOLE)
                 by = derived(lambda count, day: where(count > 0, day, NONE), orders["ordered_instances"][i],
                              orders["order_by_day"][i])  # fmt: skip
-                sheet.link(row, 8, by, DATE)
-                sheet.link(row, 9, orders["quarter_instance_month_usd"][i], USD)
+                sheet.link(row, 7, by, DATE)
+                sheet.link(row, 8, orders["quarter_instance_month_usd"][i], USD)
         self._gpus(sheet, row + 2)
         return sheet
 
@@ -475,7 +475,7 @@ class Pages:
         asked = derived(lambda usd, share: usd + contingency_usd(usd, share), chosen, inputs["contingency_fraction"])
         shown: list[tuple[int, str, str, Ref | Lookup]] = [
             (0, "the machines as planned, and contingency", "asked", asked),
-            (2, "as expected (p50)", "p50", totals[CASE["p50"]]),
+            (2, "at p50, the middle case", "p50", totals[CASE["p50"]]),
             (4, "where all demand is high (p90)", "p90", totals[CASE["p90"]]),
             (6, "below it in nine of ten cases (build)", "", columns[-1][-1]),
         ]
