@@ -12,6 +12,8 @@ import pytest
 import sheetgen
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
+from sheetgen.sizing.kv_cache import steady_windowed_tokens
+from sheetgen.sizing.memory import kv_tokens, running_capacity
 from sheetgen.writers.json import document
 
 # Model, requests, context: GB as admitted, with two batches in flight, and as they stay (Gemma's 52
@@ -101,3 +103,27 @@ def test_what_a_cell_keeps_is_the_same_on_every_gpu(catalog: Catalog) -> None:
     cells = [document(recommended({**load, "gpus": gpu}, catalog))["cells"][0] for gpu in ("l40s", "h100", "b200")]
     assert len({one["gpu"] for one in cells}) == 3
     assert {one["kv_bytes"] for one in cells} == {sheetgen.size(**load)["kv_bytes"]}
+
+
+def test_a_window_of_a_request_that_decodes() -> None:
+    """By hand: a token reads 1,023 before it, in at most ceil(1,023 / 16) + 1 = 65 blocks; a chunk has its own 512."""
+    sliding = steady_windowed_tokens(100_000, 1024, 0, 1, 1, 16, 1)
+    assert math.ceil(sliding / 16) + 1 == 65
+    assert math.ceil(steady_windowed_tokens(100_000, 8192, 1, 1, 1, 16, 1) / 16) == 512
+    assert steady_windowed_tokens(10, 1024, 0, 1, 1, 16, 1) == 0  # the one block of so few tokens is the spare one
+    assert steady_windowed_tokens(100_000, 1024, 0, 3, 1, 16, 0) == 1026  # as bytes, and two steps under way
+    assert steady_windowed_tokens(100_000, 1024, 0, 1, 0, 16, 1) == 100_000
+
+
+def test_tokens_as_the_engine_prints_them() -> None:
+    """Of one group the blocks say how many, also where several would be printed by concurrency."""
+    assert kv_tokens(10, 1, 16, 2.5, 100, 1, 1, 16) == 160
+    assert kv_tokens(10, 2, 16, 2.57, 100, 1, 1, 16) == 257
+    assert kv_tokens(10, 2, 16, 2.57, 100, 0, 1, 16) == 80
+    assert kv_tokens(10, 2, 16, 2.57, 100, 1, 0, 32) == 320
+
+
+def test_requests_that_run_on_a_stage() -> None:
+    """A stage that keeps half the layers has twice the requests' blocks for its bytes."""
+    assert [running_capacity(1000, 10, 10, 10, share, 256, 2) for share in (1, 0.5)] == [20, 40]
+    assert running_capacity(1000, 10, 10, 10, 0.5, 12, 2) == 24
