@@ -33,3 +33,8 @@ def example_workbook() -> bytes:
 
 def workbook_of(found: Findings) -> bytes:
     return write_xlsx(build_plan_book(found, plan_page(found), record_of(found)))
+
+
+def decided(one: dict[str, Any]) -> str:
+    """A decision of the JSON as the documents word it."""
+    return f"{one['what']}{' to' * (one['what'] == 'raise quota')} {one['n_instances']} x"

@@ -17,6 +17,7 @@ from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from docx.oxml.ns import qn
 from pages import TEMPLATES, read
+from plan_books import decided
 from test_html_valid import REQUIRED, VALIDATOR, complaints
 from test_pdf_hostile import EVIL
 from verapdf import FEWEST_CHECKS, validate
@@ -124,7 +125,7 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
         assert shows(behind, f"{name} {usd(part)}"), name
     for one in record_of(example())["decisions"]:
         if one["break_even"]:
-            assert shows(behind, f"{one['order_by']} {one['what']}{' to' * (one['what'] == 'raise quota')} {one['n_instances']} x")
+            assert shows(behind, f"{one['order_by']} {decided(one)}")
     assert first.text.count("late by") == sum(one.late for one in example().decisions)
 
 

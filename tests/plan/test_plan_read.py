@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from plan_books import decided
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
@@ -209,7 +210,7 @@ def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
         for name in ("budget_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
             assert f"| ${one[name]:,.0f} |" in line, name
     for one in record["decisions"]:
-        assert f"| {one['order_by']} | {one['what']}{' to' * (one['what'] == 'raise quota')} {one['n_instances']} x {one['instance']} |" in text
+        assert f"| {one['order_by']} | {decided(one)} {one['instance']} |" in text
     rows = list(csv.DictReader((tmp_path / "capacity-plan.csv").read_text().splitlines()))
     assert len(rows) == len(record["services"]) == 4 * 6 * 3
     for row, one in zip(rows, record["services"], strict=True):
