@@ -99,7 +99,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     page = PlanPage(
         head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
-        _next(in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
+        _next(found, in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
         tuple(_second(found, in_order, n_first)), service_parts(found.answer), tuple(_further(found)),
         tuple(_assumptions(found)), _sources(found.answer), _brief(found, in_order),
         plan.catalog.catalog_sha256()[:8], own_version(), paper,
@@ -195,11 +195,15 @@ def _uncertain(found: Findings) -> Iterator[Text]:
             yield f"Not so: {check.what}. {'; '.join(check.found)}."
 
 
-def _next(decisions: Sequence[Decision]) -> Text:
-    """The first decisions with their days."""
+def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
+    """The first decisions with their days, and the change to FP8 that saves most."""
     first = [words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
              for one in decisions[:FIRST_DECISIONS]]  # fmt: skip
-    return words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."
+    said: list[Text] = [words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."]
+    for one in found.cheaper[:1]:
+        said.append(words(f"Cheaper by {{}}: {one.service} with its {one.what} in FP8, which may change answers.",
+                          usd(one.saves_usd)))  # fmt: skip
+    return joined(" ", said)
 
 
 def _what(one: Decision) -> Text:
