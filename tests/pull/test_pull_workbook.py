@@ -126,7 +126,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         assert [change.name for change in pulled.changed] == changed
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "typed", "problem"),
     [

@@ -11,6 +11,7 @@ import books
 import openpyxl
 import pytest
 from amounts import IN_LONG
+from cells_of import FEW
 from recalculation import convert_all, needs_libreoffice
 
 from sheetgen.scenario.question import Question
@@ -27,7 +28,8 @@ def run(*command: object) -> str:
 
 
 PRINTED = [
-    ("a4", ("8b",)), ("letter", (books.FAMILIES,)),
+    ("a4", ("8b",)), ("letter", ("8b,70b,405b,gemma-3-27b",)),
+    pytest.param("letter", (books.FAMILIES,), marks=pytest.mark.long),
     pytest.param("a4", (books.DEFAULT, EIGHT, books.FAMILIES), marks=pytest.mark.long),
     pytest.param("letter", ("8b", books.DEFAULT, EIGHT), marks=pytest.mark.long),
 ]  # fmt: skip
@@ -43,7 +45,7 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(paper: str, sheets: tup
         if not (IN_LONG and models == books.DEFAULT):
             options["instances"] = books.INSTANCES
         if not IN_LONG:
-            options |= {"workloads": "chat,long-doc", "tiers": "1,32"}
+            options |= {"workloads": "chat,long-doc", "tiers": "32", "instances": FEW}
         paths.append(books.build(tmp_path, f"{paper}-{len(models.split(','))}", options)[0])
     for path, pdf in zip(paths, convert_all(paths, tmp_path, "pdf", timeout=300), strict=True):
         pages = run("pdftotext", "-layout", pdf, "-").split("\f")

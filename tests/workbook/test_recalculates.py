@@ -28,12 +28,11 @@ from workbook_cells import ErrorValue, formulas
 from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question, ask
 
-BOOKS = ("default_book", "families_book")
 RACK = "azure/Standard_ND128isr_NDR_GB200_v6"
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 
 
-@pytest.fixture(params=BOOKS)
+@pytest.fixture(params=["families_book", pytest.param("default_book", marks=pytest.mark.long)])
 def book(request: pytest.FixtureRequest) -> Path:
     path = request.getfixturevalue(request.param)
     assert isinstance(path, Path)
