@@ -143,7 +143,7 @@ ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the secti
 }  # fmt: skip
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("what", ONE_CHANGE)
 def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Path, edited: Edited) -> None:
     *typed, section, name, words = ONE_CHANGE[what]
@@ -464,7 +464,7 @@ HOSTILE = ("\x1b[31mred", "<script>alert(1)</script>", "[x](javascript:alert(1))
            "**bold** `code` ![i](http://e.vil/i.png)", "=cmd()", "a\nb", "&lt;i&gt;")  # fmt: skip
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("evil", HOSTILE)
 def test_hostile_names_are_text_wherever_they_are_told(
     evil: str, sheetgen: Any, book: Path, edited: Edited, tmp_path: Path
