@@ -8,7 +8,7 @@ from typing import Any
 
 import books
 import pytest
-from amounts import IN_LONG
+from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
@@ -47,7 +47,7 @@ def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> N
 def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
     reads = {path: [one for one in formulas(path) if "draft" in one.formula] for path in (book, plain)}
-    assert len(reads[book]) > 100 and not reads[plain]
+    assert len(reads[book]) > amount(30, 100) and not reads[plain]
     assert len(formulas(book)) == len(formulas(plain)) + 2  # its label and its name on the first sheet
     said = [cell.value for cell in cells(book) if cell.place[0] == "Inputs"]
     assert "Llama 3.2 1B" in said
