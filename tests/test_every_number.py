@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from amounts import IN_LONG
 from books import SMALL, catalog
-from cells_of import FEW as OF_FEW
 from numbers_shown import Book, Place, figures, leaves, named
 from pages import text_of
 from places_of_page import Built, load_cells, names_of, place_on_page
@@ -32,7 +31,7 @@ from sheetgen.sheet.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
 FORMATS = ("xlsx", "pdf", "html", "md-full", "csv", "json")
-FEW = {} if IN_LONG else {"tiers": "1,32", "instances": OF_FEW}
+FEW = {} if IN_LONG else {"tiers": "1,32"}
 ASKED = SMALL | FEW | {"models": "8b,llama-2-7b,deepseek-v3"}
 BUDGETED = SMALL | FEW | {
     "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "replica",

@@ -20,8 +20,7 @@ from sheetgen.writers.formats import templates_folder
 TESTS = Path(__file__).parents[1]
 DATA, LOGS, STARTUP = TESTS / "data", TESTS / "diagnose" / "logs", TESTS / "startup" / "logs"
 PLAN = templates_folder() / "plan.yaml"
-FEW = "aws/p5.4xlarge,aws/p5.48xlarge"
-LOAD = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--instances", FEW, "--as-of", "2026-11-20")
+LOAD = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--gpus", "h100", "--as-of", "2026-11-20")
 # Each as it is run, in a folder where `a.json` and `b.json` are sheets and `a.xlsx` is a workbook.
 COMMANDS = (
     *(f"list {kind}" for kind in ("models", "gpus", "instances", "workloads", "engines")),
