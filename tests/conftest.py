@@ -88,13 +88,14 @@ facts.read_workbook_bytes = functools.lru_cache(4)(facts.read_workbook_bytes)
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "workbook_read/test_diff_command.py", "plan/test_plan_documents.py", "pull/test_pull_workbook.py",
-    "writers/test_pdf_page.py", "workbook/test_recalculates.py", "workbook/test_edits.py", "mail/test_mail_command.py",
-    "test_choice_brute_force.py", "fuzz/test_fuzz.py", "test_docs.py", "pdf/test_standards.py",
-    "workbook/test_money_sheet.py", "workbook_read/test_read_after_libreoffice.py", "plan/test_plan_docs.py",
-    "workbook/test_headline.py", "sheet/test_build_page.py", "sheet/test_ask.py", "pull/test_pull_command.py",
-    "workbook_read/test_hostile_workbooks.py", "sizing/test_speed_properties.py", "test_every_number.py",
-    "plan/test_plan_sheets.py", "opens/test_rules.py", "workbook/test_what_if.py", "pull/test_pull_libreoffice.py",
+    "plan/test_plan_documents.py", "pull/test_pull_workbook.py", "workbook_read/test_diff_command.py",
+    "writers/test_pdf_page.py", "mail/test_mail_command.py", "workbook/test_recalculates.py",
+    "test_choice_brute_force.py", "workbook/test_edits.py", "workbook_read/test_read_after_libreoffice.py",
+    "pdf/test_standards.py", "pull/test_pull_command.py", "plan/test_plan_sheets.py", "workbook/test_money_sheet.py",
+    "fuzz/test_fuzz.py", "sheet/test_build_page.py", "levers/test_levers.py", "sizing/test_speed_properties.py",
+    "workbook/test_what_if.py", "test_docs.py", "workbook/test_looks.py", "sheet/test_ask.py", "test_every_number.py",
+    "workbook_read/test_hostile_workbooks.py", "pull/test_pull_libreoffice.py", "workbook/test_headline.py",
+    "pull/test_pull_catalog.py",
 )  # fmt: skip
 
 

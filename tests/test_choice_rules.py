@@ -84,6 +84,7 @@ def test_more_requests_never_lower_the_lowest_price(sheets: list[Any]) -> None:
         assert (by_tier[:, 1:] >= by_tier[:, :-1] * LEAST).all(), options
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("harder", ["context", "tpot_ms", "ttft_ms"])
 def test_a_harder_load_never_lowers_the_lowest_price(sheets: list[Any], catalog: Catalog, harder: str) -> None:
     for options, solved in sheets[:: amount(3, 1)]:

@@ -229,6 +229,7 @@ RANGES = [
 ]
 
 
+@pytest.mark.long  # in the gate formualizer has them
 @needs_libreoffice
 def test_random_expressions_in_libreoffice(tmp_path):
     path = tmp_path / "expressions.xlsx"

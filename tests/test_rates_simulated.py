@@ -157,6 +157,7 @@ def test_what_is_promised_of_a_rate_is_what_requests_see(one: Replica, n_replica
     assert mean(s.tpot for s in seen) <= one.tpot(one.places) * (1 + 1e-9) and mean(s.slow for s in seen) <= 0.05
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("survive,needed", [(1, 4), (2, 4), (3, 4), (3, 12)])
 def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, needed: int) -> None:
     """Of replicas, 4 on a machine, machines dealt out over 3 zones, a replica, a machine or a zone is gone, the

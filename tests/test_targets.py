@@ -169,7 +169,7 @@ def test_a_switch_of_the_sheet_is_off_too() -> None:
 # What a lower target does -------------------------------------------------------------------------------
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
 @pytest.mark.parametrize("load", LOADS, ids=str)
 def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any], option: str) -> None:
@@ -332,6 +332,7 @@ def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> f
 # Money --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # in the gate test_recommend_money draws prices
 @pytest.mark.some(1)
 @pytest.mark.parametrize("tpot_ms", ["off", "50", "25"])
 @pytest.mark.parametrize("users", [8, 200])

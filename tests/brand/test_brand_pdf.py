@@ -44,7 +44,7 @@ def squeezed(pdf: bytes) -> str:
     return text_of(pdf).replace(" ", "")
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("n_models", "paper", "name"), PAGES)
 def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:
     pdf, brand = drawn(n_models, paper, name), named(name)

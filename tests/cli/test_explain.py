@@ -97,7 +97,7 @@ def steps_of(step: Step, seen: set[int] | None = None) -> Iterator[Step]:
             yield from steps_of(one, seen)
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
 def test_values_put_in_give_the_value(deployment: str) -> None:
     every = derivation(DEPLOYMENTS[deployment])

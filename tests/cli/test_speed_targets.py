@@ -110,7 +110,7 @@ def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ign
     assert slow["n_replicas"] > fast["n_replicas"], "what is slower than predicted takes more of it"
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [

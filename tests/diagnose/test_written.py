@@ -35,6 +35,7 @@ def test_a_written_log_is_told(name: str, tmp_path: Path) -> None:
     assert verdict(text, tmp_path).bill.label in labels
 
 
+@pytest.mark.some(60)
 @pytest.mark.parametrize("name", written())
 def test_a_wrapping_changes_nothing(name: str, tmp_path: Path) -> None:
     """In the gate two wrappings of each log, drawn by its name."""

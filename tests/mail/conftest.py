@@ -16,6 +16,9 @@ from aiosmtpd.controller import Controller
 from post_office import HOST, Post, Script, free_port
 
 from sheetgen.mail import smtp as smtp_module
+from sheetgen.sheet.page import Page
+from sheetgen.writers import pdf
+from sheetgen.writers.formats import Options
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +39,22 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smtp_module, "FIRST_PAUSE", 0.01)
     for name in ("SHEETGEN_SMTP_USER", "SHEETGEN_SMTP_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """These tests mail the same page again and again: one that is the same to the last word is laid out once."""
+    write, kept = pdf.write_pdf, dict[str, bytes]()
+
+    def write_once(page: Page, options: Options) -> bytes:
+        key = repr((page, options.brand, options.archive))
+        if key not in kept:
+            kept[key] = write(page, options)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pdf, "write_pdf", write_once)
+        yield
 
 
 @pytest.fixture

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import books
+from amounts import IN_LONG
 from plan_books import example_workbook
 
-FEW = {"instances": books.INSTANCES, "workloads": "chat,rag", "tiers": "1,32"}  # more loads are more rows of the same
+TIERS = "1,32" if IN_LONG else "32"  # more loads are more rows of the same
+FEW = {"instances": books.INSTANCES, "workloads": "chat,rag", "tiers": TIERS}
 OPTIONS = {
     "least": books.LEAST,
     "large": {"models": books.DEFAULT},

@@ -87,6 +87,7 @@ def test_the_metadata_say_which_catalogs_and_which_version(variant: str) -> None
     assert len(tree.findall("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF")) == 1
 
 
+@pytest.mark.long  # in the gate writers/test_pdf_page holds a PDF, workbook/test_bytes a workbook
 def test_the_same_bytes_with_a_workbook_whatever_the_machine(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from sheets import pdf_of; from sheetgen.writers.formats import *;"

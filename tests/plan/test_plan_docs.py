@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from amounts import IN_LONG, amount
 from click.testing import CliRunner
 
 from sheetgen.cli import main
@@ -16,6 +17,7 @@ from sheetgen.sizing.rates import exact_wait_fraction, z_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text(encoding="utf-8")
 LOADS, SHARE = (1, 2, 5, 10, 50, 200, 1_000), 0.05
+DRAWN = ("docx", "pdf")
 MOST_OFF = 1  # place; 1.74 standard deviations are for many places
 
 
@@ -24,7 +26,8 @@ def blocks(kind: str) -> list[str]:
 
 
 def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In their order, in a folder that is empty but for what stands in the page."""
+    """In their order, in a folder that is empty but for what stands in the page. In the gate no PDF and no Word file is
+    drawn, and of two drafts that are mailed one (test_plan_documents, pull/test_pull_plan)."""
     monkeypatch.chdir(tmp_path)
     (csv,) = blocks("csv")
     lines = [shlex.split(line, comments=True) for block in blocks("sh") for line in block.splitlines()]
@@ -35,16 +38,20 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
             shutil.copy(*arguments)
             continue
         assert program == "./run"
+        if not IN_LONG and arguments[0] == "mail" and "--since" in arguments:
+            continue
+        if not IN_LONG and "--format" in arguments:
+            arguments = [re.sub(r"^pdf,(docx,)?", "", one) for one in arguments]
         if "actuals" in arguments:
             Path("plans/spent.csv").write_text(csv)
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0, (arguments, result.output)
         said.append(result.output)
     assert sorted(one.name for one in Path("plans").glob("q1.*")) == [
-        f"q1.{ending}" for ending in ("csv", "docx", "html", "json", "md", "pdf")
+        f"q1.{ending}" for ending in ("csv", "docx", "html", "json", "md", "pdf") if IN_LONG or ending not in DRAWN
     ]
     assert any("support-chat: calibrate: {quarter: 2027-Q1, in_flight_peak: 540, replicas: 16}" in one for one in said)
-    assert sum("Please approve $" in one for one in said) == 2
+    assert sum("Please approve $" in one for one in said) == amount(1, 2)
 
 
 def least_places(offered: float) -> int:

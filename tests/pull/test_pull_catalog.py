@@ -7,7 +7,7 @@ from pathlib import Path
 
 import books
 import pytest
-from cells_of import TINY
+from cells_of import LEAN, TINY
 from test_pull_workbook import again
 
 from sheetgen.catalog import Catalog, default_folder, write_index
@@ -15,7 +15,7 @@ from sheetgen.pull.pulled import pull
 from sheetgen.pull.words import lines
 from sheetgen.writers.json import document
 
-WITHOUT_INSTANCES = {name: value for name, value in TINY.items() if name != "instances"}
+WITHOUT_INSTANCES = {name: value for name, value in LEAN.items() if name != "instances"}
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ DRAWN = ("q3.pdf", "q3.json", "q3.scenario.yaml")
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("pull"), "q3", {**LEAN, "models": "8b"})[0]
+    return books.build(tmp_path_factory.mktemp("pull"), "q3", {**LEAN, "models": "8b", "tiers": "64"})[0]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypat
     }  # fmt: skip
     monkeypatch.chdir(tmp_path)
     Path("mine.json").write_text(json.dumps(config))
-    books.build(tmp_path, "mine", {**LEAN, "models": "./mine.json"})
+    books.build(tmp_path, "mine", {**LEAN, "models": "./mine.json", "tiers": "64"})
     result = run("pull", "mine.xlsx")
     assert (
         result.exit_code == 1 and "was built from the file ./mine.json. Name its models with --models" in result.stderr

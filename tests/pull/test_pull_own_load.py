@@ -67,6 +67,7 @@ def test_as_built_nothing_was_changed_and_its_options_build_it_again(book: Path)
     assert books.book_bytes(solve(ask(books.catalog(), pulled.options))) == book.read_bytes()
 
 
+@pytest.mark.long  # in the gate formualizer calculates it, edited
 @needs_libreoffice
 def test_libreoffice_recalculates_it(book: Path, tmp_path: Path) -> None:
     assert_recalculates(book, tmp_path)

@@ -206,6 +206,7 @@ def test_a_workbook_that_is_no_plan_or_damaged_is_said_so(path: Path, tmp_path: 
             assert "codec" not in refused.stderr and "JSON" not in refused.stderr
 
 
+@pytest.mark.long
 def test_mail_reads_the_last_plan_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Path] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import zipfile
 from pathlib import Path
@@ -27,6 +28,7 @@ from sheetgen.writers.xlsx import write_xlsx
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
 
 
+@functools.cache
 def page(**more: Any) -> Page:
     return build_page(solve(ask(Catalog(), ASKED | more)))
 

@@ -322,8 +322,8 @@ def test_sources_link_only_to_the_web() -> None:
 
 
 def test_the_same_answer_gives_the_same_page() -> None:
-    solved: Solution = answered(FIVE)
-    assert build_page(solved) == build_page(answered(FIVE)) and formatted(build_page(solved)) == page(FIVE)
+    solved: Solution = answered(THREE)
+    assert build_page(solved) == build_page(answered(THREE)) and formatted(build_page(solved)) == page(THREE)
 
 
 @pytest.mark.some(1)

@@ -87,7 +87,7 @@ def queues(known: Row) -> bool:
 # Hardware
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "name",
     ["memory_bandwidth_bytes_per_second", "peak_flops", "peak_flops_16_bit", "interconnect_bytes_per_second"],

@@ -25,6 +25,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("typed", "option"), CASES, ids=[option for _, option in CASES])
 def test_an_edit_gives_what_the_option_gives(
     typed: dict[str, Any], option: str, lean_book: tuple[Path, Question]
@@ -42,7 +43,8 @@ def test_an_edit_gives_what_the_option_gives(
 def test_what_is_in_force_is_what_python_says(tmp_path: Path) -> None:
     """Beside a provider of the reader's own, who has what holds for all others."""
     option = "0.05,aws=0.1,spot=0.2,aws:spot=0"
-    path, question = books.build(tmp_path, "less", {**books.SMALL, "discount_fraction": option}, with_what_if=False)
+    options = {**books.SMALL, "tiers": "32", "discount_fraction": option}
+    path, question = books.build(tmp_path, "less", options, with_what_if=False)
     sheets = Sheets(path)
     found = values_after(path, {sheets.at(PRICES_SHEET, sheets.spare(), "Provider"): "acme"})
     rows = ["-", *dict.fromkeys(row.provider for row in question.rows)]

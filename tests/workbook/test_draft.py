@@ -8,6 +8,7 @@ from typing import Any
 
 import books
 import pytest
+from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
@@ -24,9 +25,10 @@ from sheetgen.sheet.build_page import build_page
 from sheetgen.writers.json import document
 
 DRAFT = "llama-3.2-1b"
+TIERS, INSTANCES = ("1,64", "aws/g6.xlarge,gcp/a3-highgpu-8g,") if IN_LONG else ("64", "")
 ASKED: dict[str, Any] = {
-    "models": "8b,70b", "workloads": "chat,rag", "tiers": "1,64", "headline": "rag:64", "draft_model": DRAFT,
-    "instances": "aws/g6.xlarge,aws/g6e.12xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g", "as_of": books.AS_OF,
+    "models": "8b,70b", "workloads": "chat,rag", "tiers": TIERS, "headline": "rag:64", "draft_model": DRAFT,
+    "instances": f"{INSTANCES}aws/g6e.12xlarge,aws/p5.48xlarge", "as_of": books.AS_OF,
 }  # fmt: skip
 WITHOUT = {name: value for name, value in ASKED.items() if name != "draft_model"}
 
@@ -45,7 +47,7 @@ def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> N
 def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
     reads = {path: [one for one in formulas(path) if "draft" in one.formula] for path in (book, plain)}
-    assert len(reads[book]) > 100 and not reads[plain]
+    assert len(reads[book]) > amount(30, 100) and not reads[plain]
     assert len(formulas(book)) == len(formulas(plain)) + 2  # its label and its name on the first sheet
     said = [cell.value for cell in cells(book) if cell.place[0] == "Inputs"]
     assert "Llama 3.2 1B" in said

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import books
 import openpyxl
 import pytest
+from amounts import amount
 from recalculation import compare, recalculate_with_formualizer
 from workbook_cells import PRICES_SHEET, cells, formulas
 
@@ -124,10 +125,11 @@ def _copy(model: str, i: int) -> str:
 
 
 def test_a_hostile_catalog_is_an_error_or_text(tmp_path: Path) -> None:
-    """Each text in each field; what no field refuses is written, eight texts at a time into one workbook."""
+    """Each text in each field (in the gate every second); what no field refuses is written, eight texts at a time into
+    one workbook."""
     refused: Counter[str] = Counter()
     taken: list[dict[str, str]] = []
-    for i, text in enumerate(HOSTILE):
+    for i, text in enumerate(HOSTILE[:: amount(2, 1)]):
         fields: dict[str, str] = {}
         for field in FIELDS:
             try:
@@ -140,7 +142,7 @@ def test_a_hostile_catalog_is_an_error_or_text(tmp_path: Path) -> None:
                     assert re.match(r".*\.yaml(:\d+)*: ", line), f"no place in {line!r}"
         if fields:
             taken.append(fields)
-    assert len(taken) > 10
+    assert len(taken) > amount(5, 10)
     for start in range(0, len(taken), 8):
         rows = taken[start : start + 8]
         models = ["8b", *(f"copy-{i}" for i, row in enumerate(rows) if i and row.keys() & OF_THE_MODEL.keys())]
@@ -152,7 +154,7 @@ def test_a_hostile_catalog_is_an_error_or_text(tmp_path: Path) -> None:
         for row in rows:
             assert row.get("type") is None or any(row["type"].strip() in str(v) for v in written), row
     print(f"of {len(HOSTILE)} texts refused: {refused}")
-    assert set(refused) == set(FIELDS) and min(refused.values()) >= 8
+    assert set(refused) == set(FIELDS) and min(refused.values()) >= amount(4, 8)
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +203,7 @@ def test_the_writer_makes_text_of_anything(hostile_book: tuple[Path, set[str]], 
     assert result.n_compared == result.n_formulas and not result.mismatches, str(result)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("text", (*CONTROL, "a\x1fb", "a\x7fb"))
 def test_a_control_character_is_a_clear_error(text: str) -> None:
     question = ask(books.catalog(), ONE)

@@ -8,6 +8,7 @@ from typing import Any
 
 import books
 import pytest
+from amounts import IN_LONG
 from cells_of import FEW
 from recalculation import convert_all, edit, edit_and_recalculate, needs_libreoffice, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
@@ -25,8 +26,16 @@ OTHERS = tuple(PURCHASES)[1:]
 LEAN = {"models": "8b,70b", "tiers": "1,32", "instances": FEW, "as_of": books.AS_OF}
 
 
+USUAL = books.USUAL if IN_LONG else LEAN
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("purchase"), "usual", USUAL, with_what_if=IN_LONG)[0]
+
+
 def answered(purchase: str) -> Solution:
-    return solve(ask(books.catalog(), {**books.USUAL, "purchase": purchase}))
+    return solve(ask(books.catalog(), {**USUAL, "purchase": purchase}))
 
 
 def unlike(found: Mapping[Any, Any], solved: Solution) -> list[str]:
@@ -59,8 +68,8 @@ def test_the_rows_are_the_candidates_of_every_class() -> None:
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("purchase", OTHERS)
-def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, default_book: Path) -> None:
-    found, solved = values_after(default_book, {"in_purchase": purchase}), answered(purchase)
+def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, book: Path) -> None:
+    found, solved = values_after(book, {"in_purchase": purchase}), answered(purchase)
     assert not unlike(found, solved)
     assert unlike(found, answered("on-demand")), "no answer depends on the class: it tests nothing"
     first = [v for k, v in found.items() if isinstance(k, tuple) and k[0] == "Money" and k[1].startswith("A")]
@@ -71,8 +80,8 @@ def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, def
 
 @pytest.mark.long
 @needs_libreoffice
-def test_libreoffice_says_so_too(default_book: Path, tmp_path: Path) -> None:
-    file = edit(default_book, tmp_path / "spot.xlsx", {"in_purchase": "spot"})
+def test_libreoffice_says_so_too(book: Path, tmp_path: Path) -> None:
+    file = edit(book, tmp_path / "spot.xlsx", {"in_purchase": "spot"})
     assert not unlike(values(convert_all([file], tmp_path)[0]), answered("spot"))
 
 
@@ -82,8 +91,8 @@ def test_a_workbook_built_of_another_class_switches_back(tmp_path: Path) -> None
     assert not unlike(found, solve(ask(books.catalog(), LEAN)))
 
 
-def test_no_class_is_no_price_and_a_check_says_so(default_book: Path) -> None:
-    found = values_after(default_book, {"in_purchase": "barter"})
+def test_no_class_is_no_price_and_a_check_says_so(book: Path) -> None:
+    found = values_after(book, {"in_purchase": "barter"})
     assert not [k for k, v in found.items() if str(k).endswith("_monthly_usd") and isinstance(v, float)]
     assert found["chk_all"] == "CHECK" and not [k for k, v in found.items() if isinstance(v, ErrorValue)]
 

@@ -13,12 +13,13 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
 from recalculation import (
     ALLOWED_FUNCTIONS,
+    assert_recalculated,
     assert_recalculates,
     compare,
+    convert_all,
     functions_used,
     needs_libreoffice,
     poison,
-    recalculate,
     recalculate_with_formualizer,
     tamper,
     values_after,
@@ -28,12 +29,11 @@ from workbook_cells import ErrorValue, formulas
 from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question, ask
 
-BOOKS = ("default_book", "families_book")
 RACK = "azure/Standard_ND128isr_NDR_GB200_v6"
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 
 
-@pytest.fixture(params=BOOKS)
+@pytest.fixture(params=["families_book", pytest.param("default_book", marks=pytest.mark.long)])
 def book(request: pytest.FixtureRequest) -> Path:
     path = request.getfixturevalue(request.param)
     assert isinstance(path, Path)
@@ -59,12 +59,34 @@ def solved_with_flag(book: Path, options: dict[str, Any], gpu: str, name: str, l
     return wanted
 
 
-@pytest.mark.parametrize("book", ["families_book", pytest.param("default_book", marks=pytest.mark.long)], indirect=True)
+@pytest.fixture(scope="module")
+def by_libreoffice(
+    families_book: Path, least_book: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, tuple[str, str], list[Path]]:
+    """The large workbook and the smallest with one wrong sign, poisoned and recalculated, as LibreOffice starts slowly:
+    how many formulas of the first were poisoned, and where the sign is."""
+    folder = tmp_path_factory.mktemp("by-libreoffice")
+    n_poisoned = poison(families_book, folder / "families.xlsx")
+    sheet, cell, _, _ = tamper(least_book, folder / "tampered.xlsx")
+    poison(folder / "tampered.xlsx", folder / "least.xlsx")
+    files = convert_all([folder / "families.xlsx", folder / "least.xlsx"], folder / "out", timeout=300)
+    return n_poisoned, (sheet, cell), files
+
+
 @needs_libreoffice
-def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
-    result = assert_recalculates(book, tmp_path)
+def test_libreoffice_recalculates_every_formula(
+    families_book: Path, by_libreoffice: tuple[int, tuple[str, str], list[Path]]
+) -> None:
+    n_poisoned, _, (recalculated, _) = by_libreoffice
+    result = assert_recalculated(families_book, recalculated, n_poisoned)
     assert result.n_compared == result.n_formulas > 5_000
-    print(f"{book.stem}: {result}")
+    print(f"{families_book.stem}: {result}")
+
+
+@pytest.mark.long
+@needs_libreoffice
+def test_libreoffice_recalculates_the_default_workbook(default_book: Path, tmp_path: Path) -> None:
+    print(f"{default_book.stem}: {assert_recalculates(default_book, tmp_path)}")
 
 
 @pytest.mark.long  # in the gate test_edits recalculates this workbook, edited, in both
@@ -154,12 +176,12 @@ def test_entries_of_fp8_latents_by_gpu(tmp_path: Path) -> None:
 
 
 @needs_libreoffice
-def test_libreoffice_finds_one_wrong_sign(least_book: Path, tmp_path: Path) -> None:
-    tampered, poisoned = tmp_path / "tampered.xlsx", tmp_path / "poisoned.xlsx"
-    sheet, cell, _, _ = tamper(least_book, tampered)
-    poison(tampered, poisoned)
-    result = compare(least_book, recalculate(poisoned, tmp_path))
-    assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
+def test_libreoffice_finds_one_wrong_sign(
+    least_book: Path, by_libreoffice: tuple[int, tuple[str, str], list[Path]]
+) -> None:
+    _, wrong, (_, recalculated) = by_libreoffice
+    result = compare(least_book, recalculated)
+    assert wrong in {(m.sheet, m.cell) for m in result.mismatches}
 
 
 @pytest.mark.parametrize("book", ["families_book", pytest.param("default_book", marks=pytest.mark.long)], indirect=True)

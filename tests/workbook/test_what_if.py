@@ -94,6 +94,7 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "picked,words",
     [
@@ -215,6 +216,7 @@ def _rows(book: Path) -> dict[int, str]:
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("model", "gpu", "size", "users", "engine"),
     [("70b", "h100", 4, 8, "vllm"), ("gpt-oss-120b", "h200", 2, 16, "vllm"), ("gemma-3-27b", "a100", 2, 4, "sglang")],

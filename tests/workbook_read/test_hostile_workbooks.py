@@ -272,7 +272,7 @@ print(json.dumps([said, used.ru_utime + used.ru_stime, peak / 1024, time.monoton
 """
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("what", HEAVY)
 def test_a_heavy_file_takes_little_time_and_memory(what: str, book: Path, tmp_path: Path) -> None:
     make, text = HEAVY[what]

@@ -53,13 +53,14 @@ def sample(n: int, seed: int) -> list[tuple[str, str, str, str, int]]:
     ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("models", "workloads", "tiers", "paper", "step"), sample(amount(5, 8), seed=20261120))
 def test_nothing_is_wider_than_its_place(models: str, workloads: str, tiers: str, paper: str, step: int) -> None:
     layout = _lay_out(asked(models, workloads, tiers, paper), TEMPLATES, SPACINGS[step])
     assert layout.problems == []
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("models", "workloads", "tiers"), NARROW)
 def test_short_figures_have_room_for_the_weights(models: str, workloads: str, tiers: str) -> None:
     page = asked(models, workloads, tiers, "a4")
