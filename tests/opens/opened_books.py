@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import books
-from amounts import IN_LONG
 from plan_books import example_workbook
 
-TIERS = "1,32" if IN_LONG else "32"  # more loads are more rows of the same
-FEW = {"instances": books.INSTANCES, "workloads": "chat,rag", "tiers": TIERS}
+FEW = {"instances": books.INSTANCES, "workloads": "chat,rag", "tiers": "1,32"}  # more loads are more rows of the same
 OPTIONS = {
     "least": books.LEAST,
     "large": {"models": books.DEFAULT},
