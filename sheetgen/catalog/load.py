@@ -397,5 +397,6 @@ class Catalog:
         if len(holding) > 1:
             listed = list(holding)[:8]
             near = f" It could be {', '.join(listed)}{' and others' if len(holding) > 8 else ''}."
-        problem = f"{what} {shown(name)!r} is not in the catalogs.{near} `sheetgen list {what}s` has all."
+        path = " There is no such file or folder either." if what == "model" and "/" in name else ""
+        problem = f"{what} {shown(name)!r} is not in the catalogs.{path}{near} `sheetgen list {what}s` has all."
         return UnknownNameError(problem, near)
