@@ -40,7 +40,7 @@ def together(
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for at in sorted(here):
         by_service[at[0]][at] = places[at][here[at]]
-    if len(by_service) < 2 and not supply.is_any:
+    if not by_service or (len(by_service) == 1 and not supply.is_any):
         return {}  # one service by itself is where `recommend` has it
     search = _Search(plan, supply, by_service, places, months)
     best = search.improved(search.home)

@@ -440,3 +440,13 @@ def test_what_would_cost_less_is_the_plan_with_one_service_in_fp8() -> None:
     other = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
     assert sum(other.asked_usd) == pytest.approx(best.asked_usd, rel=1e-12)
     assert best.asked_usd + best.saves_usd == pytest.approx(sum(found.answer.asked_usd), rel=1e-12)
+
+
+def test_a_pool_that_serves_nothing_is_paid() -> None:
+    """Where no service fits on what may be rented, and what is owned serves none."""
+    services = [{"id": "a", "demand": {"in_flight": 5}, "model": "deepseek-v3"}]
+    supply = {"allowed": {"instances": ["aws/g6.xlarge"]},
+              "owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}]}  # fmt: skip
+    found = solved(services, 2, supply=supply)
+    assert [one["instance"] for one in rows(found)] == [None, None]
+    assert [one["p50_usd"] for one in found["money"]] == [1000, 1000]
