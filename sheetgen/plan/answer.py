@@ -10,7 +10,7 @@ from sheetgen.plan.hardware import Hardware
 from sheetgen.plan.needs import set_by
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.spending import budget_verdict
+from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.tables import CONSTANTS, Type
 from sheetgen.recommend.solution import Axes, Axis, Grid, Table
 
@@ -66,6 +66,13 @@ class Answer:
     def verdicts(self) -> list[str]:
         """By quarter whether its budget holds."""
         return [str(budget_verdict(*self.left_usd(q))) for q in range(len(self.plan.quarters))]
+
+    @property
+    def over(self) -> dict[str, str]:
+        """The quarters that are over their budget, each with its verdict."""
+        quarters = map(str, self.plan.quarters)
+        return {quarter: one for quarter, one in zip(quarters, self.verdicts, strict=True)
+                if one not in (WITHIN, NO_BUDGET)}  # fmt: skip
 
     def part_usd(self, s: int, z: int) -> float:
         """A service's part of what all quarters cost, at the price of the class that is bought."""

@@ -9,7 +9,6 @@ from sheetgen.plan.answer import Answer
 from sheetgen.plan.hardware import Loads, served_in
 from sheetgen.plan.schema import Service
 from sheetgen.plan.solve import solved_plan
-from sheetgen.plan.spending import NO_BUDGET, WITHIN
 
 MOST = 4  # services that are tried: those that cost most
 WIDE = ("bf16", "fp16", "fp32")
@@ -48,10 +47,8 @@ def _at_fp8(answer: Answer, s: int, kept: Loads) -> Cheaper | None:
     if len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
     what = " and ".join({"weight_dtype": "weights", "kv_cache_dtype": "KV cache"}[name] for name in wide)
-    over = [quarter for quarter, one in zip(plan.quarters, other.verdicts, strict=True)
-            if one not in (WITHIN, NO_BUDGET)]  # fmt: skip
     asked = sum(other.asked_usd)
-    return Cheaper(plan.services[s].id, what, asked, sum(answer.asked_usd) - asked, tuple(map(str, over)))
+    return Cheaper(plan.services[s].id, what, asked, sum(answer.asked_usd) - asked, tuple(other.over))
 
 
 def _wide(answer: Answer, service: Service) -> list[str]:

@@ -148,8 +148,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
     asked = sum(answer.asked_usd)
     verdicts = answer.verdicts
-    over = [str(quarter) for quarter, one in zip(plan.quarters, verdicts, strict=True)
-            if one not in (WITHIN, NO_BUDGET)]  # fmt: skip
+    over = [*answer.over]
     stated = any(one != NO_BUDGET for one in verdicts)
     due = next((one.order_by for one in decisions if not one.late), None)
     approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
