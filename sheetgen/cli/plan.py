@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.cli.plan_files import DEFAULT_FORMATS, FORMATS
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+from sheetgen.units import today
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -69,7 +71,8 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     if target.exists() and not force:
         raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
     if sheet is None:
-        text = (templates_folder() / EXAMPLE).read_bytes()
+        example = (templates_folder() / EXAMPLE).read_text(encoding="utf-8")
+        text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example).encode()
     elif is_plan_book(sheet):
         from sheetgen import __version__
         from sheetgen.pull import plan as pulled
