@@ -5,6 +5,7 @@ python tests/reference_pages.py     writes them
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -52,14 +53,14 @@ def tree(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
 
 def about(command: click.Command) -> Iterator[str]:
     """The words of a command's help as Markdown: what is laid out stays so, examples can be pasted."""
-    for part in re.split(r"\n\s*\n", (command.help or "").strip()):
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(command.help or "")):  # Python 3.13 takes the margin off itself
         lines = part.splitlines()
         if lines[0].strip() != "\b":
             yield " ".join(line.strip() for line in lines)
         elif lines[1].strip() == "Examples:":
             yield "\n".join(["```sh", *(line.strip() for line in lines[2:]), "```"])
         else:
-            yield "\n".join(["```text", *(line.removeprefix("    ") for line in lines[1:]), "```"])
+            yield "\n".join(["```text", *lines[1:], "```"])
 
 
 def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str, str]]:

@@ -60,6 +60,11 @@ def apart_in_percent(text: str) -> bool:
     return text in PERCENT_TIES or abs(number(text)) > 1e12  # 15 digits of a percent above 1e15: not ours
 
 
+def as_shown(display: Display, value: float) -> set[str]:
+    """LibreOffice 7.4 rounds the number that it has, 26.8 the 15 digits of it: they differ by the last bit of a half."""
+    return {display.text(value), display.text(float(f"{value:.15g}"))}
+
+
 Shown = dict[str, list[list[str]]]
 DAY = datetime.date(2026, 2, 28)
 # By name the cells of a sheet: (value or =formula, display).
@@ -94,7 +99,7 @@ def test_numbers_are_shown_as_we_print_them(shown: Shown) -> None:
         (name, text, f"LibreOffice {cell}", f"Display {display.text(number(text))}")
         for text, row in zip(AWKWARD, rows, strict=True)
         for (name, display), cell in zip(NUMBERS.items(), row, strict=True)
-        if display.text(number(text)) != cell and not (display.percent and apart_in_percent(text))
+        if cell not in as_shown(display, number(text)) and not (display.percent and apart_in_percent(text))
     ]
     assert not wrong
     assert len(rows) * len(NUMBERS) == sum(len(row) for row in rows)

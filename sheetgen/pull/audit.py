@@ -91,7 +91,9 @@ def _bare(text: str) -> str:
 def _parsed(text: str, here: str) -> Parsed:
     pieces = tuple(_TOKEN.split(text))
     template: list[str] = []
-    sheets, targets, sheet = [], [], here
+    sheets: list[str] = []
+    targets: list[Target] = []
+    sheet = here
     for between, token in zip(pieces[::2], (*pieces[1::2], '""'), strict=True):
         between = _BLANKS.sub("", between).lower()
         is_text = token[0] == '"'
@@ -99,6 +101,9 @@ def _parsed(text: str, here: str) -> Parsed:
         if is_text:
             continue
         target = _target(token)
+        if between == ":" and not target.sheet and target[1:] == targets[-1][1:]:
+            del template[-2:]  # an area of one cell is that cell: LibreOffice 26 writes it so
+            continue
         if target.sheet:
             sheet = target.sheet[:-1].removeprefix("'").removesuffix("'").replace("''", "'")
         elif between != ":":  # no second corner of an area

@@ -105,6 +105,7 @@ def _fetched(url: str, name: str) -> bytes:
         reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
         if isinstance(error, urllib.error.HTTPError):
             reason = f"{error.code} {error.reason}"
+            error.close()  # it is the server's answer, too
         raise CatalogError(f"{name}: cannot be fetched ({shown(reason, 100)}).") from error
     if stated.isdecimal() and len(raw) < min(int(stated), MAX_BYTES):
         raise CatalogError(f"{name}: cannot be fetched (it ended after {len(raw):,} of {int(stated):,} bytes).")
