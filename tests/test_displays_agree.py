@@ -61,7 +61,7 @@ def apart_in_percent(text: str) -> bool:
 
 
 def as_shown(display: Display, value: float) -> set[str]:
-    """LibreOffice 7.4 rounds the number that it has, 26.8 the 15 digits of it: they differ by the last bit of a half."""
+    """LibreOffice 7.4 rounds the number that it has, 26.8 its 15 digits: they differ by the last bit of a half."""
     return {display.text(value), display.text(float(f"{value:.15g}"))}
 
 

@@ -15,7 +15,7 @@ from sheetgen.api import question_of, recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend.reverse import machines_of, with_machines, within_budget
+from sheetgen.recommend.reverse import machines_of, network_gbps, with_machines, within_budget
 from sheetgen.recommend.solve import tables
 from sheetgen.sizing import rates
 from sheetgen.sizing.rates import z_of
@@ -93,6 +93,12 @@ def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
     assert most.pipeline_parallel_size == 1
     # One tray has no other to be joined with.
     assert not with_machines(question_of(question, catalog), "gb200:1x4", catalog).served_at_target
+
+
+def test_the_network_of_ones_own_is_that_of_rented_machines_of_as_many_of_that_gpu() -> None:
+    catalog = Catalog()
+    rates = {name: [network_gbps(catalog, catalog.gpu(name), n) for n in (1, 8)] for name in ("h100", "l40s", "a100")}
+    assert rates == {"h100": [100, 3200], "l40s": [35, 400], "a100": [24, 1600]}
 
 
 def test_sixteen_gh200_are_as_many_machines() -> None:

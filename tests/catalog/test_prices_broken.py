@@ -242,7 +242,7 @@ def test_places_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("folder", "folder: is a folder. Name a CSV file."),
         ("/dev/zero", "/dev/zero: is not a file. Name a CSV file."),
         ("none.csv", "none.csv: cannot be read (No such file or directory)."),
-        ("a\0b", "a\\x00b: cannot be read (embedded null"),  # byte, or another word: by Python's version
+        ("a\0b", "a\\x00b: cannot be read ("),  # in the words of this Python
         ("x" * 5000, "cannot be read (File name too long)."),
         ("file:///etc/passwd", "file:///etc/passwd: is neither a file nor an address of http or https."),
         ("FTP://host/a.csv", "FTP://host/a.csv: is neither a file nor an address of http or https."),

@@ -86,10 +86,10 @@ def test_bad_ids_and_places(run: Run, folder: Path, here: Path) -> None:
     (here / "file").write_text("")
     result = run("catalog", "import", folder, "--to", "file")
     assert result.exit_code == 1 and "cannot be written" in result.stderr
-    for option, value, said in (("--to", "", "to is blank."), ("--out", "a" * 300, "File name too long.")):
+    for option, value, said in (("--to", "", "to is blank."), ("--out", "a" * 300, "File name too long")):
         result = run("catalog", "import", folder, option, value)
         assert result.exit_code == 1 and said in result.stderr and result.stderr.count("\n") == 1
-    for place, said in (("", "out is blank."), ("a" * 300, "File name too long.")):
+    for place, said in (("", "out is blank."), ("a" * 300, "File name too long")):
         assert said in run("plan", "init", "--out", place).stderr
 
 
