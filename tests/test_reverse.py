@@ -97,8 +97,8 @@ def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
 
 def test_the_network_of_ones_own_is_that_of_rented_machines_of_as_many_of_that_gpu() -> None:
     catalog = Catalog()
-    rates = {name: [network_gbps(catalog, catalog.gpu(name), n) for n in (1, 8)] for name in ("h100", "l40s", "a100")}
-    assert rates == {"h100": [100, 3200], "l40s": [35, 400], "a100": [24, 1600]}
+    found = {name: [network_gbps(catalog, catalog.gpu(name), n) for n in (1, 8)] for name in ("h100", "l40s", "a100")}
+    assert found == {"h100": [100, 3200], "l40s": [35, 400], "a100": [24, 1600]}
 
 
 def test_sixteen_gh200_are_as_many_machines() -> None:

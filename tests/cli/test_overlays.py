@@ -68,7 +68,7 @@ def test_a_folder_that_adds_nothing_is_refused(run: Run, over: Path, here: Path)
         assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{told}\n")
     result = run(*ASKED, "--catalogs", "a" * 300)  # no folder to Python 3.14, which does not say why
     assert result.exit_code == 1 and result.stderr.count("\n") == 1
-    assert result.stderr.startswith((f"{'a' * 59}…: is no folder.", f"{'a' * 59}…: cannot be read (File name too long)"))
+    assert result.stderr.startswith(tuple(f"{'a' * 59}…: {why}" for why in ("is no folder.", "cannot be read (F")))
 
 
 def test_a_refused_folder_can_still_be_written_to_and_checked(run: Run, here: Path) -> None:
