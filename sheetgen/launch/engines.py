@@ -270,6 +270,8 @@ def sglang(plan: Plan) -> Written:
         flags["--enable-dp-attention"] = True
         limits[names["max_num_seqs"]] = plan.value("max_num_seqs") * ranks
         notes.append(f"DP attention: --tp-size counts all {size * ranks:,} ranks, {size:,} in each attention group")
+    if plan.value("kv_cache_memory_bytes"):
+        limits[names["kv_cache_memory_bytes"]] = plan.value("kv_tokens")
     flags |= limits | {names["kv_cache_dtype"]: plan.cache_word} | plan.flags("block_size")
     if not plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True
@@ -292,6 +294,8 @@ def lmdeploy(plan: Plan) -> Written:
     flags = {"--backend": "turbomind"} | plan.flags(
         "tensor_parallel_size", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"
     )
+    if plan.value("kv_cache_memory_bytes"):  # its share is a number of blocks where it is a whole number
+        flags[names["gpu_memory_utilization"]] = plan.value("kv_tokens") // plan.value("block_size")
     flags |= {names["kv_cache_dtype"]: plan.cache_word} | plan.flags("block_size")
     if plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True

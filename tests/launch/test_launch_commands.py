@@ -225,3 +225,13 @@ def test_words_of_another_engine_are_not_taken_over() -> None:
     assert "gpu_memory_utilization 0.7 was typed for vllm; here it is 0.834" in flags["sglang"].notes
     everywhere, _ = written(**{k: v for k, v in point.items() if not k.startswith("engine")})
     assert flags_of(words(everywhere["sglang"]))["--mem-fraction-static"] == "0.7"
+
+
+def test_a_pool_in_bytes_in_each_engines_words() -> None:
+    """6 GiB are 49,152 tokens of 128 KiB: in bytes, tokens, or blocks of 64."""
+    flags, _ = written(**{**POINTS["8b"], "kv_cache_dtype": "bf16", "kv_cache_memory_bytes": 6 << 30})
+    assert flags_of(words(flags["vllm"]))["--kv-cache-memory-bytes"] == str(6 << 30)
+    assert flags_of(words(flags["sglang"]))["--max-total-tokens"] == "49152"
+    assert flags_of(words(flags["lmdeploy"]))["--cache-max-entry-count"] == "768"
+    nim = flags["nim"].written
+    assert nim is not None and f"--kv-cache-memory-bytes {6 << 30}" in nim.env["NIM_PASSTHROUGH_ARGS"]
