@@ -247,7 +247,7 @@ class Engine(Accounting):
 
     def at(self, version: str | None) -> Engine:
         """This engine with all that `version` changes (the default version where None)."""
-        wanted = _version(version or self.default_version)
+        wanted = _version(version or self.default_version, like=self.default_version)
         changes: dict[str, Any] = {"default_version": version or self.default_version}
         for change in self.versions:
             if _version(change.from_version) <= wanted:
@@ -467,15 +467,15 @@ _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]
 NEWEST = (10**6, 0, 0)
 
 
-def _version(text: str) -> tuple[int, ...]:
-    if build := _BUILD.fullmatch(text):
-        return (0, 0, int(build[1]))
-    release = release_of(text)
-    if release is None and _OWN_BUILD.fullmatch(text):
+def _version(text: str, like: str = "") -> tuple[int, ...]:
+    """A version as numbers; where `like` is given, one that is counted as this one is: in releases, or in builds."""
+    build, release = _BUILD.fullmatch(text), release_of(text)
+    if build is None and release is None and _OWN_BUILD.fullmatch(text):
         return NEWEST
-    if release is None:
-        raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like 0.19.0.")
-    return release
+    counted = (0, 0, int(build[1])) if build else release
+    if counted is None or (like and bool(build) != bool(_BUILD.fullmatch(like))):
+        raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like {like or '0.19.0'}.")
+    return counted
 
 
 def release_of(text: str) -> tuple[int, ...] | None:
