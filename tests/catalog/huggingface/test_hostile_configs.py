@@ -97,7 +97,8 @@ CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 @pytest.mark.parametrize("ratio", [0, -1, 2])
 def test_an_image_does_not_shrink_to_nothing(tmp_path: Path, ratio: float) -> None:
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**json.loads((CONFIGS / "internvl2_5-8b.json").read_text()), "downsample_ratio": ratio}))
+    config = json.loads((CONFIGS / "internvl2_5-8b.json").read_text())
+    path.write_text(json.dumps({**config, "downsample_ratio": ratio}))
     assert f"downsample_ratio is {ratio}, but must be from 0.01 to 1" in refused(path)
 
 
