@@ -66,6 +66,7 @@ SHAPE = (
     ("conv_bytes_per_state_layer", "Convolution state", "Bytes of one layer and sequence."),
     ("state_elements_per_layer", "Recurrent state", "Elements of one layer and sequence."),
     ("state_element_bytes", "Bytes of a state element", "4 where the model pins fp32, else 2."),
+    ("side_blocks", "Blocks beside", "Of a request: raw keys that are not pooled yet, an n-gram's convolution."),
     ("n_params", "Parameters", "All parameters. They do not follow the layers typed here."),
     ("n_params_active", "active", "Parameters that one token uses."),
     ("n_params_quantizable", "in layers", "Parameters that quantization reaches: layers and experts."),
