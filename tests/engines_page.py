@@ -56,8 +56,8 @@ under no entry.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
   `*_per_token_head` ones are refused by name. HiSparse (KV on the host) is not sized; a log that has it says so.
 - Groups of unequal pages that are packed block by block (from 0.29): with a layout other than the default, and always
-  for GLM-5.3-Flash, Qwen3.8-Flash-Next and dots3-note, whose index keys have no other. The first two are counted so, but
-  that GLM-5.3-Flash's blocks are multiples of 128 tokens (`--block-size 128` sizes that), and that the n-grams of
+  for GLM-5.3-Flash, Qwen3.8-Flash-Next and dots3-note, whose index keys have no other. The first two are counted so,
+  but that GLM-5.3-Flash's blocks are multiples of 128 tokens (`--block-size 128` sizes that), and that the n-grams of
   Qwen3.8-Flash-Next take one block more while a prompt is read; dots3-note is counted in equal pages.
 - TensorRT-LLM 1.2.1 itself: the index has no wheel of it, so its entry stands on logs and documentation.
 - The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25; 0 by default), and what a GPU's

@@ -230,7 +230,7 @@ def growing_block_tokens(
     and a draft's, are as large as one layer's state.
 
     Source: vLLM hybrid KV cache manager; platforms/interface.py (_align_hybrid_block_size).
-    Check:  Qwen3.6-27B in bf16 at TP 1 is 784; Qwen3.8-Flash-Next with three drafted tokens 1,600, as four logs have it.
+    Check:  Qwen3.6-27B in bf16 at TP 1 is 784; Qwen3.8-Flash-Next with three drafted tokens 1,600, as in four logs.
     """
     windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
     own = ratio(shard_kv_bytes_per_token - other_bytes_per_token, n_full_layers + n_mla_layers)
