@@ -50,7 +50,8 @@ under no entry.
 
 - KV `auto` follows what a checkpoint states where the checkpoint is named (`nvidia/Qwen3-14B-NVFP4`, a config.json);
   `--weight-dtype nvfp4` names none, and keeps 16 bits. Not counted, for it depends on the GPU: with vLLM the GLM-5
-  family (from 0.32) and GLM-5.3-Flash (0.33) keep FP8 on B200 and B300, and with SGLang 0.5.23 every model of
+  family (from 0.32) and GLM-5.3-Flash (0.33) keep FP8 on B200 and B300 (`fp8_kv`; `size` says so, and a launch command
+  asks for the 16 bits that were sized), and with SGLang 0.5.23 every model of
   DeepSeek's sparse attention there; `--kv-cache-dtype fp8` says it. SGLang does so for Muse Spark anywhere. vLLM 0.17
   to 0.21 take the FP8 of a compressed-tensors checkpoint even where another precision is requested.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the

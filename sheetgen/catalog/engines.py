@@ -117,6 +117,13 @@ class PoolRatios(Entry):
     state_pool_ratio: PoolRatio | None = None
 
 
+class OwnKv(Entry):
+    """Models whose KV cache an engine keeps in FP8 on GPUs of these architectures where nothing is said of it."""
+
+    models: Many[Id]
+    on: Many[Label]
+
+
 class Accounting(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
@@ -182,6 +189,7 @@ class Accounting(Entry):
     checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] = 0
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     checkpoint_kv_dtypes: Many[DtypeName] = ()
+    fp8_kv: OwnKv | None = None
     checkpoint_kv_source: Text = "the engine asks for a precision of the KV cache beside 16 bits"
     tokens_by_concurrency: bool
     graphs_in_budget: bool
@@ -204,7 +212,7 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
     "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
     **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
                     "accounting_source"),
-    "checkpoint_kv_dtypes": "checkpoint_kv_source",
+    "checkpoint_kv_dtypes": "checkpoint_kv_source", "fp8_kv": None,
     **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
     **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
                      "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
@@ -270,6 +278,10 @@ class Engine(Accounting):
         if _version(self.default_version) <= _version(newest):
             return None
         return f"{self.name} {self.default_version}: the newest rules known, those since {newest}, are used."
+
+    def keeps_fp8(self, model_id: str, architecture: str) -> bool:
+        """Whether it keeps this model's KV cache in FP8 on such a GPU unless told otherwise, which is not counted."""
+        return self.fp8_kv is not None and model_id in self.fp8_kv.models and architecture in self.fp8_kv.on
 
     def auto_kv_dtype(self, stated: str) -> str:
         """The precision of the KV cache that `auto` stands for, where the checkpoint states this one."""

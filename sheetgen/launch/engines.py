@@ -236,8 +236,10 @@ def vllm(plan: Plan) -> Written:
     if plan.value("kv_cache_memory_bytes"):
         flags |= plan.flags("kv_cache_memory_bytes")
     # `auto`, but where the engine itself would choose FP8: for sparse attention over a latent cache it does.
-    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 and plan.value("kv_cache_dtype") in ("bf16", "fp16")
-    flags[names["kv_cache_dtype"]] = "bfloat16" if chooses_fp8 else plan.cache_word
+    of = plan.trial.names
+    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 or of.engine.keeps_fp8(of.model.id, of.gpu.architecture)
+    says_16_bits = chooses_fp8 and plan.value("kv_cache_dtype") in ("bf16", "fp16")
+    flags[names["kv_cache_dtype"]] = "bfloat16" if says_16_bits else plan.cache_word
     flags |= plan.flags("block_size")
     caching = names["enable_prefix_caching"]
     flags[caching if plan.caches_prefixes else caching.replace("--", "--no-", 1)] = True
