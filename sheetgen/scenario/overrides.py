@@ -28,7 +28,7 @@ RATE = Kind(low=1, high=1e18)
 _AT_LEAST_ONE = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
 _WHOLE = (
     "n_full_layers", "full_kv_heads", "n_windowed_layers", "windowed_kv_heads", "window_tokens", "n_mla_layers",
-    "n_other_layers", "n_state_layers", "side_blocks", "n_experts", "experts_per_token", "ffn_matrices",
+    "n_other_layers", "n_state_layers", "n_experts", "experts_per_token", "ffn_matrices",
 )  # fmt: skip
 _PARTS = (  # of a model's shape, any number from 0
     "intermediate_size", "expert_intermediate_size", "encoder_item_tokens", "encoder_item_elements",
