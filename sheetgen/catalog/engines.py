@@ -247,6 +247,7 @@ class Engine(Accounting):
     """An engine's accounting, and what its releases change of it."""
 
     versions: Many[VersionChange] = ()
+    newest_read: Version | None = None  # of its releases, once one of them is chosen
 
     def problems(self) -> Iterator[Problem]:
         last = self.batch_defaults[-1] if self.batch_defaults else None
@@ -257,6 +258,7 @@ class Engine(Accounting):
         """This engine with all that `version` changes (the default version where None)."""
         wanted = _version(version or self.default_version, like=self.default_version)
         changes: dict[str, Any] = {"default_version": version or self.default_version}
+        changes["newest_read"] = max((self.default_version, *(one.from_version for one in self.versions)), key=_version)
         for change in self.versions:
             if _version(change.from_version) <= wanted:
                 named = change.changed
@@ -274,9 +276,10 @@ class Engine(Accounting):
     @property
     def caution(self) -> str | None:
         """In one sentence, whose rules a version later than all known ones is sized by; nothing for another."""
-        newest = max((one.from_version for one in self.versions), key=_version, default=self.default_version)
-        if _version(self.default_version) <= _version(newest):
+        read = self.newest_read or self.default_version
+        if _version(self.default_version) <= _version(read):
             return None
+        newest = max((one.from_version for one in self.versions), key=_version, default=read)
         return f"{self.name} {self.default_version}: the newest rules known, those since {newest}, are used."
 
     def keeps_fp8(self, model_id: str, architecture: str) -> bool:

@@ -101,6 +101,10 @@ def test_size_says_where_the_engine_keeps_fp8(
 
 @pytest.mark.parametrize(("options", "said"), [
     (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
+    (("--engine", "lmdeploy", "--engine-version", "1.0"),
+     "LMDeploy 1.0: the newest rules known, those since 0.18.0, are used."),
+    (("--engine", "llama.cpp", "--engine-version", "b9999"),
+     "llama.cpp b9999: the newest rules known, those since b7500, are used."),
     (("--as-of", "2020-01-01"), "as_of 2020-01-01 is before every price was read, the first on 20"),
     (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
 ])  # fmt: skip
