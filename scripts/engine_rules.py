@@ -198,7 +198,9 @@ RULES = {  # by engine: a file, and the functions and classes in it that decide 
         "v1/worker/gpu/sample/sampler.py": ("Sampler.apply_sampling_params", "Sampler.sample"),
         "v1/worker/gpu/sample/penalties.py": ("PenaltiesState.__init__",),
         "multimodal/gpu_ipc_memory.py": ("reserve_mm_ipc_gpu_memory",),
-        "model_executor/models/config.py": ("MambaModelConfig", "HybridAttentionMambaModelConfig"),
+        "model_executor/models/config.py": ("MambaModelConfig", "HybridAttentionMambaModelConfig",
+                                            "GlmMoeDsaForCausalLM", "Glm5NextModelConfig"),
+        "platforms/interface.py": ("Platform._align_hybrid_block_size",),
     },
     "sglang": {
         "srt/arg_groups/memory_hook.py": (  # in server_args.py up to 0.5.9

@@ -50,12 +50,16 @@ under no entry.
 
 - KV `auto` follows what a checkpoint states where the checkpoint is named (`nvidia/Qwen3-14B-NVFP4`, a config.json);
   `--weight-dtype nvfp4` names none, and keeps 16 bits. Not counted, for it depends on the GPU: with vLLM the GLM-5
-  family (from 0.32) and GLM-5.3-Flash (0.33) keep FP8 on B200 and B300, and with SGLang 0.5.23 every model of
+  family (from 0.32) and GLM-5.3-Flash (0.33) keep FP8 on B200 and B300 (`fp8_kv`; `size` says so, and a launch command
+  asks for the 16 bits that were sized), and with SGLang 0.5.23 every model of
   DeepSeek's sparse attention there; `--kv-cache-dtype fp8` says it. SGLang does so for Muse Spark anywhere. vLLM 0.17
   to 0.21 take the FP8 of a compressed-tensors checkpoint even where another precision is requested.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
   `*_per_token_head` ones are refused by name. HiSparse (KV on the host) is not sized; a log that has it says so.
-- Groups of unequal pages that are packed block by block (from 0.29, with a layout other than the default).
+- Groups of unequal pages that are packed block by block (from 0.29): with a layout other than the default, and always
+  for GLM-5.3-Flash, Qwen3.8-Flash-Next and dots3-note, whose index keys have no other. The first two are counted so,
+  but that GLM-5.3-Flash's blocks are multiples of 128 tokens (`--block-size 128` sizes that), and that the n-grams of
+  Qwen3.8-Flash-Next take one block more while a prompt is read; dots3-note is counted in equal pages.
 - TensorRT-LLM 1.2.1 itself: the index has no wheel of it, so its entry stands on logs and documentation.
 - The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25; 0 by default), and what a GPU's
   video decoder holds, come off the pool, also off one set in bytes (multimodal/gpu_ipc_memory.py). A log with it says
@@ -67,7 +71,8 @@ under no entry.
   `--parallel` is given, and since 13 September 2026 that is made as large as fits, up to the model's context times the
   slots (ggml-org/llama.cpp#28849): the cache is sized here by the requests. LMDeploy 0.18.0 has the defaults of 0.10.0.
 - SGLang keeps less back for models with a latent cache; which models' windows it keeps apart is an input
-  (`--hybrid-kv-manager 1`). A sheet of several models takes one pair of ratios for its pools (`pool_ratios_of`).
+  (`--hybrid-kv-manager 1`). A sheet of several models takes one pair of ratios for its pools (`pool_ratios_of`). The
+  default stays 0.5.9: a sheet takes one share for all its GPUs, and 0.5.23 leaves those of 24 GB 0.68 to 0.70.
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """

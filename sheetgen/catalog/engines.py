@@ -117,6 +117,13 @@ class PoolRatios(Entry):
     state_pool_ratio: PoolRatio | None = None
 
 
+class OwnKv(Entry):
+    """Models whose KV cache an engine keeps in FP8 on GPUs of these architectures where nothing is said of it."""
+
+    models: Many[Id]
+    on: Many[Label]
+
+
 class Accounting(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
@@ -182,6 +189,7 @@ class Accounting(Entry):
     checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] = 0
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     checkpoint_kv_dtypes: Many[DtypeName] = ()
+    fp8_kv: OwnKv | None = None
     checkpoint_kv_source: Text = "the engine asks for a precision of the KV cache beside 16 bits"
     tokens_by_concurrency: bool
     graphs_in_budget: bool
@@ -204,7 +212,7 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
     "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
     **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
                     "accounting_source"),
-    "checkpoint_kv_dtypes": "checkpoint_kv_source",
+    "checkpoint_kv_dtypes": "checkpoint_kv_source", "fp8_kv": None,
     **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
     **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
                      "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
@@ -239,6 +247,7 @@ class Engine(Accounting):
     """An engine's accounting, and what its releases change of it."""
 
     versions: Many[VersionChange] = ()
+    newest_read: Version | None = None  # of its releases, once one of them is chosen
 
     def problems(self) -> Iterator[Problem]:
         last = self.batch_defaults[-1] if self.batch_defaults else None
@@ -247,8 +256,9 @@ class Engine(Accounting):
 
     def at(self, version: str | None) -> Engine:
         """This engine with all that `version` changes (the default version where None)."""
-        wanted = _version(version or self.default_version)
+        wanted = _version(version or self.default_version, like=self.default_version)
         changes: dict[str, Any] = {"default_version": version or self.default_version}
+        changes["newest_read"] = max((self.default_version, *(one.from_version for one in self.versions)), key=_version)
         for change in self.versions:
             if _version(change.from_version) <= wanted:
                 named = change.changed
@@ -266,10 +276,15 @@ class Engine(Accounting):
     @property
     def caution(self) -> str | None:
         """In one sentence, whose rules a version later than all known ones is sized by; nothing for another."""
-        newest = max((one.from_version for one in self.versions), key=_version, default=self.default_version)
-        if _version(self.default_version) <= _version(newest):
+        read = self.newest_read or self.default_version
+        if _version(self.default_version) <= _version(read):
             return None
+        newest = max((one.from_version for one in self.versions), key=_version, default=read)
         return f"{self.name} {self.default_version}: the newest rules known, those since {newest}, are used."
+
+    def keeps_fp8(self, model_id: str, architecture: str) -> bool:
+        """Whether it keeps this model's KV cache in FP8 on such a GPU unless told otherwise, which is not counted."""
+        return self.fp8_kv is not None and model_id in self.fp8_kv.models and architecture in self.fp8_kv.on
 
     def auto_kv_dtype(self, stated: str) -> str:
         """The precision of the KV cache that `auto` stands for, where the checkpoint states this one."""
@@ -467,15 +482,15 @@ _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]
 NEWEST = (10**6, 0, 0)
 
 
-def _version(text: str) -> tuple[int, ...]:
-    if build := _BUILD.fullmatch(text):
-        return (0, 0, int(build[1]))
-    release = release_of(text)
-    if release is None and _OWN_BUILD.fullmatch(text):
+def _version(text: str, like: str = "") -> tuple[int, ...]:
+    """A version as numbers; where `like` is given, one that is counted as this one is: in releases, or in builds."""
+    build, release = _BUILD.fullmatch(text), release_of(text)
+    if build is None and release is None and _OWN_BUILD.fullmatch(text):
         return NEWEST
-    if release is None:
-        raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like 0.19.0.")
-    return release
+    counted = (0, 0, int(build[1])) if build else release
+    if counted is None or (like and bool(build) != bool(_BUILD.fullmatch(like))):
+        raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like {like or '0.19.0'}.")
+    return counted
 
 
 def release_of(text: str) -> tuple[int, ...] | None:

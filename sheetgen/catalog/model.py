@@ -51,12 +51,17 @@ class LatentAttention(Entry):
 
 
 class Indexer(Entry):
-    """Index keys of sparse attention, kept beside the latent by some of the layers."""
+    """Index keys of sparse attention, kept beside the latent by some of the layers.
+
+    side_blocks: blocks of a pool of equal pages that a request holds for what the model keeps beside them, in groups
+    of its own: one for raw keys of tokens that are not pooled yet, two for the state of an n-gram's convolution.
+    """
 
     kind: Literal["indexer"]
     n_layers: Count
     width: Count
     entry_bytes: Count
+    side_blocks: CountOrZero = 0
 
 
 class Compressed(Entry):
@@ -206,7 +211,7 @@ _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
     "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
     "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
-    "state_element_bytes",
+    "state_element_bytes", "side_blocks",
 )  # fmt: skip
 CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
 # MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
@@ -328,6 +333,7 @@ class Model(Entry):
                 out["other_elements_per_token"] += g.n_layers * g.elements_per_token
             elif g.kind == "indexer":
                 out["other_bytes_per_token"] += g.n_layers * g.entry_bytes
+                out["side_blocks"] += g.side_blocks
             elif g.kind == "recurrent":
                 out["n_state_layers"] += g.n_layers
                 out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES

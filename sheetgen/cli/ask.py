@@ -95,8 +95,13 @@ def size(
 
         requested, added = extras(requested, *wanted, catalog)
     sized = sized_point(requested, catalog)
-    if inputs.get("engine_version") and (caution := sized.points.names[0].engine.caution) and not quiet:
-        say(caution, err=True)
+    names = sized.points.names[0]
+    if inputs.get("engine_version") and names.engine.caution and not quiet:
+        say(names.engine.caution, err=True)
+    is_auto = inputs.get("kv_cache_dtype") in (None, "auto") and names.kv_cache_dtype != "fp8"
+    if is_auto and names.engine.keeps_fp8(names.model.id, names.gpu.architecture) and not quiet:
+        whose = f"{names.engine.name} {names.engine.default_version} keeps the KV cache of {names.model.name} in FP8"
+        say(f"{whose} on {names.gpu.short_name} unless told otherwise: --kv-cache-dtype fp8 sizes that.", err=True)
     found = record(sized)
     keys, below = added(sized, found) if added else ({}, "")
     if as_json:

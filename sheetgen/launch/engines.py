@@ -236,8 +236,10 @@ def vllm(plan: Plan) -> Written:
     if plan.value("kv_cache_memory_bytes"):
         flags |= plan.flags("kv_cache_memory_bytes")
     # `auto`, but where the engine itself would choose FP8: for sparse attention over a latent cache it does.
-    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 and plan.value("kv_cache_dtype") in ("bf16", "fp16")
-    flags[names["kv_cache_dtype"]] = "bfloat16" if chooses_fp8 else plan.cache_word
+    of = plan.trial.names
+    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 or of.engine.keeps_fp8(of.model.id, of.gpu.architecture)
+    says_16_bits = chooses_fp8 and plan.value("kv_cache_dtype") in ("bf16", "fp16")
+    flags[names["kv_cache_dtype"]] = "bfloat16" if says_16_bits else plan.cache_word
     flags |= plan.flags("block_size")
     caching = names["enable_prefix_caching"]
     flags[caching if plan.caches_prefixes else caching.replace("--", "--no-", 1)] = True
@@ -270,6 +272,8 @@ def sglang(plan: Plan) -> Written:
         flags["--enable-dp-attention"] = True
         limits[names["max_num_seqs"]] = plan.value("max_num_seqs") * ranks
         notes.append(f"DP attention: --tp-size counts all {size * ranks:,} ranks, {size:,} in each attention group")
+    if plan.value("kv_cache_memory_bytes"):
+        limits[names["kv_cache_memory_bytes"]] = plan.value("kv_tokens")
     flags |= limits | {names["kv_cache_dtype"]: plan.cache_word} | plan.flags("block_size")
     if not plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True
@@ -292,6 +296,8 @@ def lmdeploy(plan: Plan) -> Written:
     flags = {"--backend": "turbomind"} | plan.flags(
         "tensor_parallel_size", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"
     )
+    if plan.value("kv_cache_memory_bytes"):  # its share is a number of blocks where it is a whole number
+        flags[names["gpu_memory_utilization"]] = plan.value("kv_tokens") // plan.value("block_size")
     flags |= {names["kv_cache_dtype"]: plan.cache_word} | plan.flags("block_size")
     if plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True

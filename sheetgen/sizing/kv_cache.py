@@ -221,16 +221,20 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_la
 @formula("Tokens in a block of growing layers")
 def growing_block_tokens(
     growing_layer_bytes: Quantity, windowed_layer_bytes: Quantity, shard_state_bytes_per_layer: Quantity,
-    block_size: Quantity,
+    block_size: Quantity, shard_kv_bytes_per_token: Quantity, other_bytes_per_token: Quantity,
+    n_full_layers: Quantity, n_mla_layers: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens that one block of a growing layer holds, after all kinds were given one page size.
 
-    The block grows until it is as large as a windowed layer's, or as one layer's state.
+    The block grows until it is as large as a windowed layer's, or until its keys and values alone, without index keys
+    and a draft's, are as large as one layer's state.
 
-    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 784.
+    Source: vLLM hybrid KV cache manager; platforms/interface.py (_align_hybrid_block_size).
+    Check:  Qwen3.6-27B in bf16 at TP 1 is 784; Qwen3.8-Flash-Next with three drafted tokens 1,600, as in four logs.
     """
     windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
-    states = round_up(ratio(shard_state_bytes_per_layer, growing_layer_bytes * block_size))
+    own = ratio(shard_kv_bytes_per_token - other_bytes_per_token, n_full_layers + n_mla_layers)
+    states = round_up(ratio(shard_state_bytes_per_layer, own * block_size))
     return block_size * largest(1, windows, states)
 
 
@@ -368,7 +372,7 @@ def kv_blocks_per_sequence(
     admitted_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
     growing_block_tokens: Quantity, windowed_block_tokens: Quantity, n_growing_groups: Quantity,
     n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, checkpoint_blocks: Quantity,
-    shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
+    side_blocks: Quantity, shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
     shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity,
     kv_block_bytes: Quantity, window_pool_ratio: Quantity, state_pool_ratio: Quantity,
 ) -> Any:  # fmt: skip
@@ -376,7 +380,8 @@ def kv_blocks_per_sequence(
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
     a state takes one block, or two in releases that align states with the prefix cache and keep one, and one more in
-    those that leave the prefix cache a state from within a prompt. Where an
+    those that leave the prefix cache a state from within a prompt. What a model keeps beside these in groups of their
+    own (raw keys of a pool of tokens that is not full yet, an n-gram's convolution) takes whole blocks, too. Where an
     engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the
     growing one. Where these pools are cut by ratio, a sequence takes the share of the whole that it takes of the pool
     which it fills first: of the tokens, windows in their ratio beside them, or of the states.
@@ -388,6 +393,7 @@ def kv_blocks_per_sequence(
         n_growing_groups * round_up(admitted_tokens / growing_block_tokens)
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
         + n_state_groups * (state_blocks + checkpoint_blocks)
+        + side_blocks
     )
     by_ratio = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)
     of_states = states_in_own_pool(state_pool_ratio, n_state_layers, shard_kv_bytes_per_token)

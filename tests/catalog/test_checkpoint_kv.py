@@ -31,6 +31,13 @@ def test_a_named_checkpoint_keeps_its_own(engine: str, version: str | None, elem
     assert bytes_per_token("qwen3-14b", engine, version, weight_dtype="nvfp4") == QWEN3_14B * 2
 
 
+def test_the_checkpoint_of_an_autumn_log_keeps_fp8() -> None:
+    """Nemotron 3.5 Lightning in NVFP4: 6 layers of 2 heads of 256. With 16 bits its log on GB10 was 32 % off."""
+    name = "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4"
+    assert bytes_per_token(name, "vllm", None) == 6 * 2 * 256
+    assert bytes_per_token("nemotron-3.5-lightning", "vllm", None) == 6 * 2 * 256 * 2
+
+
 def test_a_sheet_has_it_too() -> None:
     cell = sheetgen.recommend(model="poolside/Laguna-XS.2-FP8", context=8192, users=8)["cells"][0]
     assert (cell["weight_dtype"], cell["kv_cache_dtype"]) == ("fp8", "fp8")

@@ -87,8 +87,24 @@ def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -
     assert not names_the_flag(model, "--engine-version", "0.20.0") and not names_the_flag(model)
 
 
+@pytest.mark.parametrize(("model", "gpu", "options", "is_said"), [
+    ("glm-5.2", "b200", (), True), ("glm-5.3-flash", "b300", ("--kv-cache-dtype", "auto"), True),
+    ("glm-5.2", "b200", ("--kv-cache-dtype", "fp8"), False), ("glm-5.2", "b200", ("--engine-version", "0.31.0"), False),
+    ("glm-5.2", "h200", (), False), ("8b", "b200", (), False), ("glm-5.2", "b200", ("--quiet",), False),
+])  # fmt: skip
+def test_size_says_where_the_engine_keeps_fp8(
+    model: str, gpu: str, options: tuple[str, ...], is_said: bool, run
+) -> None:  # type: ignore[no-untyped-def]
+    asked = ("size", "--model", model, "--gpu", gpu, "--tensor-parallel-size", "8", *options)
+    assert ("unless told otherwise: --kv-cache-dtype fp8" in run(*asked).stderr) == is_said
+
+
 @pytest.mark.parametrize(("options", "said"), [
     (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
+    (("--engine", "lmdeploy", "--engine-version", "1.0"),
+     "LMDeploy 1.0: the newest rules known, those since 0.18.0, are used."),
+    (("--engine", "llama.cpp", "--engine-version", "b9999"),
+     "llama.cpp b9999: the newest rules known, those since b7500, are used."),
     (("--as-of", "2020-01-01"), "as_of 2020-01-01 is before every price was read, the first on 20"),
     (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
 ])  # fmt: skip

@@ -167,6 +167,16 @@ def test_sparse_attention_asks_for_its_sixteen_bits() -> None:
     assert flags_of(words(flags["vllm"]))["--kv-cache-dtype"] == "bfloat16"
 
 
+@pytest.mark.parametrize(("gpu", "version", "word"), [
+    ("b200", "0.33.0", "bfloat16"), ("b300", "0.33.0", "bfloat16"), ("h200", "0.33.0", "auto"),
+    ("b200", "0.32.0", "auto"),
+])  # fmt: skip
+def test_a_cache_that_the_engine_would_keep_in_fp8(gpu: str, version: str, word: str) -> None:
+    point = {"model": "glm-5.3-flash", "gpu": gpu, "tensor_parallel_size": 8, "context_tokens": 8192}
+    flags, _ = written(("vllm",), **point, engine="vllm", engine_version=version)
+    assert flags_of(words(flags["vllm"]))["--kv-cache-dtype"] == word
+
+
 def test_a_draft_in_each_engines_words() -> None:
     flags, _ = written(**POINTS["8b"], draft_model="eagle3-llama-3.1-8b")
     draft = "RedHatAI/Llama-3.1-8B-Instruct-speculator.eagle3"
@@ -225,3 +235,13 @@ def test_words_of_another_engine_are_not_taken_over() -> None:
     assert "gpu_memory_utilization 0.7 was typed for vllm; here it is 0.834" in flags["sglang"].notes
     everywhere, _ = written(**{k: v for k, v in point.items() if not k.startswith("engine")})
     assert flags_of(words(everywhere["sglang"]))["--mem-fraction-static"] == "0.7"
+
+
+def test_a_pool_in_bytes_in_each_engines_words() -> None:
+    """6 GiB are 49,152 tokens of 128 KiB: in bytes, tokens, or blocks of 64."""
+    flags, _ = written(**{**POINTS["8b"], "kv_cache_dtype": "bf16", "kv_cache_memory_bytes": 6 << 30})
+    assert flags_of(words(flags["vllm"]))["--kv-cache-memory-bytes"] == str(6 << 30)
+    assert flags_of(words(flags["sglang"]))["--max-total-tokens"] == "49152"
+    assert flags_of(words(flags["lmdeploy"]))["--cache-max-entry-count"] == "768"
+    nim = flags["nim"].written
+    assert nim is not None and f"--kv-cache-memory-bytes {6 << 30}" in nim.env["NIM_PASSTHROUGH_ARGS"]

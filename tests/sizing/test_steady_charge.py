@@ -12,7 +12,7 @@ import pytest
 import sheetgen
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
-from sheetgen.sizing.kv_cache import steady_windowed_tokens
+from sheetgen.sizing.kv_cache import growing_block_tokens, kv_blocks_per_sequence, steady_windowed_tokens
 from sheetgen.sizing.memory import kv_tokens, running_capacity
 from sheetgen.writers.json import document
 
@@ -127,3 +127,41 @@ def test_requests_that_run_on_a_stage() -> None:
     """A stage that keeps half the layers has twice the requests' blocks for its bytes."""
     assert [running_capacity(1000, 10, 10, 10, share, 256, 2) for share in (1, 0.5)] == [20, 40]
     assert running_capacity(1000, 10, 10, 10, 0.5, 12, 2) == 24
+
+
+@pytest.mark.parametrize(
+    ("kv_bytes", "ranks", "block", "blocks", "tokens"),
+    [(2, 1, 1600, 185, 314_572), (2, 1, 1600, 185, 398_175), (1, 1, 3200, 103, 692_263), (2, 2, 1600, 185, 2_228_932)],
+)
+def test_blocks_of_a_hybrid_with_an_index(kv_bytes: int, ranks: int, block: int, blocks: int, tokens: int) -> None:
+    """Four logs of Qwen3.8-Flash-Next (0.28, 262,144 tokens; autumn-flashnext-a, -b, -c, -pair) print tokens that are
+    a whole number of blocks over 185 or 103 a request. So many take three drafted tokens (not in the logs), which
+    lengthen convolutions and take a state block each: 164 or 82 blocks of the context, 5 each of three groups of states
+    and of the n-grams', and one of raw index keys."""
+    drafted, context = 3, 262_144
+    model = Catalog().model("qwen3.8-flash-next").shape()
+    full, index = (
+        model["n_full_layers"] * model["full_kv_heads"] * model["full_kv_width"] * kv_bytes / ranks,
+        model["other_bytes_per_token"],
+    )
+    conv = model["conv_bytes_per_state_layer"] * (1 + drafted / 3)
+    state = (conv + model["state_elements_per_layer"] * 4) / ranks
+    layers = model["n_full_layers"]
+    assert growing_block_tokens((full + index) / layers, 0, state, 16, full + index, index, layers, 0) == block
+    known = dict.fromkeys(kv_blocks_per_sequence.inputs, 0.0) | {
+        "admitted_tokens": context, "growing_block_tokens": block, "n_growing_groups": 1, "shares_pages": 1,
+        "n_state_groups": 3, "state_blocks": 2 + drafted, "side_blocks": model["side_blocks"] + drafted,
+        "windowed_block_tokens": 16, "block_size": 16,
+    }  # fmt: skip
+    assert kv_blocks_per_sequence.of(known) == blocks
+    assert tokens in {int(n / blocks * context) for n in range(2000)}
+    assert tokens not in {int(n / (blocks - 1) * context) for n in range(2000)} or tokens == 314_572  # 1.2 of a request
+
+
+def test_index_keys_are_beside_the_pages_that_states_set() -> None:
+    """By hand, vLLM 0.33 at TP 2: 1,603,584 bytes of state are 1,568 tokens of 1,024; a block has 12 layers of these
+    and of 64 bytes of index keys. A request has 11, three of each group of states, and 3 beside."""
+    found = sheetgen.size(model="qwen3.8-flash-next", gpu="b300", tensor_parallel_size=2, context=16_384)
+    block, pool = 12 * 1568 * (1024 + 64), found["kv_pool_bytes_per_gpu"]
+    assert found["max_concurrency"] == pytest.approx(pool // block / (11 + 3 * 3 + 3), rel=1e-9)
+    assert found["kv_tokens"] == int(found["max_concurrency"] * 16_384)

@@ -62,3 +62,17 @@ def test_auto_of_a_log_is_what_its_checkpoint_states(tmp_path: Path) -> None:
     )
     assert (named["weight_dtype"], named["kv_cache_dtype"]) == ("nvfp4", "fp8")
     assert asked["kv_cache_dtype"] == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [("zai-org/GLM-5.2", "Using fp8 kv-cache for GlmMoeDsaForCausalLM on SM10x"),
+     ("zai-org/GLM-5.3-Flash", "Using fp8 KV cache for GLM-5.3-Flash")],
+)  # fmt: skip
+def test_a_log_says_where_the_engine_took_fp8(model: str, line: str, tmp_path: Path) -> None:
+    """Lines of the wheels of 0.32 and 0.33, model_executor/models/config.py."""
+    said, silent = (
+        read(tmp_path, model, f"'tensor_parallel_size': 8}}{more}\n# {{")["inputs"]["kv_cache_dtype"]
+        for more in (f"\nINFO 11-03 10:00:01 [config.py:1] {line}", "")
+    )
+    assert (said, silent) == ("fp8", "bf16")

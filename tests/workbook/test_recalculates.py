@@ -114,9 +114,10 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
 
 @needs_libreoffice
 def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> None:
-    """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented."""
-    options = {"models": "deepseek-v4-flash", "workloads": "chat", "tiers": "1", "as_of": books.AS_OF,
-               "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge", "headline": "chat:1"}  # fmt: skip
+    """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented. Beside it a hybrid with an index."""
+    options = {"models": "deepseek-v4-flash,qwen3.8-flash-next", "workloads": "chat", "tiers": "1",
+               "as_of": books.AS_OF, "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge",
+               "headline": "chat:1"}  # fmt: skip
     book, _ = books.build(tmp_path, "sparse", options, with_what_if=IN_LONG)
     assert_both_recalculate(book, tmp_path)
     flag = "runs_sparse_attention", "Sparse attention (0 or 1)", 1

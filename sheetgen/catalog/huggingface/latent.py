@@ -67,10 +67,11 @@ def glm5_next(f: Fields, family: Family) -> Decoder:
 
 
 def pooled(shape: Shape, pool: int) -> Shape:
-    """An index that keeps one key for so many tokens: the bytes of a token. Source: vLLM 0.33, models/glm5next."""
+    """An index that keeps one key for so many tokens: the bytes of a token, and one block of a request for the raw keys
+    of those that are not so many yet. Source: vLLM 0.33, models/glm5next (Glm5NextTailCache)."""
     if shape["kind"] != "indexer":
         return shape
-    return {**shape, "entry_bytes": -(-shape["entry_bytes"] // pool)}
+    return {**shape, "entry_bytes": -(-shape["entry_bytes"] // pool), "side_blocks": 1}
 
 
 def longcat(f: Fields, family: Family) -> Decoder:

@@ -332,7 +332,7 @@ def moe_layers(f: Fields, family: Family, n: int) -> list[bool]:
         return [False] * n
     if f.data.get("mlp_layer_types") is not None:
         return [word != "dense" for word in f.words("mlp_layer_types", {w: w for w in ("dense", "sparse", "moe")}, n)]
-    if not f.has(rule.n) or f.count_or_zero(rule.n) == 0:
+    if rule.n in f.data and f.count_or_zero(rule.n) == 0:  # what says nothing of experts is refused where they are read
         return [False] * n
     if rule.layers == "first_k":
         if isinstance(f.raw("moe_layer_freq"), (list, tuple)):

@@ -539,9 +539,10 @@ def qwen4(f: Fields, family: Family) -> Decoder:
         if kind == "full" and f.has("indexer_n_heads"):
             n, n_kv, width = (f.count(f"indexer_{what}") for what in ("n_heads", "kv_heads", "head_dim"))
             extra += linear(hidden, (n + n_kv) * width, split="none") + whole(2 * width)
-            # One 16-bit key for a block of tokens. Source: vLLM 0.33, models/qwen4_exp/common/qsa_cache.py.
+            # One 16-bit key for a block of tokens; the raw ones of the last, and the state of the n-grams' convolution,
+            # have KV groups of their own. Source: vLLM 0.33, models/qwen4_exp (qsa_cache.py, ple_layer.py).
             entry = -(-2 * width // f.count("indexer_compress_ratio"))
-            index: Shape = {"kind": "indexer", "width": width, "entry_bytes": entry}
+            index: Shape = {"kind": "indexer", "width": width, "entry_bytes": entry, "side_blocks": 3 if ids else 1}
             layer = replace(layer, groups=(*layer.groups, index))
         if i in ids:
             rows, width = _ngram_rows(f, sorted(set(ids)).index(i)), f.count("ple_embed_dim", hidden)

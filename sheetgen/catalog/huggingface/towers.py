@@ -141,8 +141,13 @@ def intern_vit(outer: Fields, text: Fields) -> int:
     if v.text("norm_type", "layer_norm") == "rms_norm":
         block -= 2 * width
     tower = width + (grid**2 + 1) * width + patches(v, width, bias=True) + n * block
-    merged, hidden = round(width / outer.number("downsample_ratio", 0.5) ** 2), text.count("hidden_size")
+    merged, hidden = round(width / downsample_ratio(outer) ** 2), text.count("hidden_size")
     return tower + 2 * merged + matrix(merged, hidden) + matrix(hidden, hidden)
+
+
+def downsample_ratio(outer: Fields) -> float:
+    """By how much an image's side shrinks before the language model."""
+    return outer.number("downsample_ratio", 0.5, least=0.01, most=1)
 
 
 def cohere2_vision(outer: Fields, text: Fields) -> int:
@@ -329,7 +334,7 @@ def _intern_vit_image(outer: Fields) -> Item | None:
     tiles = outer.count("max_dynamic_patch")
     tiles += tiles > 1 and outer.flag("use_thumbnail", True)
     side = outer.count("force_image_size", v.count("image_size"))
-    each = int((side // v.count("patch_size")) ** 2 * outer.number("downsample_ratio", 0.5) ** 2)
+    each = int((side // v.count("patch_size")) ** 2 * downsample_ratio(outer) ** 2)
     return tiles * each, tiles * side * side, f"{tiles} tiles of {side} x {side}"
 
 

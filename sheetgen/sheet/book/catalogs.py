@@ -81,6 +81,11 @@ SHAPE = (
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
+LABELS["side_blocks"] = "Blocks beside"
+FIXED = {  # what nobody types of a model
+    **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
+    "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
+}
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
@@ -125,9 +130,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     built = table.columns["is_mixture"]
     own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
     named(wiring.names, "tbl_models_mixtures", [*built, *own])
-    for name in SHARES:
-        table.given(name, LABELS[name], [r[name] for r in rows], FACTOR, role="fixed",
-                    note="Of the layers, on the heaviest stage, by their order; 0: all are alike.")  # fmt: skip
+    for name, note in FIXED.items():
+        table.given(name, LABELS[name], [r[name] for r in rows], FACTOR, role="fixed", note=note)
         refs = table.columns[name]
         blank = (n._replace(column=refs[0].column, value=None) for n in table.spare["n_layers"])
         named(wiring.names, f"tbl_models_and_spare_{name}", [*refs, *blank])

@@ -21,7 +21,8 @@ _OF_MODEL = (
     "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
     "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "routed_bytes",
     "expert_miss_fraction", "active_expert_params", "n_growing_groups", "n_windowed_groups", "n_state_groups",
-    "on_second_runner", "n_heads", "full_kv_heads", "windowed_kv_heads", "speed_kind", "is_mixture", *SHARES,
+    "side_blocks", "on_second_runner", "n_heads", "full_kv_heads", "windowed_kv_heads", "speed_kind", "is_mixture",
+    *SHARES,
 )  # fmt: skip
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",

@@ -15,8 +15,8 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns, runs_weights
 from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.book import words
+from sheetgen.sheet.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.sheet.book.catalogs import LABELS as OF_MODELS
-from sheetgen.sheet.book.catalogs import SHAPE, derive_models, has_experts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import (
     NONE,
@@ -33,7 +33,6 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
-from sheetgen.sizing.weights import SHARES
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
@@ -65,7 +64,7 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
         sheet, wiring, "model", HEAD_ROWS,
         {"model": [m.name for m in listed], "own_weight_dtype": [m.weight_dtype for m in listed],
          "own_kv_dtype": [m.kv_cache_dtype for m in listed]},
-        {name: [shape.get(name) for shape in shapes] for name in (*(name for name, _, _ in SHAPE), *SHARES)}
+        {name: [shape.get(name) for shape in shapes] for name in (*(name for name, _, _ in SHAPE), *FIXED)}
         | {f"checkpoint_{d}": [m.checkpoint_bytes(d) for m in listed] for d in DTYPES}, names,
     )  # fmt: skip
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
@@ -198,7 +197,7 @@ def _model(
         table.looked_up(called, label, [found], TEXT if text else WHOLE, width=14)
     of_own = _of_either(of.area("tbl_models_mixtures"), own_at, of.area("tbl_every_model_n_experts"), at)
     table.computed(has_experts, {"n_experts": of_own}, name="is_mixture", label=OF_MODELS["is_mixture"], width=14)
-    for name in SHARES:
+    for name in FIXED:
         found = _of_either(of.area(f"tbl_models_and_spare_{name}"), own_at, of.area(f"tbl_every_model_{name}"), at)
         table.looked_up(name, OF_MODELS[name], [found], FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}

@@ -91,6 +91,29 @@ def test_wrong_values(tmp_path: Path, key: str, value: Any, told: str) -> None:
     assert told in line and key.removeprefix("num_key_value_heads") in line
 
 
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+
+
+@pytest.mark.parametrize("ratio", [0, -1, 2])
+def test_an_image_does_not_shrink_to_nothing(tmp_path: Path, ratio: float) -> None:
+    path = tmp_path / "config.json"
+    config = json.loads((CONFIGS / "internvl2_5-8b.json").read_text())
+    path.write_text(json.dumps({**config, "downsample_ratio": ratio}))
+    assert f"downsample_ratio is {ratio}, but must be from 0.01 to 1" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("mixtral-8x7b-v0.1", "num_local_experts"), ("qwen3-30b-a3b", "num_experts"),
+                      ("trinity-mini", "num_experts"), ("deepseek-v3", "n_routed_experts")],
+)  # fmt: skip
+def test_a_mixture_without_its_number_of_experts_is_not_counted_as_dense(tmp_path: Path, name: str, key: str) -> None:
+    """8x7B was counted as 7B where the key is missing; stated as null or 0 it is a dense model of the family."""
+    config = json.loads((CONFIGS / f"{name}.json").read_text())
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({k: v for k, v in config.items() if k != key}))
+    assert f"{key} is missing, and the model cannot be counted without it" in refused(path)
+
+
 def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     with path.open("wb") as file:
