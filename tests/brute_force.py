@@ -7,6 +7,7 @@ purchase class. Money is exact (Decimal) and memory too (Fraction), so that a ti
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -67,9 +68,15 @@ class Offer:
     order: int  # in the catalog
     linked: int  # GPUs that NVLink joins: the machine's, or its rack's
 
+    def joins(self, one: Replica) -> bool:
+        """The stages of a replica: a rack by NVLink, others by their network, a whole machine a stage."""
+        if self.linked > self.count and one.tp * one.pp <= self.linked:
+            return True
+        return self.count == one.tp and self.network >= LEAST_NETWORK
+
     def machines(self, one: Replica) -> int:
-        """That a replica takes: one for each stage, or as many of a rack as have its GPUs."""
-        return one.pp if one.pp > 1 else -(-one.tp * one.dp // self.count)
+        """That a replica takes: as many as have its GPUs; where they are no rack, one for each stage."""
+        return -(-one.tp * one.dp * one.pp // self.count)
 
 
 @cache
@@ -568,9 +575,10 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
                 inside = replica(*what, offer.gpu, tp, dp, False)
                 found += [(offer, inside)] if inside else []
     if not found and load.may_span:
-        whole = [(offer, tp) for offer in able for tp, dp in layouts(load.model) if dp == 1 and offer.count == tp]
-        across = [(o, replica(*what, o.gpu, tp, 1, True)) for o, tp in whole if o.network >= LEAST_NETWORK]
-        found = [(offer, one) for offer, one in across if one]
+        for offer, (tp, dp) in itertools.product(able, layouts(load.model)):
+            across = replica(*what, offer.gpu, tp, 1, True) if dp == 1 else None
+            if across and offer.joins(across):
+                found.append((offer, across))
     tried = [plan(load, offer, one, seconds, first) for offer, one in found]
     served = [p for p in tried if p and -(-p.places // p.needed) >= p.replica.dp]  # each rank has a request
     return served, None in tried

@@ -309,19 +309,22 @@ def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest
         return tuple(one for one in every(*asked) if one.linked > one.count)
 
     monkeypatch.setattr(brute_force, "candidates", of_racks)
-    kinds, spanning = Kinds(), 0
+    kinds, spanning, stages = Kinds(), 0, set()
     losses: tuple[dict[str, Any], ...] = (
         {}, *({"survive": loss} for loss in ("replica", "machine")), {"survive": "zone", "zones": 3},
     )  # fmt: skip
-    for model, limits in itertools.product(("llama-3.1-405b", "deepseek-v3", "llama-3.1-70b"), losses):
+    models = (("llama-3.1-405b", "auto"), ("kimi-k2", "bf16"), ("deepseek-v3", "auto"), ("llama-3.1-70b", "auto"))
+    for (model, weight_dtype), limits in itertools.product(models, losses):
         for context, users in ((16384, 32), (131072, 5), (4096, 300)):
-            asked = {"model": model, "context": context, "users": users, "gpus": "gb200", **limits}
-            (cell,) = document(recommended(asked, catalog))["cells"]
+            load = {"model": model, "context": context, "users": users, "weight_dtype": weight_dtype}
+            (cell,) = document(recommended({**load, "gpus": "gb200", **limits}, catalog))["cells"]
             check(cell, kinds, limits=limits)
             spanning += bool(cell["spans_machines"])
-            assert cell["pipeline_parallel_size"] in (1, None)
-    print(f"racks: {kinds}, {spanning} over trays")
+            stages.add((weight_dtype, cell["tensor_parallel_size"], cell["pipeline_parallel_size"]))
+    print(f"racks: {kinds}, {spanning} over trays, {stages}")
     assert spanning > 5 and kinds["data-parallel"]
+    # Stages only where 8 GPUs hold none, and then of two trays each, too.
+    assert {pp for dtype, _, pp in stages if dtype == "auto"} <= {1, None} and ("bf16", 8, 2) in stages
 
 
 def test_a_context_over_the_limit_and_a_model_that_nothing_holds(catalog: Catalog) -> None:

@@ -425,18 +425,20 @@ def replicas_per_instance(
     linked_gpus: Quantity,
 ) -> Any:  # fmt: skip
     """Replicas of this layout that one instance carries; a part of one where a replica takes several instances of a
-    rack that NVLink joins; 1/stages where it spans instances, a whole one a stage.
+    rack that NVLink joins, with its stages or without; 1/stages where it spans others, a whole one a stage.
 
-    Out:    0 where the instance cannot take part. A replica stays inside one instance or rack, unless no candidate
-            holds it there; then it takes whole instances, whose network is made for it.
-    Source: INTERFACE (layouts, spanning machines). Check: 8 GPUs at TP 2 carry 4; 4 of an NVL72 at TP 8 half of one.
+    Out:    0 where the instance cannot take part. A replica has stages only where no candidate holds it without; then
+            it takes a rack's, or whole instances whose network is made for it.
+    Source: INTERFACE (layouts, spanning machines). Check: 8 GPUs at TP 2 carry 4; 4 of an NVL72 at TP 8 half of one,
+            and an eighth at TP 8 and PP 4.
     """
     size = tensor_parallel_size * data_parallel_size
     beyond = where(size <= linked_gpus, gpu_count / size, 0)
     inside = where(size <= gpu_count, round_down(gpu_count / size), beyond)
-    whole = both(data_parallel_size == 1, gpu_count == tensor_parallel_size, network_gbps >= least_network_gbps)
-    spans = both(pipeline_stages > 1, held_inside == 0, span_machines == 1, whole)
-    spanned = where(spans, ratio(1, pipeline_stages), 0)
+    in_rack = both(linked_gpus > gpu_count, size * pipeline_stages <= linked_gpus)
+    joined = either(in_rack, both(gpu_count == size, network_gbps >= least_network_gbps))
+    spans = both(pipeline_stages > 1, held_inside == 0, span_machines == 1, data_parallel_size == 1, joined)
+    spanned = where(spans, ratio(gpu_count, size * pipeline_stages), 0)
     return where(pipeline_stages == 1, inside, spanned)
 
 
