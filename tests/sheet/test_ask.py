@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.notes import confidence, price_classes
-from sheetgen.sheet.page import Page, glance
+from sheetgen.sheet.page import NONE, Page, glance
 from sheetgen.writers.xlsx import write_xlsx
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
@@ -256,6 +257,15 @@ def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
     assert page(ask="8b").subject == "Llama 3.1 8B" and page().subject == "Llama 3.1 70B"
 
 
+def test_a_page_of_one_model_has_every_change_and_no_band_beside_bands_is_said() -> None:
+    one = page(models="70b", tiers="32", headline="rag:32")
+    assert one.best_levers == one.levers and len(one.levers) > 1
+    three = page(tiers="32")
+    assert [lever.model for lever in three.best_levers] == [card.model for card in three.cards]
+    level = replace(three, cards=(replace(three.cards[0], span=NONE), *three.cards[1:]))
+    assert level.asks[0].rest == " (the same at the speed band)"
+
+
 def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:
     said = [one.text for one in page(tiers="32").sources]
-    assert any(re.fullmatch(r"AWS prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)
+    assert any(re.fullmatch(r"[\w, ]*AWS[\w, ]* prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)

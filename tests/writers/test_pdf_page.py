@@ -45,6 +45,7 @@ ENGINEERS = (
     "How to pay for it", "Instances", "Models", "Assumptions and sources",
 )  # fmt: skip
 MOST_CHARACTERS = 5_000  # of the first page with three models
+FEW_LINES = 600  # characters
 DENSE = "8b,49b,70b,100b,405b,deepseek-v3,qwen2.5-72b,mistral-large-2411"
 
 
@@ -77,6 +78,7 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     behind = " ".join(rest)
     assert all(head in first for head in FIRST) and all(head in behind for head in ENGINEERS)
     assert "Overleaf: " in first and len(first) < MOST_CHARACTERS
+    assert len(rest[-1]) > FEW_LINES, "the last page is nearly empty"
 
 
 @pytest.mark.parametrize(("n_models", "paper", "long"), [
