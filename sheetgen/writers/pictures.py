@@ -105,8 +105,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
                 at = x(p.requests)
                 cross = f"M{at - 2.5:.2f} {top - 2.5}l5 5m0 -5l-5 5"
                 drawn.append(f'<path d="{cross}" fill="none" stroke="{ink}" stroke-width="1.1"/>')
-        if points:
-            ends.append((points[-1][1], _short(one.model), ink))
+        ends.append((points[-1][1] if points else top, _short(one.model), ink))
     at = -math.inf
     placed = []
     for want, name, ink in sorted(ends):
