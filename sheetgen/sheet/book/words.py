@@ -492,7 +492,7 @@ def kept_back_bytes(
     return largest(0, gpu_memory_bytes - parts)
 
 
-@formula("All users fit", PLAIN, passed_on=OF_STAGES)
+@formula("All requests fit", PLAIN, passed_on=OF_STAGES)
 def all_fit(
     charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
