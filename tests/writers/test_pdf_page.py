@@ -29,6 +29,7 @@ from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.layout import SMALL, SPACINGS
 from sheetgen.writers.pdf import Layout, _lay_out, lay_out, write_pdf
+from sheetgen.writers.pictures import cost_curves
 
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}
 LONG = {
@@ -185,6 +186,14 @@ def test_pictures_have_words() -> None:
     assert len([text for text in alternatives if text.startswith("Llama")]) == 3 * (3 + 1)
     (costs,) = [text for text in alternatives if text.startswith("Dollars a month")]
     assert all(f"{card.model} $" in costs for card in page_of(3).cards) and " at 1,024" in costs
+
+
+def test_a_model_that_nothing_holds_is_named_beside_its_crosses() -> None:
+    page = page_of(3)
+    first, *others = page.cost_lines
+    dead = first._replace(points=tuple(point._replace(monthly=None) for point in first.points))
+    drawn = cost_curves([dead, *others], page, 230.0, 124.0, TEMPLATES / "fonts" / "Inter-Regular.otf")
+    assert f">{dead.model}</text>" in str(drawn)
 
 
 def test_figures_say_where_they_are_from() -> None:
