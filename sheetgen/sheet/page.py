@@ -707,7 +707,7 @@ def _sentence(page: Page, card: Card) -> Cell:
     """What an answer buys, in words, and the cheaper way to pay for it. Its speed is at the load, not at the most that
     is served."""
     at = "{}" if page.is_rate else "{} at once"
-    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within the targets.", card.rent, card.hardware,
+    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within the targets.", card.rent, card.gpus,
                    card.token_time, card.first_token, page.headline_requests, card.serves)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)

@@ -223,6 +223,7 @@ def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     found = page(ask="70b")
     card, sentence = found.cards[1], str(found.asks[0].sentence)
     assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} within the targets" in sentence
+    assert " TP " not in sentence  # which is for engineers, behind the first page
     assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
     assert card.load == "32 requests at once"
     assert page(models="8b", active_fraction="0.5").cards[0].load == "64 users, 32 requests at once"

@@ -374,7 +374,7 @@ def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
     percent = where(percent == "0%", "under 1%", percent)
     differs = join_text(percent, where(dearer_by > 0, " more", " less"))
     by = where(dearer_by == 0, "at the same price", differs)
-    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), runner_up, ", ", by)
+    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), short_type(runner_up), ", ", by)
     return where(is_number(dearer_by), said, "no other GPU or provider")
 
 
@@ -610,7 +610,7 @@ def cheapest_answer(choices_state: Any, n_instances: Any, instance: Any) -> Any:
 
 @formula("Longest context")
 def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any, attention_runs: Any) -> Any:
-    """The longest context for all requests; none where the choices cannot be answered, or the hardware runs none of it."""
+    """The longest context for all requests; none where the choices have no answer, or the hardware runs none of it."""
     return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), longest)
 
 
