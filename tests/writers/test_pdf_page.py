@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pdfplumber
 import pypdf
 import pytest
 from amounts import amount
@@ -47,6 +48,7 @@ ENGINEERS = (
 )  # fmt: skip
 MOST_CHARACTERS = 5_000  # of the first page with three models
 FEW_LINES = 600  # characters
+MM = 72 / 25.4
 DENSE = "8b,49b,70b,100b,405b,deepseek-v3,qwen2.5-72b,mistral-large-2411"
 
 
@@ -194,6 +196,15 @@ def test_a_model_that_nothing_holds_is_named_beside_its_crosses() -> None:
     dead = first._replace(points=tuple(point._replace(monthly=None) for point in first.points))
     drawn = cost_curves([dead, *others], page, 230.0, 124.0, TEMPLATES / "fonts" / "Inter-Regular.otf")
     assert f">{dead.model}</text>" in str(drawn)
+
+
+def test_a_number_can_be_read_off_the_curves_of_cost() -> None:
+    """Of three models the plot itself, from rule to rule, is 55 mm wide and 35 high."""
+    with pdfplumber.open(io.BytesIO(drawn(3, "a4"))) as pdf:
+        rules = [line for line in pdf.pages[0].lines if max(line["width"], line["height"]) > 90 and line["x1"] < 300]
+    across = [line["width"] for line in rules if line["height"] < 1 and line["x0"] > 40]
+    up = [line["height"] for line in rules if line["width"] < 1]
+    assert min(across) > 55 * MM and min(up) > 35 * MM
 
 
 def test_figures_say_where_they_are_from() -> None:
