@@ -332,6 +332,11 @@ def join_text(*parts: Any) -> Any:
     return "".join(_as_text(p) for p in parts)
 
 
+def replace_text(x: Any, old: str, new: str) -> Any:
+    """A text with every `old` in it replaced."""
+    return call("SUBSTITUTE", x, old, new) if isinstance(x, Expr) else _as_text(x).replace(old, new)
+
+
 def _as_text(x: Any) -> str:
     if isinstance(x, float):
         return "-" if x != x else str(int(x)) if x == int(x) else str(x)

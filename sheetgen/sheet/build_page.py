@@ -77,8 +77,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
-        hosted_for=f"hosted: the same tokens at {share(question.settings.utilization)} utilization, not your weights, "
-        "data away",
+        hosted_for=f"hosted: same tokens at {share(question.settings.utilization)} utilization; not your weights, data "
+        "leaves your site",
     )  # fmt: skip
 
 

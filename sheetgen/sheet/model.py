@@ -298,6 +298,7 @@ class Sheet:
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
+    rows_printed: int | None = None  # those below are for the screen alone; None: all
     n_printed: int | None = None  # columns, those to the right being hidden; None: all
     charts: list[Chart] = field(default_factory=list)
 

@@ -282,10 +282,11 @@ def sources_of(
         names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
         revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
-    prices = dict.fromkeys(
-        (c.provider, _price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE) for c in used
-    )
-    found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
+    by_list: dict[tuple[str, str], dict[str, None]] = {}
+    for c in used:
+        of_list = by_list.setdefault((_price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
+        of_list[wording.provider_name(c.provider)] = None
+    found += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
     found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
     return tuple(found)

@@ -312,7 +312,7 @@ class Breaks:
     held: BreakPoint  # at its context, the most requests
     longest: BreakPoint  # at its requests, the longest context
     next_request: Text  # "request 55 does not fit"
-    longest_fit: Text = NONE  # "32 fit up to 27,648 tokens each"
+    longest_fit: Text = NONE  # "32 requests of 27,648 tokens fit"
 
 
 @dataclass(frozen=True)
@@ -445,7 +445,7 @@ class Page:
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
     purchase: str = ""  # that of the answers, among price_classes
-    hosted_for: str = ""  # "hosted: the same tokens at 70% utilization, not your weights, data away"
+    hosted_for: str = ""  # "hosted: same tokens at 70% utilization; not your weights, data leaves your site"
     owner: str = ""
     approver: str = ""
     valid_until: str = ""  # a date
@@ -462,8 +462,8 @@ class Page:
     def launch_note(self) -> str:
         """What the commands are of, and why their pools are not those of the answers."""
         return (
-            "one command for each replica, with its share of the case as max_num_seqs: raise that to use all that it "
-            "serves. A pool under it holds a few more than the sheet counts, at the engine's own max_num_seqs"
+            "one command a replica; max_num_seqs is its share of the case: raise it to serve all that it can, and the "
+            "pool shrinks a little"
         )
 
     @property
@@ -552,7 +552,9 @@ class Page:
 
     @property
     def best_levers(self) -> tuple[LeverRow, ...]:
-        """Of each model the change that saves most, in the models' order."""
+        """Of each model the change that saves most, in the models' order; of a single model all."""
+        if len(self.models) == 1:
+            return self.levers
         first = {lever.model: lever for lever in reversed(self.levers)}
         return tuple(first[one.name] for one in self.models if one.name in first)
 
@@ -692,7 +694,7 @@ def glance(page: Page) -> Table:
 
 def _ask(page: Page, one: Rented, subject: str, sentence: Cell) -> Ask:
     """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
-    band = [words("{} at the speed band", one.span)] if one.span else []
+    band = [words("{} at the speed band", one.span or "the same")] if any(c.span for c in page.cards) else []
     if not one.approve:
         rest = words(" ({})", band[0]) if band else NONE
         return Ask(subject, one.monthly, one.per_year, sentence, rest or "", one.in_dollars)
@@ -705,7 +707,7 @@ def _sentence(page: Page, card: Card) -> Cell:
     """What an answer buys, in words, and the cheaper way to pay for it. Its speed is at the load, not at the most that
     is served."""
     at = "{}" if page.is_rate else "{} at once"
-    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within the targets.", card.rent, card.hardware,
+    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within the targets.", card.rent, card.gpus,
                    card.token_time, card.first_token, page.headline_requests, card.serves)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)

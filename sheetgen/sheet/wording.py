@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
+from sheetgen.formula import replace_text
 from sheetgen.levers import Lever
 from sheetgen.recommend import Choice, NotAsked, Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import draft_columns, model_columns
@@ -196,8 +198,12 @@ def provider_name(provider: str) -> str:
 
 def instance_name(candidate: Candidate) -> str:
     """An instance in short: p5.48xlarge, ND96isr H200 v5."""
-    bare = candidate.instance.removeprefix(f"{candidate.provider}/")
-    return bare.removeprefix("Standard_").replace("_", " ")
+    return str(short_type(candidate.instance.removeprefix(f"{candidate.provider}/")))
+
+
+def short_type(instance: Any) -> Any:
+    """A type as the page names it, in numbers and in Excel: Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
+    return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
 
 
 _SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")

@@ -43,7 +43,7 @@ OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precis
 # Results beside the loads, whose own row on the sheet says only part of what they are.
 _LABELS = {
     "whatif_hardware_monthly_usd": "$ per month on the hardware chosen",
-    "whatif_hardware_gpus": "GPUs for all users on the hardware chosen",
+    "whatif_hardware_gpus": "GPUs for all requests on the hardware chosen",
     "whatif_monthly_usd": "$ per month of the cheapest hardware", "whatif_instance": "cheapest hardware",
     "whatif_n_instances": "how many of the cheapest hardware",
 }  # fmt: skip

@@ -26,6 +26,8 @@ BESIDE = 3  # curves in a row: each is wide enough to read a number off
 BAR = (190.0, 9.0)  # points: width and height
 CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
 COSTS, NAMES = 0.435, 0.38  # of the page's width the curves of cost, and of theirs at most the names
+FEW, COSTS_OF_FEW, LEAST_OF_FEW = 3, 0.475, 138.0  # so many models leave room for a plot of 55 x 35 mm
+BEHIND = 0.01  # of the page's width, behind the curves
 
 
 def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[str], str], font: Path) -> dict[str, Any]:
@@ -46,13 +48,15 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
 
     curves = [edge(b) for b in page.breaks if b.curve]
     lines = [line._replace(model=drawable(line.model)) for line in page.cost_lines]
-    height = max(chart, _A_NAME * (len(lines) + 4))
+    is_few = len(lines) <= FEW
+    share, height = (COSTS_OF_FEW if is_few else COSTS), max(chart, _A_NAME * (len(lines) + 4), LEAST_OF_FEW * is_few)
     has_curve = len(lines[0].points) > 1 and any(p.monthly is not None for line in lines for p in line.points)
     return {
         "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
         "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY), "curve_width": width,
         "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
-        "costs": cost_curves(lines, page, content * COSTS, height, font) if has_curve else None,
+        "costs": cost_curves(lines, page, content * share, height, font) if has_curve else None,
+        "costs_share": f"{share + BEHIND:.1%}",
     }  # fmt: skip
 
 
@@ -105,8 +109,7 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
                 at = x(p.requests)
                 cross = f"M{at - 2.5:.2f} {top - 2.5}l5 5m0 -5l-5 5"
                 drawn.append(f'<path d="{cross}" fill="none" stroke="{ink}" stroke-width="1.1"/>')
-        if points:
-            ends.append((points[-1][1], _short(one.model), ink))
+        ends.append((points[-1][1] if points else top, _short(one.model), ink))
     at = -math.inf
     placed = []
     for want, name, ink in sorted(ends):

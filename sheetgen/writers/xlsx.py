@@ -321,12 +321,13 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
         worksheet.print_area(0, last + 1, 0, last + 1)
         return
     last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")
-    worksheet.print_area(0, 0, max([last_row, *(c.row + rows_of(c) for c in sheet.charts)]), last)
+    n_rows = sheet.rows_printed or 1 + max([last_row, *(c.row + rows_of(c) for c in sheet.charts)])
+    worksheet.print_area(0, 0, n_rows - 1, last)
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
         worksheet.center_horizontally()
     elif sheet.column_breaks:
-        worksheet.set_print_scale(int(100 * scale_of_parts(sheet, last)))
+        worksheet.set_print_scale(int(100 * scale_of_parts(sheet, n_rows, last)))
         worksheet.set_v_pagebreaks(sheet.column_breaks)
         worksheet.repeat_columns(0, sheet.freeze[1] - 1)
     elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
@@ -345,12 +346,11 @@ def scale(sheet: Sheet, first: int, last: int) -> float:
     return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
 
-def scale_of_parts(sheet: Sheet, last: int) -> float:
+def scale_of_parts(sheet: Sheet, n_rows: int, last: int) -> float:
     """How far a sheet must shrink so that each of its parts, side by side, is one page wide and high."""
     starts = [sheet.freeze[1], *sheet.column_breaks, last + 1]
     widest = min(scale(sheet, first, after - 1) for first, after in itertools.pairwise(starts))
-    rows = 1 + max(row for (row, _), cell in sheet.cells.items() if cell.role != "off_page")
-    height = sum(sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(rows))
+    height = sum(sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(n_rows))
     return min(1.0, widest, PAGE_HEIGHT / height)
 
 

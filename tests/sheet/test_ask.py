@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.notes import confidence, price_classes
-from sheetgen.sheet.page import Page, glance
+from sheetgen.sheet.page import NONE, Page, glance
 from sheetgen.writers.xlsx import write_xlsx
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
@@ -222,6 +223,7 @@ def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     found = page(ask="70b")
     card, sentence = found.cards[1], str(found.asks[0].sentence)
     assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} within the targets" in sentence
+    assert " TP " not in sentence  # which is for engineers, behind the first page
     assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
     assert card.load == "32 requests at once"
     assert page(models="8b", active_fraction="0.5").cards[0].load == "64 users, 32 requests at once"
@@ -256,6 +258,15 @@ def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
     assert page(ask="8b").subject == "Llama 3.1 8B" and page().subject == "Llama 3.1 70B"
 
 
+def test_a_page_of_one_model_has_every_change_and_no_band_beside_bands_is_said() -> None:
+    one = page(models="70b", tiers="32", headline="rag:32")
+    assert one.best_levers == one.levers and len(one.levers) > 1
+    three = page(tiers="32")
+    assert [lever.model for lever in three.best_levers] == [card.model for card in three.cards]
+    level = replace(three, cards=(replace(three.cards[0], span=NONE), *three.cards[1:]))
+    assert level.asks[0].rest == " (the same at the speed band)"
+
+
 def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:
     said = [one.text for one in page(tiers="32").sources]
-    assert any(re.fullmatch(r"AWS prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)
+    assert any(re.fullmatch(r"[\w, ]*AWS[\w, ]* prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)

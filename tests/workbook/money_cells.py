@@ -13,6 +13,7 @@ from sheetgen.recommend import Solution, headline_rows, hosts_of, money
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import instances
+from sheetgen.sheet.wording import instance_name
 from sheetgen.units import PURCHASES
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
@@ -79,7 +80,7 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         out[offer.provider, "B"], out[offer.provider, "C"] = offer.hourly_usd, offer.monthly_usd
         out[offer.provider, "F"] = offer.n_instances if candidate else "-"
         out[offer.provider, "G"] = "-" if offer.offer is None else solved.layout(offer.offer).tensor_parallel_size
-        out[offer.provider, "I"] = candidate.instance.split("/", 1)[1] if candidate else "-"
+        out[offer.provider, "I"] = instance_name(candidate) if candidate else "-"
     owned = money.owned(solved, row)
     if owned is not None:
         for label, end in ENDS.items():

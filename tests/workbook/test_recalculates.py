@@ -153,7 +153,7 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     assert_both_recalculate(book, tmp_path)
     found = values_after(book, {"in_whatif_model": "Llama 3.1 405B", "in_whatif_hardware": RACK, "in_whatif_users": 8,
                                 "in_whatif_context_tokens": 16384, "in_whatif_ttft_ms": None})  # fmt: skip
-    assert found["What-if", "F5"] == "4 × Standard_ND128isr_NDR_GB200_v6"
+    assert found["What-if", "F5"] == "4 × ND128isr NDR GB200 v6"
 
 
 @pytest.mark.long

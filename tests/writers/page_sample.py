@@ -326,7 +326,7 @@ def _breaks(model: SampleModel) -> Breaks:
         BreakPoint(16384, held),
         BreakPoint(longest, 32),
         next_request=f"request {held + 1:,} does not fit",
-        longest_fit=f"32 requests fit up to {longest:,} tokens each",
+        longest_fit=f"32 requests of {longest:,} tokens fit",
     )
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pdfplumber
 import pypdf
 import pytest
 from amounts import amount
@@ -29,6 +30,7 @@ from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.layout import SMALL, SPACINGS
 from sheetgen.writers.pdf import Layout, _lay_out, lay_out, write_pdf
+from sheetgen.writers.pictures import cost_curves
 
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}
 LONG = {
@@ -45,6 +47,8 @@ ENGINEERS = (
     "How to pay for it", "Instances", "Models", "Assumptions and sources",
 )  # fmt: skip
 MOST_CHARACTERS = 5_000  # of the first page with three models
+FEW_LINES = 600  # characters
+MM = 72 / 25.4
 DENSE = "8b,49b,70b,100b,405b,deepseek-v3,qwen2.5-72b,mistral-large-2411"
 
 
@@ -77,6 +81,7 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     behind = " ".join(rest)
     assert all(head in first for head in FIRST) and all(head in behind for head in ENGINEERS)
     assert "Overleaf: " in first and len(first) < MOST_CHARACTERS
+    assert len(rest[-1]) > FEW_LINES, "the last page is nearly empty"
 
 
 @pytest.mark.parametrize(("n_models", "paper", "long"), [
@@ -183,6 +188,23 @@ def test_pictures_have_words() -> None:
     assert len([text for text in alternatives if text.startswith("Llama")]) == 3 * (3 + 1)
     (costs,) = [text for text in alternatives if text.startswith("Dollars a month")]
     assert all(f"{card.model} $" in costs for card in page_of(3).cards) and " at 1,024" in costs
+
+
+def test_a_model_that_nothing_holds_is_named_beside_its_crosses() -> None:
+    page = page_of(3)
+    first, *others = page.cost_lines
+    dead = first._replace(points=tuple(point._replace(monthly=None) for point in first.points))
+    drawn = cost_curves([dead, *others], page, 230.0, 124.0, TEMPLATES / "fonts" / "Inter-Regular.otf")
+    assert f">{dead.model}</text>" in str(drawn)
+
+
+def test_a_number_can_be_read_off_the_curves_of_cost() -> None:
+    """Of three models the plot itself, from rule to rule, is 55 mm wide and 35 high."""
+    with pdfplumber.open(io.BytesIO(drawn(3, "a4"))) as pdf:
+        rules = [line for line in pdf.pages[0].lines if max(line["width"], line["height"]) > 90 and line["x1"] < 300]
+    across = [line["width"] for line in rules if line["height"] < 1 and line["x0"] > 40]
+    up = [line["height"] for line in rules if line["width"] < 1]
+    assert min(across) > 55 * MM and min(up) > 35 * MM
 
 
 def test_figures_say_where_they_are_from() -> None:

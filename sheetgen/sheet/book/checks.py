@@ -173,7 +173,7 @@ class ChecksSheet:
         self.below += 2
         unfinished = Lookup.of(sum(state.value not in (OK, NONE) for state in states),
                                'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")', Range(tuple(states)))  # fmt: skip
-        self.line(name, f"Unfinished rows of your own on {title}, listed below: none", unfinished, 0)
+        self.line(name, f"Unfinished rows of yours on {title}, below: none", unfinished, 0)
 
     def pairs(
         self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
@@ -262,7 +262,7 @@ def _headline(page: ChecksSheet) -> None:
     pairs = (str(workload.value).lower(), str(named.value).lower()), (requests.value, number.value)
     found = sum(typed == used for typed, used in pairs)
     counted = Lookup.of(found, "IF({0}={1},1,0)+IF({2}={3},1,0)", workload, named, requests, number)
-    page.line("headline", "Workload and requests typed on the first sheet are those that it answers", counted, 2)
+    page.line("headline", "What is typed on the first sheet is what it answers", counted, 2)
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:

@@ -19,7 +19,8 @@ from sheetgen.sheet.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, W
 from sheetgen.sheet.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, lookup, place_of
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
+from sheetgen.sheet.wording import short_type
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
@@ -198,7 +199,8 @@ def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
         price = block.show(7, row["price"], USD_CENTS)
         block.compute(HOURLY, cost.hourly_usd, {"n_instances": row["n_instances"], "price_usd_per_hour": price})
         block.sums_of(monthly)
-        block.show(8, entry(instances.range("type"), row["instance_row"], is_text, row["position"]), TEXT)
+        kind = entry(instances.range("type"), row["instance_row"], is_text, row["position"])
+        block.show(8, derived(short_type, kind), TEXT)
         block.row += 1
 
 

@@ -30,15 +30,17 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.page import Page
+from sheetgen.sheet.wording import instance_name
 from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
 RENTED = ("Recommended", 22.0)
 GROUP = (("KV", 9.0), ("Fit", 8.5), RENTED, ("$ / month", 11.0))
 RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest name on the sheet
-PER_PAGE = 3  # models that one printed page has side by side, at a size that can be read
+PER_PAGE, OF_SEVERAL = 3, 2  # models side by side on one printed page, and on each of several: as can be read
 WIDE = PER_PAGE + 1  # models from which the picture takes two groups of columns
 GAP = 1.2
+DATE_ROWS = 5  # checks, dates and versions, below the legend
 CHART_ROWS, BARS_APART = 9, 6  # of the picture at least; and those beside its bars
 NAME = "Sizing sheet"
 BUILT_ROW = 99  # below the page: where the load as built is kept
@@ -64,23 +66,21 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[
     how = "Change a yellow cell here, on Inputs or on Prices and hardware: everything recomputes."
     sheet.text(1, head, " · ".join(page.heads) or f"{sheet.kind}. {how}", "subtitle")
     sheet.text(2, head, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
-    for column, name in enumerate(others, LOAD_COLUMNS + GROUP.index(RENTED)):
+    for column, name in enumerate(others, one.groups[1] if head else LOAD_COLUMNS + GROUP.index(RENTED)):
         sheet.text(2, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
-    sheet.heights |= {0: 30, 1: 17, 2: 20}
+    sheet.heights |= {0: 26, 1: 15, 2: 17}
     one.headline(HEADLINE_ROW)
     below = HEADLINE_ROW + AS_BUILT_ROW + 3 + len(one.otherwise)
     one.weights(below)
-    last = one.foot(page, one.matrix(below + 5) + 1)
+    sheet.rows_printed = one.foot(page, one.matrix(below + 5) + 1)
     if sheet.landscape:
         # Stretch the rows so that the page, scaled to its width, is full: more models make it wider, not emptier.
         parts = itertools.pairwise([LOAD_COLUMNS, *sheet.column_breaks, len(sheet.widths)])
         widest = max(sum(sheet.widths[column] for column in range(*part)) for part in parts)
         width = (sum(sheet.widths[column] for column in range(LOAD_COLUMNS)) + widest) * POINTS_PER_WIDTH
-        heights = {row: sheet.heights.get(row, 15.0) for row in range(last + 1)}
+        heights = {row: sheet.heights.get(row, 15.0) for row in range(sheet.rows_printed)}
         stretch = min(1.7, max(1.0, width * PAGE_SHAPE / sum(heights.values())))
         sheet.heights |= {row: round(h * stretch, 1) for row, h in heights.items()}
-        for chart in sheet.charts:
-            chart.height = int(chart.height * stretch)
     return sheet
 
 
@@ -135,12 +135,13 @@ class SizingSheet:
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
         rented = (
-            f"{c.n_instances} {solved.candidate(c.offer).instance.split('/', 1)[1]}"
+            f"{c.n_instances} {instance_name(solved.candidate(c.offer))}"
             for c in solved.choices
             if c.offer is not None
         )
         rent_width = min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], max(map(len, rented), default=0) + 2.0))
-        n_models, n_pages = len(self.groups), -(-len(self.groups) // PER_PAGE)
+        n_models = len(self.groups)
+        n_pages = 1 if n_models <= PER_PAGE else -(-n_models // OF_SEVERAL)
         self.sheet = Sheet(NAME, landscape=n_models > 1, one_page=n_pages == 1,
                            about="The answers on one page.")  # fmt: skip
         if n_pages > 1:
@@ -177,7 +178,7 @@ class SizingSheet:
             "concurrent_requests": tiers[self.loads.n_fixed],
         }  # fmt: skip
         sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
-        sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + AS_BUILT_ROW + 2), 17)}
+        sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + AS_BUILT_ROW + 2), 15)}
         for m, left in enumerate(self.groups):
             of, built = partial(self._of, m=m), partial(self._as_built, m=m)
             env = {"n_instances": of("n_instances"), "instance": of("type")}
@@ -191,7 +192,7 @@ class SizingSheet:
                 sheet.link(row, left, of(name), TEXT, "computed")
             sheet.link(top + 3, left + 3, of("provider"), TEXT, "right_label")
             sheet.link(top + AS_BUILT_ROW, left, built("sized_words"), TEXT, "computed")
-            sheet.link(top + AS_BUILT_ROW + 1, left, built("band_words"), TEXT, "small")
+            sheet.link(top + AS_BUILT_ROW + 1, left, built("band_words"), TEXT, "computed")
             # As large as the answer, where an answer takes more machines than one may expect to find free.
             roles = ("answer", "answer_money") if self.fp8_is_large else ("computed", "left_number")
             for row, stem in enumerate(self.otherwise, top + AS_BUILT_ROW + 2):
@@ -200,7 +201,7 @@ class SizingSheet:
         sheet.text(top + AS_BUILT_ROW, 0, "Worked out", "label")
         for row, words in enumerate(self.otherwise.values(), top + AS_BUILT_ROW + 2):
             sheet.text(row, 0, f"{words}, as built", "label")
-            sheet.heights[row] = 26 if self.fp8_is_large else 17
+            sheet.heights[row] = 24 if self.fp8_is_large else 15
 
     def _of(self, name: str, m: int) -> Ref:
         """What Workings says of the load on this sheet, by model."""
@@ -282,7 +283,7 @@ class SizingSheet:
         asked: dict[str, Source] = dict(zip(("asked_workload", "asked_requests"), map(wiring.ref, IN_USE), strict=True))
         tiers = loads.range("tier" if self.question.rate else "concurrent_requests")
         for row, positions in enumerate(shown, top + 2):
-            sheet.heights[row] = 18.5
+            sheet.heights[row] = 15.5
             rule = "_last" if row == top + 1 + len(shown) else ""
             number = built_entry(tiers, positions[0])
             of_load = {name: built_entry(loads.range(name), positions[0])
@@ -359,13 +360,14 @@ class SizingSheet:
         return shown
 
     def foot(self, page: Page, top: int) -> int:
-        """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
+        """Legend, checks and dates; below what is printed, the assumptions in use, and the picture of weights against
+        KV. Gives the rows that are printed."""
         sheet, wiring, several = self.sheet, self.wiring, len(self.groups) > 1
         if several:
             for column, word in enumerate(("fits", "little headroom", "none fits", "over limit"), LOAD_COLUMNS):
                 sheet.text(top, column, word, "legend_" + word.split()[0])
         else:
-            sheet.text(top, LOAD_COLUMNS + 2, "words for fit: fits, little headroom, none fits, over limit", "remark")
+            sheet.text(top, LOAD_COLUMNS, "words for fit: fits, little headroom, none fits, over limit", "remark")
         sheet.text(top, 0, "Fit", "label")
         put_light(wiring, sheet, top + 1, 1, "Checks")
         dates = wiring.tables["instances"].range("date_in_use")
@@ -375,18 +377,19 @@ class SizingSheet:
         sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
         sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")
-        for row, (label, value, display) in enumerate(wiring.assumptions, top + 1):
+        # A sentence with a number could go stale here: it is on Notes.
+        lines = [line for line in page.assumptions if not any(c.isdigit() for c in line)]
+        for row, line in enumerate(lines, top + 1):
+            sheet.text(row, LOAD_COLUMNS, line, "remark")
+        below = top + 1 + max(DATE_ROWS, len(lines))
+        for row, (label, value, display) in enumerate(wiring.assumptions, below + 1):
             sheet.link(row, LOAD_COLUMNS, label, TEXT, "assumption")
             sheet.link(row, LOAD_COLUMNS + 3, value, display, "right_link")
-        last = top + 1 + len(wiring.assumptions)
-        for line in page.assumptions:
-            if not any(c.isdigit() for c in line):  # a sentence with a number could go stale here: it is on Notes
-                last += 1
-                sheet.text(last, 0, line, "remark")
         # The picture stands in the last group, beside the assumptions; below them where there is one model only.
-        return max(last, self._picture(top if several else last + 2))
+        self._picture(below + 1 if several else below + len(wiring.assumptions) + 2)
+        return below
 
-    def _picture(self, top: int) -> int:
+    def _picture(self, top: int) -> None:
         """A stacked bar per model at the headline's load; its figures stand beside it."""
         columns, sheet, n_models = self.models.columns, self.sheet, len(self.groups)
         wide = n_models >= WIDE
@@ -410,4 +413,3 @@ class SizingSheet:
             [("Weights", first_weights, last_weights, "#1D4ED8"), ("KV cache", first_kv, last_kv, "#F59E0B")],
             int(width * PIXELS_PER_WIDTH), 20 * rows - 4, self.unit,
         ))  # fmt: skip
-        return top + max(1 + n_models, rows) if wide else top + 2 + n_models + rows

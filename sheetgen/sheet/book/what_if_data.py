@@ -244,10 +244,10 @@ CHARGES = {"charged": "kv_blocks_per_sequence", "kept": "kv_blocks_per_sequence_
 
 
 def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: Ref, limit: Source) -> Ref:
-    """The longest context at which one replica of the chosen size holds all users, step by step below all that stands
-    on the sheet; gives the last step's cell. `env` has what the charge of a sequence reads."""
+    """The longest context at which one replica of the chosen size holds all requests, step by step below all that
+    stands on the sheet; gives the last step's cell. `env` has what the charge of a sequence reads."""
     row = below(sheet)
-    sheet.text(row, 0, "Longest context for all users, by halving", "section")
+    sheet.text(row, 0, "Longest context for all requests, by halving", "section")
     sheet.texts(row, 1, (*HEADS, "Halves"))
     halves = sheet.put(row + 1, len(HEADS) + 1, Cell(2, "fixed", PLAIN))
     env = _beside(sheet, row, len(HEADS) + 2, {**env, "pipeline_parallel_size": env["pipeline_stages"]})

@@ -29,7 +29,7 @@ from sheetgen.formula import (
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.model import NONE, Source
 from sheetgen.sheet.what_if import OK
-from sheetgen.sheet.wording import NEAR_TIE, NEXT
+from sheetgen.sheet.wording import NEAR_TIE, NEXT, short_type
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
 from sheetgen.sizing.weights import OF_STAGES
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
@@ -221,7 +221,7 @@ def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_si
 @formula("What to rent", TEXT)
 def rent_words(n_instances: Any, instance: Any) -> Any:
     """The number of instances and their name, or the reason why there are none."""
-    return where(is_number(n_instances), join_text(n_instances, " × ", instance), instance)
+    return where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), instance)
 
 
 @formula("Fit", TEXT)
@@ -374,7 +374,7 @@ def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
     percent = where(percent == "0%", "under 1%", percent)
     differs = join_text(percent, where(dearer_by > 0, " more", " less"))
     by = where(dearer_by == 0, "at the same price", differs)
-    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), runner_up, ", ", by)
+    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), short_type(runner_up), ", ", by)
     return where(is_number(dearer_by), said, "no other GPU or provider")
 
 
@@ -492,7 +492,7 @@ def kept_back_bytes(
     return largest(0, gpu_memory_bytes - parts)
 
 
-@formula("All users fit", PLAIN, passed_on=OF_STAGES)
+@formula("All requests fit", PLAIN, passed_on=OF_STAGES)
 def all_fit(
     charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
@@ -569,7 +569,7 @@ def hardware_answer(
     words = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), rent, not_run)
     words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
     words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
-    words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
+    words = where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), words)
     return where(choices_state == OK, words, choices_state)
 
 
@@ -610,7 +610,7 @@ def cheapest_answer(choices_state: Any, n_instances: Any, instance: Any) -> Any:
 
 @formula("Longest context")
 def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any, attention_runs: Any) -> Any:
-    """The longest context for all users; none where the choices cannot be answered, or the hardware runs none of it."""
+    """The longest context for all requests; none where the choices have no answer, or the hardware runs none of it."""
     return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), longest)
 
 
