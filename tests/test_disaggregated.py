@@ -18,7 +18,7 @@ from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.recommend import Solution
-from sheetgen.recommend.disaggregated import Apart, disaggregated
+from sheetgen.recommend.disaggregated import Apart, disaggregated, requests_per_second
 from sheetgen.sizing.rates import z_of
 
 GIB = 2**30
@@ -187,6 +187,14 @@ def test_the_prompt_is_that_of_a_lone_request_of_size() -> None:
         tensor_parallel_size=found.prefill.layout.tensor_parallel_size,
     )  # fmt: skip
     assert found.prefill.seconds == pytest.approx(alone["ttft_seconds"], rel=1e-9)
+
+
+def test_a_load_that_nothing_meets_is_a_rate_by_the_times_of_its_targets() -> None:
+    """Little's law: 30 at once of 1 s and 49 tokens of 1 ms after the first are 28.6 a second."""
+    asked = {"model": "70b", "context": "4k", "users": 30, "tpot_ms": 1, "ttft_ms": 1000, "output_tokens": 50}
+    solved = recommended(asked, Catalog())
+    assert solved.choices[0].offer is None
+    assert requests_per_second(solved, 0) == pytest.approx(30 / (1 + 49 * 0.001), rel=1e-12)
 
 
 def test_a_window_sends_its_window() -> None:

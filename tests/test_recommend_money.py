@@ -86,6 +86,14 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
             assert rented(solved, purchase) == rented(own, purchase), f"{purchase} where {other} is shown"
 
 
+def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:
+    solved = recommended({"model": "70b", "context": "16k", "users": 32}, Catalog())
+    found = money.providers(solved, 0)
+    assert [one.provider for one in found] == ["aws", "gcp", "azure"] and all(one.offer is not None for one in found)
+    assert all(solved.candidate(one.offer).provider == one.provider for one in found)
+    assert min(one.monthly_usd for one in found) == solved.choices[0].monthly_usd
+
+
 def test_owning_by_hand() -> None:
     """Eight H100 at $30,000 x 1.54 over 5 years, 1.73 kW each at $0.08 and $194.95: against $55.04 an hour."""
     ends = money.owned(one(), 0)
