@@ -71,7 +71,7 @@ def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, s
         sections = {"Output": [r for one in command.get_params(ctx) if (r := one.get_help_record(ctx))]}
     for heading, of in sections.items():
         for option, words in of:
-            if option not in ANY_COMMAND:
+            if words and option not in ANY_COMMAND:  # newer releases of click list arguments, without words
                 yield heading, option, words
 
 
