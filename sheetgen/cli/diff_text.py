@@ -13,13 +13,14 @@ from sheetgen.sheet.page import Column, table
 from sheetgen.workbook.bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
 from sheetgen.workbook.compare_plans import SECTIONS as OF_PLANS
-from sheetgen.workbook.compare_plans import PlanComparison, PlanFacts, compare_records, parts_words
+from sheetgen.workbook.compare_plans import PlanComparison, PlanFacts, parts_words, with_bridge
 from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook_bytes
 from sheetgen.writers.markdown import plain, table_text
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.plan.bridge import Bridge as PlanBridge
 
 DIFF_SCHEMA = 1
 SHOWN = 12  # changes of a section, without --all
@@ -257,10 +258,10 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
 
 
 def plan_changes_since(
-    before: str, old: Mapping[str, Any], file: str, new: Mapping[str, Any], catalog: Catalog
+    before: str, old: Mapping[str, Any], file: str, new: Mapping[str, Any], bridge: PlanBridge | None
 ) -> Changes:
-    """From the plan of a JSON to the one that is sent."""
-    found = compare_records(before, old, file, new, catalog)
+    """From the plan of a JSON to the one that is sent, and what made the difference in spend."""
+    found = with_bridge(before, old, file, new, bridge)
     money = [Money(OF_ALL_QUARTERS, usd(b.last_usd), usd(b.usd), parts_words(b)) for b in (found.bridge,) if b]
     return _in_a_message(found, money, (found.sections[name] for name in CAUSES_FIRST), per="")
 

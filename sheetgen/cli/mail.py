@@ -183,8 +183,8 @@ def _plan_message(
     if solved.since is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
-        last = solved.since
-        changes = plan_changes_since(last.file, last.record, place.name, solved.record, catalog)
+        last, bridge = solved.since, solved.whole.bridge
+        changes = plan_changes_since(last.file, last.record, place.name, solved.record, bridge)
         letter = replace(letter, changes=changes)
     names = {f"{place.name}.{ending}": files[ending] for ending in attached}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), names), Path(f"{place}.eml")

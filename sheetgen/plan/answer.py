@@ -62,12 +62,12 @@ class Answer:
         left = self.money["budget_left_usd"]
         return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
 
-    @property
+    @cached_property
     def verdicts(self) -> list[str]:
         """By quarter whether its budget holds."""
         return [str(budget_verdict(*self.left_usd(q))) for q in range(len(self.plan.quarters))]
 
-    @property
+    @cached_property
     def over(self) -> dict[str, str]:
         """The quarters that are over their budget, each with its verdict."""
         quarters = map(str, self.plan.quarters)

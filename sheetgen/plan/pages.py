@@ -19,7 +19,7 @@ from sheetgen.plan.in_currency import in_currency
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
-from sheetgen.plan.spending import NO_BUDGET, OVER, WITHIN, budget_verdict
+from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
 from sheetgen.sheet.page import Cell, Source, Table, Text, joined, table, words
@@ -215,14 +215,12 @@ def _verdict(found: Findings) -> Text:
     """Whether the budget holds: each quarter that is over it by how much, the first one first."""
     answer = found.answer
     over: list[Text] = []
-    n_stated = 0
-    for q, quarter in enumerate(answer.plan.quarters):
-        at_p50, at_p90 = answer.left_usd(q)
-        verdict = budget_verdict(at_p50, at_p90)
-        n_stated += verdict != NO_BUDGET
-        if verdict not in (WITHIN, NO_BUDGET):
-            both = words(" and at p50 by {}", usd(-at_p50)) if verdict == OVER else ""
+    for q, quarter in enumerate(map(str, answer.plan.quarters)):
+        if quarter in answer.over:
+            at_p50, at_p90 = answer.left_usd(q)
+            both = words(" and at p50 by {}", usd(-at_p50)) if answer.over[quarter] == OVER else ""
             over.append(words(f"{quarter} is over at p90 by {{}}{{}}", usd(-at_p90), both))
+    n_stated = sum(one != NO_BUDGET for one in answer.verdicts)
     if not n_stated:
         return "No budget is stated."
     if over:

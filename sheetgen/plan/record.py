@@ -15,7 +15,6 @@ from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.spending import budget_verdict
 from sheetgen.sheet.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
@@ -139,12 +138,11 @@ def _money(answer: Answer) -> Iterator[Record]:
     table = answer.money
     for q, quarter in enumerate(answer.plan.quarters):
         spent = {f"{name}_usd": plain(table["spend_usd"][q, z]) for z, name in enumerate(QUANTILES)}
-        left = [float(one) for one in table["budget_left_usd"][q]]
         yield {
             "quarter": str(quarter), "budget_usd": plain(table["budget_usd"][q, 0]), **spent,
             "committed_usd": plain(table["committed_usd"][q, 0]), "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
-            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": budget_verdict(left[1], left[2]),
+            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": answer.verdicts[q],
         }  # fmt: skip
 
 

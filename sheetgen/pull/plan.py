@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sheetgen.pull.audit import Overwritten, audit
 from sheetgen.pull.words import MOST_FORMULAS, yaml_text
 from sheetgen.scenario.parse import plain
 from sheetgen.sheet.notes import own_version
-from sheetgen.workbook.cells import is_number
+from sheetgen.workbook.cells import Grid, is_number
 from sheetgen.workbook.compare import shown_value
 from sheetgen.workbook.plan_book import Edit, PlanBook, edits_of, read_plan_book
 from sheetgen.workbook.read import read_every_cell
@@ -30,13 +31,24 @@ from sheetgen.writers.formats import gc_paused
 
 @dataclass(frozen=True)
 class PulledPlan:
-    """The workbook, what was typed into it, and the plan with that."""
+    """The workbook, what was typed into it, and the plan as it was built and with that."""
 
     book: PlanBook
     edits: tuple[Edit, ...]
+    built: Plan
     plan: Plan
     notes: tuple[str, ...]
-    overwritten: tuple[Overwritten, ...]  # formulas that are no longer those of the build
+    every: Mapping[str, Grid] | None  # all its cells; none where another catalog or version built it
+
+    @cached_property
+    def overwritten(self) -> tuple[Overwritten, ...]:
+        """Formulas that differ from those of the same plan built anew; of another catalog or version nobody knows."""
+        if self.every is None:
+            return ()
+        found = findings(solved_plan(self.built))
+        with gc_paused():
+            anew = build_plan_book(found, plan_page(found), self.book.record)
+            return audit(anew, anew, self.every, same_catalog=True).overwritten
 
     @property
     def record_as_built(self) -> Mapping[str, Any] | None:
@@ -53,17 +65,8 @@ def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
     edits = edits_of(book, built)
     data = changed(built, {one.name: one.new for one in edits})
     plan = _plan(data, None, where, catalog) if edits else built
-    return PulledPlan(book, edits, plan, tuple(_notes(book, catalog)), _overwritten(book, built))
-
-
-def _overwritten(book: PlanBook, built: Plan) -> tuple[Overwritten, ...]:
-    """Formulas that differ from those of the same plan built anew; of another catalog or version nobody knows."""
-    if not _is_of_today(book, built.catalog):
-        return ()
-    found = findings(solved_plan(built))
-    with gc_paused():
-        anew = build_plan_book(found, plan_page(found), book.record)
-        return audit(anew, anew, read_every_cell(book.path), same_catalog=True).overwritten
+    every = read_every_cell(book.path) if _is_of_today(book, catalog) else None
+    return PulledPlan(book, edits, built, plan, tuple(_notes(book, catalog)), every)
 
 
 def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,19 +71,24 @@ def is_plan(path: str) -> bool:
 
 def compare_records(before: str, old: Record, after: str, new: Record, catalog: Catalog) -> PlanComparison:
     """What changed between two plans that were read."""
-    a, b = PlanFacts(before, old), PlanFacts(after, new)
+    found = with_bridge(before, old, after, new, None)
+    if found.is_equal:
+        return found
+    try:
+        last, this = last_of(old, before, catalog), last_of(new, after, catalog)
+        return replace(found, bridge=bridge(last, this.plan, this.said_usd))
+    except SheetgenError as error:
+        return replace(found, not_compared=(f"what made the difference in spend: {error.problems[0]}",))
+
+
+def with_bridge(before: str, old: Record, after: str, new: Record, known: Bridge | None) -> PlanComparison:
+    """The same where it is known what made the difference in spend."""
     found = {"money": _money(old, new), "decisions": _decisions(old, new), "services": _services(old, new),
              "inputs": _inputs(old["inputs"], new["inputs"]), "prices": _prices(old, new),
              "checks": _checks(old, new)}  # fmt: skip
     sections = {name: tuple(found[name]) for name in SECTIONS}
-    if not any(sections.values()):
-        return PlanComparison(a, b, sections, None, ())
-    try:
-        last, this = last_of(old, before, catalog), last_of(new, after, catalog)
-        parts = bridge(last, this.plan, this.said_usd)
-    except SheetgenError as error:
-        return PlanComparison(a, b, sections, None, (f"what made the difference in spend: {error.problems[0]}",))
-    return PlanComparison(a, b, sections, parts, ())
+    parts = known if any(sections.values()) else None
+    return PlanComparison(PlanFacts(before, old), PlanFacts(after, new), sections, parts, ())
 
 
 def parts_words(one: Bridge) -> str:
