@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.bridge import Last, listed_prices
+from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
-from sheetgen.plan.findings import Findings, Measure, findings, inputs_sha256, measures, spans, spent, unit_costs
+from sheetgen.plan.findings import Findings, Measure, inputs_sha256, measures, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.sheet.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
@@ -24,13 +24,8 @@ NAME = "capacity-plan"
 Record = dict[str, Any]
 
 
-def record(answer: Answer, last: Last | None = None) -> Record:
-    """The whole plan as plain values; with what changed since the last one, where that is given."""
-    return record_of(findings(answer, last))
-
-
 def record_of(found: Findings) -> Record:
-    """What was found, as plain values."""
+    """The whole plan as plain values; with what changed since the last one, where that was given."""
     answer, plan = found.answer, found.answer.plan
     return {
         "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "version": own_version(),

@@ -48,6 +48,3 @@ def _months(plan: Plan) -> list[float]:
     change, year = plan.prices.expected_change_per_year.p50, CONSTANTS["quarters_in_a_year"]
     months = CONSTANTS["months_in_a_quarter"]
     return [float(price_factor(change, q, year)) * months for q in range(len(plan.quarters))]
-
-
-

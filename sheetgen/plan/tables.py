@@ -257,14 +257,14 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 # The quantities ---------------------------------------------------------------------------------------------
 
 
-def demand_grid(plan: Plan, z: Any, own: Axes = ("case",)) -> Grid:
-    """The plan's grid up to the loads: at the quantiles z of the demand, over `own` axes."""
+def demand_grid(plan: Plan, z: Any) -> Grid:
+    """The plan's grid up to the loads: at the quantiles z of the demand, a case each."""
     grid = Grid({}, {})
     of_service, of_quarter = demand_columns(plan)
     grid.put((), settings(plan))
     grid.put(("service",), of_service)
     grid.put(("service", "quarter"), of_quarter)
-    grid.put(own, {"z": z})
+    grid.put(("case",), {"z": z})
     work_out(grid, "demand")
     work_out(grid, "loads")
     return grid
@@ -380,4 +380,3 @@ def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         out[t] = needs.owned_instances(left, one.gpu_count, kept[t], float(last[one.gpu] == t))
         free[one.gpu] = left - out[t] * one.gpu_count
     grid.put(axes, {"owned_instances": out})
-

@@ -18,8 +18,9 @@ from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import Answer
+from sheetgen.plan.findings import findings
 from sheetgen.plan.read import Plan, plan_of
-from sheetgen.plan.record import record
+from sheetgen.plan.record import record_of
 from sheetgen.plan.service_pages import service_parts
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.solve import solved_plan
@@ -31,7 +32,7 @@ AS_OF = "2026-11-26"
 def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
     """A plan's record."""
     data = {"plan": {"start": "2027-Q1", "quarters": quarters, "as_of": AS_OF}, "services": services, **more}
-    return record(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
 
 
 def rows(found: dict[str, Any], quantile: str = "p50") -> list[dict[str, Any]]:

@@ -29,9 +29,10 @@ from sheetgen.plan.bridge import (
     shapley,
     spend_usd,
 )
+from sheetgen.plan.findings import findings
 from sheetgen.plan.hardware import Loads
 from sheetgen.plan.read import Plan, plan_of
-from sheetgen.plan.record import record
+from sheetgen.plan.record import record_of
 from sheetgen.plan.solve import solved_plan
 
 CATALOG = Catalog()
@@ -100,8 +101,8 @@ def test_the_calendar_moves_and_the_demand_keeps_its_day() -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [service]}
     later = {"plan": {"start": "2027-Q2", "quarters": 2, "as_of": "2026-11-26"},
              "services": [service | {"stated_for": "2027-Q1"}]}  # fmt: skip
-    shifted = record(solved_plan(plan(later)))["services"]
-    first = record(solved_plan(plan(data)))["services"]
+    shifted = record_of(findings(solved_plan(plan(later))))["services"]
+    first = record_of(findings(solved_plan(plan(data))))["services"]
     assert shifted[0]["concurrent_requests"] == first[3]["concurrent_requests"] == pytest.approx(150)
     found, *_ = since(plan(data), plan(later))
     assert found.parts["calendar"] > 0
@@ -117,7 +118,7 @@ def test_shapley_of_a_known_game() -> None:
 
 def test_old_prices_are_a_part(tmp_path: Path) -> None:
     data = some_plan(random.Random(4)) | {"prices": {}, "supply": {}}
-    known = record(solved_plan(plan(data)))
+    known = record_of(findings(solved_plan(plan(data))))
     dearer = {name: {each: 2 * usd for each, usd in of.items()} for name, of in known["prices"].items()}
     money = [one | {"p50_usd": 2 * one["p50_usd"]} for one in known["money"]]
     file = tmp_path / "last.json"

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sheetgen.catalog import Catalog
+from sheetgen.plan.findings import findings
 from sheetgen.plan.read import read_plan
-from sheetgen.plan.record import record
+from sheetgen.plan.record import record_of
 from sheetgen.plan.solve import solved_plan
 from sheetgen.writers.formats import templates_folder
 
@@ -20,7 +21,7 @@ QUANTILES = ("p10", "p50", "p90")
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    return record(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG)))
+    return record_of(findings(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG))))
 
 
 NVL, LAST_QUARTER_OF = "azure/Standard_NC40ads_H100_v5", {16: 4, 7: 1}  # how many are there until which quarter

@@ -19,7 +19,7 @@ from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import Plan, plan_of
-from sheetgen.plan.record import record
+from sheetgen.plan.record import record_of
 from sheetgen.plan.solve import solved_plan
 from sheetgen.writers.formats import Options
 from sheetgen.writers.plan_page import write_plan_html
@@ -79,15 +79,15 @@ def found() -> dict[str, Any]:
     before = deepcopy(DATA)
     before["policy"]["headroom_fraction"] = 0.05
     old = plan(before)
-    return record(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json"))
+    return record_of(findings(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json")))
 
 
 def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
     assert list(faults(json.loads(json.dumps(found)), SCHEMA)) == []
-    nothing = record(solved_plan(plan({
+    nothing = record_of(findings(solved_plan(plan({
         "plan": {"start": "2027-Q1", "quarters": 1}, "supply": {"allowed": {"gpus": ["l4"]}},
         "services": [{"id": "a", "demand": {"in_flight": 4}, "model": "deepseek-v3"}],
-    })))  # fmt: skip
+    }))))  # fmt: skip
     assert list(faults(json.loads(json.dumps(nothing)), SCHEMA)) == []
 
 
@@ -120,12 +120,12 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     dollars["budget"] = {quarter: usd / rate for quarter, usd in DATA["budget"].items()}
     dollars["supply"]["owned"][0]["cost_per_quarter"] /= rate
     a, b = (solved_plan(plan(each)) for each in (euros, dollars))
-    assert record(a)["money"] == record(b)["money"]
+    assert record_of(findings(a))["money"] == record_of(findings(b))["money"]
     old = plan(DATA)
     page, of_dollars = (plan_page(findings(each, Last(old, spend_usd(old), "last.json"))) for each in (a, b))
-    spent = sum(one["p50_usd"] for one in record(a)["money"])
+    spent = sum(one["p50_usd"] for one in record_of(findings(a))["money"])
     assert f"€{spent * rate:,.0f} at p50, the middle case" in str(page.ask)
-    asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in record(a)["money"])
+    asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in record_of(findings(a))["money"])
     assert f"In US dollars: ${asked:,.0f}, at" in str(page.ask)
     text = write_plan_html(page, Options(ROOT / "templates")).decode()
     body = text[text.index("<body") :].replace(str(page.ask), "")
