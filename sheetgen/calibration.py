@@ -138,6 +138,7 @@ class Anchored:
     speed_factor: Any
     ttft_factor: Any
     predicted_tpot_seconds: Any
+    predicted_ttft_seconds: Any  # `explain` reads these two by name
     waiting_requests: Any
 
     @property
@@ -175,7 +176,7 @@ def anchored(value: Any, given: Mapping[str, Any], n_rows: int, catalog: Catalog
         tpot[at.good], ttft[at.good] = known["tpot_seconds"], known["service_ttft_seconds"]
         waiting[at.good] = known["concurrent_requests"] - known["running_requests"]
     _check(anchor, tpot[at.good], ttft[at.good], waiting[at.good])
-    return Anchored(anchor, _factor(anchor.tpot_seconds, tpot), _factor(anchor.ttft_seconds, ttft), tpot, waiting)
+    return Anchored(anchor, _factor(anchor.tpot_seconds, tpot), _factor(anchor.ttft_seconds, ttft), tpot, ttft, waiting)
 
 
 def frame_factors(value: Any, given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> dict[str, Any]:
