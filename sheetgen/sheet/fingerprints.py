@@ -19,7 +19,7 @@ from sheetgen.estimate import PEAK, TOKENS, all_of, evaluate
 from sheetgen.recommend import Columns, Fit, Solution, headline_rows, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
-from sheetgen.sheet.wording import named_size, plural, plural_does, whole
+from sheetgen.sheet.wording import does, named_size, plural, plural_does, whole
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.sizing.weights import OF_STAGES, stage_fraction, stage_weights_fraction
@@ -345,8 +345,8 @@ def _breaks(solved: Solution, row: int) -> Breaks:
         requests_fit = plural_does(cell.requests, "request", "fit")
         longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
     else:
-        fit_of = f"{{}} of {{}} tokens {'fits' if cell.requests == 1 else 'fit'}"
-        longest_fit = words(fit_of, plural(cell.requests, "request"), whole(longest))
+        requests = plural(cell.requests, "request")
+        longest_fit = words("{} of {} tokens {}", requests, whole(longest), does(cell.requests, "fit"))
     return Breaks(
         model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
         held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.requests),

@@ -239,7 +239,12 @@ def plural(count: int, noun: str) -> Cell:
 
 def plural_does(count: int, noun: str, verb: str) -> Cell:
     """1 request fits, 2 requests fit."""
-    return words("{} {}", plural(count, noun), f"{verb}s" if count == 1 else verb)
+    return words("{} {}", plural(count, noun), does(count, verb))
+
+
+def does(count: int, verb: str) -> str:
+    """The verb of so many: one fits, two fit."""
+    return f"{verb}s" if count == 1 else verb
 
 
 def milliseconds(seconds: float) -> Cell:

@@ -238,11 +238,13 @@ def test_an_aws_type_in_an_azure_list(catalog: Catalog, tmp_path: Path) -> None:
 def test_places_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
+    with pytest.raises(ValueError, match="embedded null") as nul:  # in the words of this Python
+        Path("a\0b").stat()
     for place, told in (
         ("folder", "folder: is a folder. Name a CSV file."),
         ("/dev/zero", "/dev/zero: is not a file. Name a CSV file."),
         ("none.csv", "none.csv: cannot be read (No such file or directory)."),
-        ("a\0b", "a\\x00b: cannot be read ("),  # in the words of this Python
+        ("a\0b", f"a\\x00b: cannot be read ({nul.value})."),
         ("x" * 5000, "cannot be read (File name too long)."),
         ("file:///etc/passwd", "file:///etc/passwd: is neither a file nor an address of http or https."),
         ("FTP://host/a.csv", "FTP://host/a.csv: is neither a file nor an address of http or https."),
@@ -250,7 +252,7 @@ def test_places_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ):
         with pytest.raises(CatalogError) as caught:
             read_list(place)
-        assert len(caught.value.problems) == 1 and told in caught.value.problems[0]
+        assert len(caught.value.problems) == 1 and caught.value.problems[0].endswith(told)
 
     def denied(*_: object) -> None:
         raise PermissionError(13, "Permission denied")

@@ -198,7 +198,7 @@ BAD = {
     "max_batch_size='8": "a quote is not closed",
     "=8": "kv_budget has '=8'. Write name=value",
     "nowhere/config.json": "nowhere/config.json: cannot be read (No such file or directory).",
-    "a\0b": "a\\x00b: cannot be read (",
+    "a\0b": "embedded null",  # byte, or other words of a newer Python
     ".": ".: is not a file.",
     "x" * 5000: "cannot be read (File name too long)",
     "max_batch_size=8\x1b[31m": r"max_batch_size is '8\x1b[31m'",
