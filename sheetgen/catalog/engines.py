@@ -286,6 +286,14 @@ class Engine(Accounting):
         """Whether it keeps this model's KV cache in FP8 on such a GPU unless told otherwise, which is not counted."""
         return self.fp8_kv is not None and model_id in self.fp8_kv.models and architecture in self.fp8_kv.on
 
+    def fp8_remark(self, model_id: str, model_name: str, gpus: Iterable[Gpu]) -> str | None:
+        """In one sentence, on which of these GPUs it keeps this model's KV cache in FP8 unless told otherwise."""
+        kept = dict.fromkeys(one.short_name for one in gpus if self.keeps_fp8(model_id, one.architecture))
+        if not kept:
+            return None
+        whose = f"{self.name} {self.default_version} keeps the KV cache of {model_name} in FP8"
+        return f"{whose} on {', '.join(kept)} unless told otherwise: --kv-cache-dtype fp8 sizes that."
+
     def auto_kv_dtype(self, stated: str) -> str:
         """The precision of the KV cache that `auto` stands for, where the checkpoint states this one."""
         follows = stated in self.checkpoint_kv_dtypes or DTYPES[stated].kv_bytes >= DTYPES[KV_BY_DEFAULT].kv_bytes

@@ -99,9 +99,9 @@ def size(
     if inputs.get("engine_version") and names.engine.caution and not quiet:
         say(names.engine.caution, err=True)
     is_auto = inputs.get("kv_cache_dtype") in (None, "auto") and names.kv_cache_dtype != "fp8"
-    if is_auto and names.engine.keeps_fp8(names.model.id, names.gpu.architecture) and not quiet:
-        whose = f"{names.engine.name} {names.engine.default_version} keeps the KV cache of {names.model.name} in FP8"
-        say(f"{whose} on {names.gpu.short_name} unless told otherwise: --kv-cache-dtype fp8 sizes that.", err=True)
+    remark = names.engine.fp8_remark(names.model.id, names.model.name, [names.gpu]) if is_auto else None
+    if remark and not quiet:
+        say(remark, err=True)
     found = record(sized)
     keys, below = added(sized, found) if added else ({}, "")
     if as_json:

@@ -184,6 +184,8 @@ def warn(question: Question, quiet: bool = False) -> None:
         return
     if question.engine.caution and question.options.get("engine_version"):
         say(question.engine.caution, err=True)
+    for remark in question.fp8_remarks:
+        say(remark, err=True)
     days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
     if days and question.as_of < min(days):
         say(f"as_of {question.as_of} is before every price was read, the first on {min(days)}.", err=True)

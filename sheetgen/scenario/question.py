@@ -283,6 +283,13 @@ class Question:
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
 
     @property
+    def fp8_remarks(self) -> list[str]:
+        """For each model whose KV cache the engine keeps in FP8 by itself on some of the GPUs, a sentence on it."""
+        of_auto = (one for one in self.models if self.settings.kv_cache_dtype == "auto" and one.kv_cache_dtype != "fp8")
+        remarks = (self.engine.fp8_remark(one.model.id, one.model.name, self.gpus) for one in of_auto)
+        return [one for one in remarks if one]
+
+    @property
     def states_prompt(self) -> bool:
         """Whether the prompt of a load of the user's own is stated: memory then is for its context, and times are of
         shorter requests."""

@@ -148,6 +148,7 @@ def assumption_lines(question: Question) -> Iterator[str]:
     used = f"{bare(flag) if flag else 'share of GPU memory'} {TWO_DECIMALS.text(settings.gpu_memory_utilization)}"
     yield f"{engine.name} {engine.default_version}, {used}, KV cache {cache}, default batch limits."
     yield _constants(engine)
+    yield from question.fp8_remarks
     yield "GPU memory is what the engine sees."
     rule = wording.sizing_rule(question)
     yield (

@@ -99,6 +99,13 @@ def test_size_says_where_the_engine_keeps_fp8(
     assert ("unless told otherwise: --kv-cache-dtype fp8" in run(*asked).stderr) == is_said
 
 
+def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore[no-untyped-def]
+    asked = ("recommend", "--model", "glm-5.2", "--gpus", "h200,b200,b300", "--json")
+    said = "vLLM 0.33.0 keeps the KV cache of GLM-5.2 in FP8 on B200 SXM, B300 SXM unless told otherwise"
+    assert run(*asked).stderr.startswith(said)
+    assert run(*asked, "--kv-cache-dtype", "fp8").stderr == run(*asked, "--quiet").stderr == ""
+
+
 @pytest.mark.parametrize(("options", "said"), [
     (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
     (("--engine", "lmdeploy", "--engine-version", "1.0"),
