@@ -288,7 +288,7 @@ def sources_of(
         of_list = by_list.setdefault((_price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
         of_list[wording.provider_name(c.provider)] = None
     found += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
-    found += [_source(f"{one.name}: {one.accounting_source.split(' (')[0]}") for one in engines]
+    found += [_source(f"{one.name}: {_FIRST_WORDS.split(one.accounting_source)[0]}") for one in engines]
     found += [Source(text, url) for text, url in _PAPERS]
     return tuple(found)
 
@@ -313,6 +313,7 @@ def _source(text: str) -> Source:
     return Source(text, link[0].rstrip(".") if link else None)
 
 
+_FIRST_WORDS = re.compile(r"[.] | [(]")  # what ends them
 _SHAPES = (  # what is found in a text, and where it leads
     (re.compile(r"https?://[^\s;,)\]>\"']+"), "{0}"),
     (re.compile(r"(?:github:)?\b([A-Za-z0-9][\w.-]*/[\w.-]+)@([0-9a-f]{7,40})\b"), "https://github.com/{1}/tree/{2}"),
