@@ -55,7 +55,8 @@ def main() -> None:
         shutil.copytree(ROOT / "sheetgen", copy / "sheetgen", ignore=shutil.ignore_patterns("__pycache__"))
         for part in ("catalogs", "templates"):
             (copy / part).symlink_to(ROOT / part)
-        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = f"{folder}{os.pathsep}{ROOT / 'tests'}"  # scripts of tests import each other
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *asked.tests]
         if subprocess.run(run, cwd=ROOT, env=environment, capture_output=True, check=False).returncode:
             sys.exit("the tests fail without any change")

@@ -19,7 +19,7 @@ from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import hosted_file
 from sheetgen.cli.build import draw
 from sheetgen.recommend import hosts_of
-from sheetgen.recommend.hosted import by_host
+from sheetgen.recommend.hosted import Hosted, by_host
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.hosted import hosted_facts
 
@@ -80,6 +80,24 @@ def test_hosts_that_take_the_same_rank_by_name_whatever_rounding_leaves() -> Non
     )
     for prices in ((first, second), (second, first)):
         assert [price.host for _, price in by_host(prices, 3, 1, 8000)] == ["a", "b"]
+
+
+def test_of_several_prices_of_a_host_the_lowest_for_the_load_counts() -> None:
+    """A million prompt tokens and three of answers: 1 x 2 + 3 x 1 is $5, 1 x 1 + 3 x 3 is $10."""
+    one = next(price for price in hosted_file(catalog()).of("llama-3.1-70b") if price.host == "deepinfra")
+    prices = [
+        one.model_copy(update={"input_usd_per_million": prompt, "output_usd_per_million": answer})
+        for prompt, answer in ((2.0, 1.0), (1.0, 3.0))
+    ]
+    for listed in (prices, prices[::-1]):
+        assert [(usd, price.output_usd_per_million) for usd, price in by_host(listed, 1, 3, 8000)] == [(5.0, 1.0)]
+
+
+def test_a_host_that_is_cheaper_at_any_use_has_no_utilization_to_beat() -> None:
+    price = hosted_file(catalog()).of("llama-3.1-70b")[0]
+    shares = {"on-demand": 1.0, "reserved-1yr": 1.5, "reserved-3yr": 0.4}
+    found = Hosted(price, "a host", 100.0, shares).cheaper_above
+    assert found == {"on-demand": 1.0, "reserved-1yr": None, "reserved-3yr": 0.4}
 
 
 def test_hits_of_the_prefix_cache_cost_the_cached_price_by_hand() -> None:

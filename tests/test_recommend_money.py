@@ -72,6 +72,24 @@ def test_the_class_in_use_is_the_recommendation() -> None:
             assert choice.cheapest.usd <= lowest <= choice.monthly_usd * 1.05, "each provider's best by the same rule"
 
 
+def test_a_provider_s_best_is_the_answer_where_only_it_is_asked() -> None:
+    """Where near ties matter, too: its best is then not its cheapest."""
+    options = {"models": "8b,70b", "near_tie_fraction": "0.2", "as_of": "2026-11-20"}
+    solved = solve(ask(catalog(), options))
+    alone = {name: solve(ask(catalog(), {**options, "providers": name})) for name in ("aws", "azure", "gcp")}
+    n_ties = 0
+    for row in range(len(solved.choices)):
+        for best in money.providers(solved, row):
+            other = alone[best.provider]
+            choice = other.choices[row]
+            assert best.offer is not None and choice.offer is not None and choice.cheapest is not None
+            assert solved.candidate(best.offer).instance == other.candidate(choice.offer).instance
+            assert (best.n_instances, best.monthly_usd) == (choice.n_instances, pytest.approx(choice.monthly_usd))
+            assert best.hourly_usd == pytest.approx(choice.hourly_usd)
+            n_ties += choice.cheapest.offer != choice.offer
+    assert n_ties >= 5
+
+
 def test_every_class_is_answered_alike_whichever_is_shown() -> None:
     """A class may be answered with GPUs for which the class shown has no price."""
     options = {"models": "8b,49b,70b,100b,405b", "as_of": "2026-11-20"}

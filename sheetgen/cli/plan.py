@@ -210,26 +210,37 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
 
 
 def summary(found: dict[str, Any]) -> list[str]:
-    """Money by quarter against the budget, and the next decisions."""
+    """Money by quarter against the budget, and the next decisions, in the plan's currency."""
+    from sheetgen.cost import in_currency
+    from sheetgen.plan.schema import DOLLARS
     from sheetgen.plan.spending import budget_left_usd
+    from sheetgen.sheet.wording import prefix_of, sign_of
 
-    rows = [("US $", "", "", "", "Contingency", "Budget left", "Budget"),
+    head = found["inputs"]["plan"]
+    sign = sign_of(head.get("currency", DOLLARS))
+
+    def there(usd: float) -> float:
+        return float(in_currency(usd, head.get("fx_rate", 1)))
+
+    rows = [("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
             ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds")]  # fmt: skip
     for one in found["money"]:
         budget, spent = one["budget_usd"], (one["p50_usd"], one["p90_usd"], one["contingency_p90_usd"])
         left = None if budget is None else budget_left_usd(budget, *spent[1:])
-        usd = ("-" if amount is None else f"{amount:,.0f}" for amount in (budget, *spent, left))
-        rows.append((one["quarter"], *usd, one["verdict"]))
+        amounts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in (budget, *spent, left))
+        rows.append((one["quarter"], *amounts, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
         saved, other = one["expected_saving_usd"], one["in_place_of_order"]
-        saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} ${abs(saved):,.0f}"
+        amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
+        saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = f"in place of the order by {other}" if other else ""
         about = ", ".join(filter(None, (one["about"], saves, either)))
         count, said = f"{one['n_instances']:g}", "late" if one["late"] else about
         orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
     if found["since"]:
-        parts = [("since the last plan", "p50 $"), *((one["factor"], f"{one['usd']:+,.2f}") for one in found["bridge"])]
+        parts = [("since the last plan", f"p50 {sign}")]
+        parts += [(one["factor"], f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
         words += ["", table(parts, right=(1,))]
     return words

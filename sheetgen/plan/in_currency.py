@@ -1,5 +1,5 @@
-"""The plan's page in its currency: every amount in it, US dollars beside what is to be approved. JSON, CSV and what is
-printed keep dollars."""
+"""The plan's page in its currency: every amount in it, US dollars beside what is to be approved. JSON and CSV keep
+dollars."""
 
 from __future__ import annotations
 

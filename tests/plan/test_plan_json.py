@@ -14,6 +14,7 @@ import pytest
 
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
+from sheetgen.cli.plan import summary
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.findings import findings
@@ -130,6 +131,8 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     text = write_plan_html(page, Options(ROOT / "templates")).decode()
     body = text[text.index("<body") :].replace(str(page.ask), "")
     assert "$" not in body and "US dollars" not in body
+    printed = "\n".join(summary(record_of(findings(a, Last(old, spend_usd(old), "last.json")))))
+    assert "$" not in printed and f"{DATA['budget']['2027-Q1']:,}" in printed and "p50 €" in printed
     in_dollars = write_plan_html(of_dollars, Options(ROOT / "templates")).decode()
     assert body.count("€") >= len(re.findall(r"\$\d", in_dollars))
 
