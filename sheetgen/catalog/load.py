@@ -398,5 +398,6 @@ class Catalog:
             listed = list(holding)[:8]
             near = f" It could be {', '.join(listed)}{' and others' if len(holding) > 8 else ''}."
         path = " There is no such file or folder either." if what == "model" and "/" in name else ""
-        problem = f"{what} {shown(name)!r} is not in the catalogs.{path}{near} `sheetgen list {what}s` has all."
+        own = "" if near or len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
+        problem = f"{what} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {what}s` has all."
         return UnknownNameError(problem, near)

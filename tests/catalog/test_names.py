@@ -71,7 +71,7 @@ def test_resolved(catalog: Catalog, line: str) -> None:
         ("mistral-small", ["mistral-small-2409", "mistral-small-24b-2501"]),
         ("qwen3", ["qwen3-8b", "and others"]),
         ("falcon-40", ["Did you mean falcon-40b?"]),
-        ("zzzz", ["is not in the catalogs", "sheetgen list models"]),
+        ("zzzz", ["is not in the catalogs. One of your own is read with --catalogs DIR.", "sheetgen list models"]),
         ("my/config.json", ["my/config.json: cannot be read (No such file or directory)"]),
         ("./model", ["./model: cannot be read (No such file or directory)"]),
         ("", ["is not in the catalogs"]),
