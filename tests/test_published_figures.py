@@ -73,5 +73,12 @@ def test_speculative_decoding_adds_weights_and_kv() -> None:
     assert drafted["kv_bytes_per_token"] == alone["kv_bytes_per_token"] + 4096
 
 
+def test_a_draft_s_cache_is_in_the_target_s_precision_with_its_scales() -> None:
+    """One layer of 8 heads: keys and values of 128 bytes in int8, and for each a scale of 4."""
+    load = {"model": "8b", "context": 8192, "kv_cache_dtype": "int8"}
+    alone, drafted = size(**load), size(**load, draft_model="llama-3.1-8b-speculator.eagle3")
+    assert drafted["kv_bytes_per_token"] == alone["kv_bytes_per_token"] + 8 * (2 * 128 + 2 * 4)
+
+
 def test_the_docs_are_fresh() -> None:
     assert DOCS.read_text(encoding="utf-8") == document(), "old: python tests/published_figures.py"

@@ -57,6 +57,18 @@ def test_equal_layers_are_divided_as_before() -> None:
     assert at[2]["kv_bytes_per_token_per_gpu"] == 2 * at[4]["kv_bytes_per_token_per_gpu"]
 
 
+def test_a_draft_stands_whole_on_each_stage_divided_over_its_ranks() -> None:
+    at = {"model": "405b", "gpu": "h100", "tensor_parallel_size": 8, "pipeline_parallel_size": 2, "context": 16384}
+    alone, drafted = size(**at), size(**at, draft_model="llama-3.2-3b")
+    weights = size(model="llama-3.2-3b", gpu="h100")["weights_bytes"]
+    assert alone["kv_pool_bytes_per_gpu"] - drafted["kv_pool_bytes_per_gpu"] == weights / 8
+    asked = {"model": "405b", "context": "16k", "users": 4, "instances": "aws/p5.48xlarge"}
+    for known, more in ((alone, {}), (drafted, {"draft_model": "llama-3.2-3b"})):
+        answer = recommend(**asked, **more)["cells"][0]
+        assert answer["pipeline_parallel_size"] == 2
+        assert answer["memory_holds"] == int(known["max_concurrency"])
+
+
 MIB = 2**20
 
 
