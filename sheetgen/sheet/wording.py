@@ -39,7 +39,7 @@ from sheetgen.units import (
 MINUS = "−"
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
-_PROVIDERS = {
+PROVIDERS = {
     "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ovhcloud": "OVHcloud", "coreweave": "CoreWeave",
     "digitalocean": "DigitalOcean", "jarvislabs": "JarvisLabs", "tensordock": "TensorDock", "sfcompute": "SF Compute",
 }  # fmt: skip
@@ -193,7 +193,7 @@ def saved_share(lever: Lever) -> str:
 
 def provider_name(provider: str) -> str:
     """A provider's id as it is written: AWS."""
-    return _PROVIDERS.get(provider, " ".join(word.capitalize() for word in provider.split("-")))
+    return PROVIDERS.get(provider.lower(), provider.replace("-", " ").title())
 
 
 def instance_name(candidate: Candidate) -> str:

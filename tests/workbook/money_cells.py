@@ -13,7 +13,7 @@ from sheetgen.recommend import Solution, headline_rows, hosts_of, money
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import instances
-from sheetgen.sheet.wording import instance_name
+from sheetgen.sheet.wording import instance_name, provider_name
 from sheetgen.units import PURCHASES
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
@@ -121,7 +121,7 @@ def first_pages(solved: Solution) -> dict[str, Any]:
             hours = choice.monthly_usd / choice.n_instances / paid
             out |= {f"B{at}": one.usd_per_hour, f"C{at}": less, f"D{at}": paid,
                     f"E{at}": choice.n_instances, f"F{at}": hours, f"G{at}": choice.monthly_usd,
-                    f"H{at}": one.provider, f"I{at}": settings.purchase, f"L{at}": one.region or "-",
+                    f"H{at}": provider_name(one.provider), f"I{at}": settings.purchase, f"L{at}": one.region or "-",
                     f"J{at}": (price and day_of(price.price_as_of)) or "-"}  # fmt: skip
             # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
             source = listed.get(one.instance) if one.source == BY_READER else one.source

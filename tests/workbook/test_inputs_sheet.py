@@ -77,7 +77,7 @@ def test_a_price_is_three_clicks_from_the_first_sheet(path: Path) -> None:
     assert len(links) == 2
     for link in links:
         row = openpyxl.utils.cell.coordinate_from_string(link.hyperlink.location.rpartition("!")[2])[1]
-        of = ("$ per hour in use", "Provider", "Source")
+        of = ("$ per hour in use", "Provider's name", "Source")
         listed, provider, source = (prices.cell(row, heads[head]).value for head in of)
         assert money.cell(link.row - 1, 2).value == listed and money.cell(link.row - 1, 8).value == provider
         assert source and str(money.cell(link.row, 2).value).endswith(source)

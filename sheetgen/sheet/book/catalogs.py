@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sheetgen import cost, units
@@ -23,6 +24,7 @@ from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit,
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
+from sheetgen.sheet.wording import PROVIDERS, provider_name
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
@@ -362,9 +364,22 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.computed(age_days)
     table.computed(age_word)
     table.computed(instance_id, width=46, name="instance")
+    table.looked_up("provider_name", "Provider's name", _provider_names(table.columns["provider"]), TEXT)
     _add_class_prices(solved, table)
     table.given("source", "Source", [r.source for r in rows], TEXT, role="remark", width=130, linked=True)
     return sheet
+
+
+def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
+    """Providers as they are written; none in a spare row."""
+
+    def written(id_: Any, other: Any) -> Any:
+        known = functools.reduce(lambda rest, one: where(id_ == one[0], one[1], rest), PROVIDERS.items(), other)
+        return where(is_text(id_), known, NONE)
+
+    for ref in providers:
+        other = Lookup.of(provider_name(ref.value) if ref.value else NONE, 'PROPER(SUBSTITUTE({0},"-"," "))', ref)
+        yield derived(written, ref, other)
 
 
 @formula("Price age", TEXT)

@@ -141,7 +141,7 @@ class MoneyPage:
                 (entry(price, place, above_zero), USD_CENTS),
                 (entry(price, place, above_zero, less=less), USD_CENTS), (count, PLAIN),
                 (inputs["paid_hours_per_month"], WHOLE), (block.sums[0], USD),
-                (entry(table.range("provider"), place, is_text), TEXT), (inputs["purchase"], TEXT),
+                (entry(table.range("provider_name"), place, is_text), TEXT), (inputs["purchase"], TEXT),
                 (entry(table.range("date_in_use"), place, is_number), DATE),
                 (entry(table.range("mark_in_use"), place, is_text), TEXT),
                 (entry(table.range("region"), place, is_text), TEXT),

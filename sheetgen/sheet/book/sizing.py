@@ -190,7 +190,7 @@ class SizingSheet:
             lines = ("hardware_words", "room_words", "speed_words", "ttft_words", "runner_up_words")
             for row, name in enumerate(lines, top + 3):
                 sheet.link(row, left, of(name), TEXT, "computed")
-            sheet.link(top + 3, left + 3, of("provider"), TEXT, "right_label")
+            sheet.link(top + 3, left + 3, of("provider_name"), TEXT, "right_label")
             sheet.link(top + AS_BUILT_ROW, left, built("sized_words"), TEXT, "computed")
             sheet.link(top + AS_BUILT_ROW + 1, left, built("band_words"), TEXT, "computed")
             # As large as the answer, where an answer takes more machines than one may expect to find free.

@@ -364,7 +364,7 @@ def room_words(
 
 
 @formula("Next cheapest in words", TEXT)
-def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
+def runner_up_words(runner_up_type: Any, runner_up_provider: Any, dearer_by: Any) -> Any:
     """What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over
     what is cheaper for fewer machines.
 
@@ -374,7 +374,8 @@ def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
     percent = where(percent == "0%", "under 1%", percent)
     differs = join_text(percent, where(dearer_by > 0, " more", " less"))
     by = where(dearer_by == 0, "at the same price", differs)
-    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), short_type(runner_up), ", ", by)
+    rented = join_text(short_type(runner_up_type), " on ", runner_up_provider)
+    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), rented, ", ", by)
     return where(is_number(dearer_by), said, "no other GPU or provider")
 
 

@@ -249,6 +249,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     at("instance", "Instance", instances.range("instance"), head["instance_row"], width=34)
     at("type", "Type", instances.range("type"), head["instance_row"], width=30)
     at("provider", "Provider", head["provider"])
+    at("provider_name", "Provider's name", instances.range("provider_name"), head["instance_row"])
     at("price_age", "Price age", instances.range("mark_in_use"), head["instance_row"])
     at("gpu_row", "GPU row", head["gpu_row"], display=PLAIN)
     at("gpu", "GPU", gpus.range("gpu"), head["gpu_row"], width=28)
@@ -542,6 +543,8 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
     _add_steps(table, {**rows, "among": others}, {}, "second_", "Next cheapest, ")
     for name, label, key, column in (
         ("runner_up", "Next cheapest", "instances", "instance"),
+        ("runner_up_type", "Type of the next cheapest", "instances", "type"),
+        ("runner_up_provider", "Provider of the next cheapest", "instances", "provider_name"),
         ("runner_up_gpu", "GPU of the next cheapest", "gpus", "gpu_name"),
     ):
         refs, through = table.wiring.tables[key].range(column), head[f"{key[:-1]}_row"]
