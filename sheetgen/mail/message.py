@@ -175,7 +175,8 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
         page.title, page.question, page.approver, page.request, one.sentence if one else "", answers,
         "The models are alternatives: do not add their costs." if alternatives else "", aside,
         page.uncertain, (
-            f"Reply with {what}{until}, or with what should change.", *_read_first(name, attached),
+            f"Reply with {what}{until}, with one for a machine to measure first, or with what should change.",
+            *_read_first(name, attached),
             f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",
         ), " · ".join((page.precision_line, *priced)), page.as_of, page.price_banner, page.version, page.catalog,
     )  # fmt: skip

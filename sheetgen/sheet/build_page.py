@@ -35,7 +35,7 @@ from sheetgen.sheet.hosted import hosted_facts
 from sheetgen.sheet.in_currency import in_currency
 from sheetgen.sheet.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
 from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, rent, rented_gpus, share, size, whole
-from sheetgen.units import PERCENT, UNIT_NAMES, WHOLE
+from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, UNIT_NAMES, WHOLE
 
 TITLE = "LLM serving sizing sheet"
 LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
@@ -77,8 +77,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
-        hosted_for=f"hosted: same tokens at {share(question.settings.utilization)} utilization; not your weights, data "
-        "leaves your site",
+        hosted_for=f"hosted: the cheapest host, same tokens at {share(question.settings.utilization)} utilization; not "
+        "your weights, data leaves your site",
     )  # fmt: skip
 
 
@@ -197,6 +197,8 @@ def _card(
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
         **_at_fp8(solved, row, levers, fp8_terms), not_asked=cheaper,
         held=words("serves {}", wording.served_count(choice)),
+        targets=wording.target_words(question, row) if question.settings.speed_targets else "",
+        late=wording.late_first_token(solved, row),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_years=tuple(_a_year(classes[purchase]) for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
@@ -208,20 +210,24 @@ def _card(
 
 
 def _spare(solved: Solution, row: int) -> Text:
-    """How many requests what is rented serves, where these are hardly more than the load: 33 of 32."""
+    """How many requests what is rented serves, where these are hardly more than the load: 33, asked 32."""
     choice, load = solved.choices[row], solved.question.loads[row]
     needed = load.requests_per_second or load.concurrent_requests
     if choice.served_at_target > needed * (1 + LITTLE_SPARE):
         return ""
     at = wording.rate_words(solved.question) if load.requests_per_second else whole(needed)
-    return words("{} of {}", wording.served_count(choice), at)
+    return words("{}, asked {}", wording.served_count(choice), at)
 
 
 def _committed(classes: Mapping[str, Cell]) -> Text:
-    """What the longest term that has a price commits to, in all: a 3-year term to $624,867."""
+    """What the longest term that has a price commits to, in all, and how long that pays for on demand: a 3-year term to
+    $624,867, what 15.6 months on demand cost."""
+    on_demand = classes.get(ON_DEMAND)
     for purchase, said, months in reversed(_TERMS):
-        if usd := classes.get(purchase):
-            return words(f"a {said} to {{}}", money(float(usd.value * cost.CONSTANTS[months])))
+        if (usd := classes.get(purchase)) and on_demand:
+            total = float(usd.value * cost.CONSTANTS[months])
+            lasts = Cell(total / on_demand.value, ONE_DECIMAL)
+            return words(f"a {said} to {{}}, what {{}} months on demand cost", money(total), lasts)
     return ""
 
 

@@ -29,7 +29,7 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
     first = found.cheapest[0]
     above = first.cheaper_above.get(ON_DEMAND)
-    even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "always cheaper"
+    even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any utilization"
     return HostedFacts(
         hosted=words(f"hosted: {{}} {{}}{', {}' if ON_DEMAND in first.break_even else ''}", first.host_name,
                      dollars(first.monthly_usd), even),

@@ -182,9 +182,9 @@ def confidence(solved: Solution) -> Iterator[str]:
     of_version, seen = question.engine.pools_seen
     named = f"{question.engine.name} {question.engine.default_version}"
     if of_version:
-        yield f"Memory checked on {of_version:,} starts under the rules of {named}"
+        yield f"KV pool checked on {of_version:,} starts under the rules of {named}"
     elif seen:
-        yield f"Memory checked on {seen:,} starts of other versions, none yet of {named}"
+        yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed band: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(solved):
@@ -215,7 +215,11 @@ def most_assumed(question: Question) -> Iterator[str]:
     """The assumptions that decide most, in words; `assumption_lines` has all."""
     settings, engine = question.settings, question.engine
     active = settings.active_fraction
-    yield "Everyone is active at once." if active == 1 else f"{wording.share(active)} of users are active at once."
+    people = ""
+    if n_requests := question.numbers[question.headline[1]]:
+        people = f": with one user in ten active, {n_requests:,} requests are {10 * n_requests:,} people"
+    everyone = f"Everyone is active at once{people}."
+    yield everyone if active == 1 else f"{wording.share(active)} of users are active at once."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
     rule = wording.sizing_rule(question)
     yield f"{rule[0].upper()}{rule[1:]}."

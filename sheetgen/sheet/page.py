@@ -5,6 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -169,6 +170,8 @@ class Card(MoneyFacts, HostedFacts, Rented):
     sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
+    targets: str = ""  # "50 ms a token, first token in 5 s"
+    late: Text = ""  # "first token to 8.3 s, target 5 s": the end of its band is above its target
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
     machines: Text = NONE  # "2 to 11 machines": what it is rented in then
     spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest
@@ -178,7 +181,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     tight: bool = False  # little headroom
-    spare: Text = ""  # "33 of 32": serves hardly more than the load
+    spare: Text = ""  # "33, asked 32": serves hardly more than the load
     spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
     reserved: bool = False  # more machines than one may expect to find free
@@ -560,9 +563,14 @@ class Page:
 
     @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
-        """Of each place where a deployment dies the first cause."""
+        """Of each place where a deployment dies the first cause, and of how many."""
         first = {row.where: row for row in reversed(self.fingerprints)}
-        return tuple(row for row in self.fingerprints if first[row.where] is row)
+        causes = Counter(row.where for row in self.fingerprints)
+        return tuple(
+            row if causes[row.where] == 1 else replace(row, where=f"{row.where}, 1 of {causes[row.where]} causes")
+            for row in self.fingerprints
+            if first[row.where] is row
+        )
 
     @property
     def risks(self) -> tuple[Text, ...]:
@@ -580,6 +588,10 @@ class Page:
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
+        if late := [words("{} {}", c.model, c.late) for c in self.asked_for if c.late]:
+            said.append(words("Not in the band of the month: {}.", joined(", ", late)))
+        if self.ask is not None and (cheaper := self.cards[self.ask].not_asked):
+            said.append(words("Not requested, and cheaper: {}.", cheaper))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:
@@ -707,8 +719,9 @@ def _sentence(page: Page, card: Card) -> Cell:
     """What an answer buys, in words, and the cheaper way to pay for it. Its speed is at the load, not at the most that
     is served."""
     at = "{}" if page.is_rate else "{} at once"
-    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within the targets.", card.rent, card.gpus,
-                   card.token_time, card.first_token, page.headline_requests, card.serves)]  # fmt: skip
+    within = words("the targets ({})", card.targets) if card.targets else "memory"
+    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within {{}}.", card.rent, card.gpus,
+                   card.token_time, card.first_token, page.headline_requests, card.serves, within)]  # fmt: skip
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)
     return joined(" ", parts)

@@ -148,9 +148,9 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
     """Not of all versions, nor of the day of the sheet."""
     catalog = Catalog()
     for version, said in (
-        ("0.19.0", "Memory checked on 35 starts under the rules of vLLM 0.19.0"),
-        ("0.29.0", "Memory checked on 8 starts under the rules of vLLM 0.29.0"),
-        ("0.33.0", "Memory checked on 80 starts of other versions, none yet of vLLM 0.33.0"),
+        ("0.19.0", "KV pool checked on 35 starts under the rules of vLLM 0.19.0"),
+        ("0.29.0", "KV pool checked on 8 starts under the rules of vLLM 0.29.0"),
+        ("0.33.0", "KV pool checked on 80 starts of other versions, none yet of vLLM 0.33.0"),
     ):
         solved = solve(ask(catalog, ASKED | {"engine_version": version}))
         assert said in list(confidence(solved))
@@ -222,7 +222,8 @@ def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     """Not beside the most that is served, at which a token takes the whole target."""
     found = page(ask="70b")
     card, sentence = found.cards[1], str(found.asks[0].sentence)
-    assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} within the targets" in sentence
+    assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} within the targets (" in sentence
+    assert "within the targets (50 ms a token, first token in 5 s)." in sentence
     assert " TP " not in sentence  # which is for engineers, behind the first page
     assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
     assert card.load == "32 requests at once"
@@ -240,15 +241,28 @@ def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to(
     assert all(("†" in str(row[4])) == ("†" in str(one.marked_fp8)) for row, one in
                zip(glance(found).rows, found.cards, strict=True))  # fmt: skip
     total = wording.money(card.classes[2].value * 36)
-    assert f"On demand commits to nothing, a 3-year term to {total}." in str(found.asks[0].sentence)
+    months = card.classes[2].value * 36 / card.classes[0].value
+    commits = f"On demand commits to nothing, a 3-year term to {total}, what {months:.1f} months on demand cost."
+    assert commits in str(found.asks[0].sentence)
     assert "commits" not in str(page(ask="70b", purchase="reserved-3yr").asks[0].sentence)
+
+
+def test_risks_name_a_first_token_that_may_be_late_and_what_nobody_asked_for() -> None:
+    """The month's band is of the time per token alone."""
+    found = page(models="8b,70b,405b", ask="70b")
+    said = " ".join(map(str, found.risks))
+    late = str(found.cards[1].first_token).split("–")[1].rstrip(")")
+    assert float(late) > 5 and f"Not in the band of the month: Llama 3.1 70B first token to {late} s, target 5 s." in said
+    assert f"Not requested, and cheaper: {found.cards[1].not_asked}." in said and "Lambda" in said
+    assert "Not in the band" not in " ".join(map(str, page(ask="70b", ttft_ms="off").risks))
+    assert "Not requested" not in " ".join(map(str, page(models="8b,70b,405b").risks))
 
 
 def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
     said = " ".join(map(str, page(models="8b,70b,405b").risks))
     near = "No answer on demand is near a target"
     assert near not in said and near in str(page(models="70b").risks[0])
-    assert "Hardly a request to spare: Llama 3.1 8B serves 33 of 32." in said
+    assert "Hardly a request to spare: Llama 3.1 8B serves 33, asked 32." in said
     assert "405B serves" not in said and "GPU memory not measured: H100 NVL, B200 SXM." in said
     assert any("without tax, storage, staff or a spare machine." in one for one in page().assumed)
     assert not any("spare machine" in one for one in page(survive="machine", models="8b").assumed)
