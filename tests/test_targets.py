@@ -95,7 +95,7 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
     assert sized_by(slow, 0) == "size set by memory; it meets 200 ms a token"
     assert sized_by(fast, 0) == "size set by the target (50 ms a token); without it: 1 × p6-b200.48xlarge, $83,171"
-    assert sizing_rule(slow.question) == "size set by memory and by targets of speed (200 ms a token)"
+    assert sizing_rule(slow.question) == "size set by memory and speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "tpot")):
         (cell,) = document(solved)["cells"]
         assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
@@ -224,7 +224,7 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
     targets = "50 ms a token, first token in 1,500 ms"
-    assert sizing_rule(both.question) == f"size set by memory and by targets of speed ({targets})"
+    assert sizing_rule(both.question) == f"size set by memory and speed ({targets})"
 
 
 def test_targets_are_each_workloads_own() -> None:

@@ -250,7 +250,7 @@ def _cheaper(solved: Solution, levers: Sequence[Lever]) -> Iterator[str]:
             found.append((what, after.candidate, after.n_instances, after.monthly_usd))
     if committed := _best_commitment(solved):
         purchase, rental = committed
-        found.append((purchase, *rental))
+        found.append((purchase, *rental[:3]))
     if near := choice.cheapest:
         found.append(("the very cheapest, a near tie", solved.candidate(near.offer), near.n_instances, near.usd))
     vendors = {one.gpu.vendor for one in solved.question.candidates}

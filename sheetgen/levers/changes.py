@@ -77,8 +77,8 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
 
 
 def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, Rental], ...]:
-    """What each load takes in each class of commitment at FP8, by class; nothing for loads that `of_fp8` has nothing
-    of, or whose levers are not known."""
+    """What each load takes at FP8 in the class in use and in each class of commitment, by class; nothing for loads that
+    `of_fp8` has nothing of, or whose levers are not known."""
     question, models, loads = solved.question, dict[tuple[int, str], SheetModel](), dict[int, Load]()
     for row, load in enumerate(question.loads):
         lever = of_fp8(levers[row])
@@ -91,7 +91,7 @@ def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, Rental
         at_fp8 = solve(replace(question, models=tuple(models.values()), loads=tuple(loads.values()), headline=(0, 0)))
         for purchase, answers in at_fp8.by_purchase.items():
             for row, one in zip(loads, answers, strict=True):
-                if one and purchase in COMMITTED:
+                if one and purchase in (question.settings.purchase, *COMMITTED):
                     found[row][purchase] = one
     return tuple(found)
 

@@ -244,11 +244,12 @@ class Choice:
 
 
 class Rental(NamedTuple):
-    """What is rented, and $ a month."""
+    """What is rented, $ a month, and whether it has little headroom."""
 
     candidate: Candidate
     n_instances: int
     usd: float
+    tight: bool = False
 
 
 @dataclass(frozen=True)
@@ -314,6 +315,11 @@ class Solution:
     def candidate(self, offer: int) -> Candidate:
         """The instance behind an offer."""
         return self.question.candidates[self.offers[offer].candidate]
+
+    def is_tight(self, row: int) -> bool:
+        """Whether the answer of a load has little headroom."""
+        one = self.by_purchase[self.question.settings.purchase][row]
+        return one is not None and one.tight
 
     def undivided_profile(self, row: int) -> int:
         """The profile of one undivided GPU, of those chosen for a load; where nothing is chosen, of the first."""

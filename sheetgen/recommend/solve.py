@@ -366,10 +366,13 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
-            yield purchase, [
-                None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
-                for c in solved.choices
-            ]
+            rows = [row for row, one in enumerate(solved.choices) if one.offer is not None]
+            tight = has_little_headroom(solved, rows, [solved.choices[row].offer or 0 for row in rows])
+            answers: list[Rental | None] = [None] * len(question.loads)
+            for row, is_tight in zip(rows, tight, strict=True):
+                c = solved.choices[row]
+                answers[row] = Rental(solved.candidate(c.offer or 0), c.n_instances, c.monthly_usd, is_tight)
+            yield purchase, answers
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
         if not candidates:
@@ -381,11 +384,13 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         _put_offers(grid, question, [candidates[s.candidate] for s in offers])
         _cost(grid)
         picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
-        of_loads = zip(question.loads, picks, strict=True)
-        chosen = (one[0] if one and not load.over_limit else None for load, one in of_loads)
-        yield purchase, [
-            one and Rental(candidates[offers[one.offer].candidate], one.n_instances, one.usd) for one in chosen
-        ]
+        of_loads = enumerate(zip(question.loads, picks, strict=True))
+        chosen = {row: one[0] for row, (load, one) in of_loads if one and not load.over_limit}
+        tight = has_little_headroom(replace(known, grid=grid), list(chosen), [one.offer for one in chosen.values()])
+        answers = [None] * len(question.loads)
+        for (row, one), is_tight in zip(chosen.items(), tight, strict=True):
+            answers[row] = Rental(candidates[offers[one.offer].candidate], one.n_instances, one.usd, is_tight)
+        yield purchase, answers
 
 
 def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Picks:
@@ -401,16 +406,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     rows = [i for i, c in enumerate(choices) if c.offer is not None]
     if not rows:
         return choices
-    at = solved.grid.along("chosen", {"load": rows, "offer": [choices[i].offer for i in rows]})
-    of_choice = ("n_replicas", "pipeline_parallel_size")
-    at.put(("chosen",), {name: [getattr(choices[i], name) for i in rows] for name in of_choice})
-    found = at.evaluate((parallelism.requests_per_replica,), ("chosen",))
-    each, load = found["requests_per_replica"], at.read("load_requests", ("chosen",))
-    at.put(("chosen",), {"running_requests": each, "concurrent_requests": each})
-    found |= at.evaluate(PACE, ("chosen",))
-    in_flight = at.read("concurrent_requests", ("load",))[rows]
-    if at.has("requests_per_second", ("load",)):
-        found, load, in_flight = _at_rate(at, found, load, in_flight)
+    at, found, load, in_flight = _paced(solved, rows, [choices[i].offer for i in rows])
     # All replicas together serve the load: the fullest one's times hold for every request.
     at.put(("chosen",), {"concurrent_requests": load})
     found |= at.evaluate((speed.output_tokens_per_second, parallelism.next_tpot_seconds), ("chosen",))
@@ -433,6 +429,21 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
         )  # fmt: skip
     ended = _with_ends(at, [out[i] for i in rows], list(measured.values()))
     return tuple(next(ended) if i in measured else one for i, one in enumerate(out))
+
+
+def _paced(solved: Solution, rows: Sequence[int], offers: Sequence[Any]) -> tuple[Grid, Columns, Any, Any]:
+    """What users get of loads on offers that hold them: the axis of these, what was worked out on it, the load, and the
+    requests at once."""
+    at = solved.grid.along("chosen", {"load": rows, "offer": offers})
+    at.put(("chosen",), {"pipeline_parallel_size": at.read("pipeline_stages", ("chosen",))})
+    found = at.evaluate((parallelism.requests_per_replica,), ("chosen",))
+    each, load = found["requests_per_replica"], at.read("load_requests", ("chosen",))
+    at.put(("chosen",), {"running_requests": each, "concurrent_requests": each})
+    found |= at.evaluate(PACE, ("chosen",))
+    in_flight = at.read("concurrent_requests", ("load",))[rows]
+    if at.has("requests_per_second", ("load",)):
+        return at, *_at_rate(at, found, load, in_flight)
+    return at, found, load, in_flight
 
 
 def _at_rate(at: Grid, stated: Columns, load: Any, in_flight_stated: Any) -> tuple[Columns, Any, Any]:
@@ -512,11 +523,12 @@ def was_measured(solved: Solution, row: int, offer: int, stages: int) -> bool:
     return _speed_scope(solved, row, offer, stages)[0] == "fitted"
 
 
-def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:
-    """Whether a load that something holds has little headroom: see `parallelism.has_little_headroom`."""
-    choice = solved.choices[row]
-    at = solved.at(row, offer=choice.offer)
-    names = ("load_requests", "sure_sequences", "data_parallel_size", "tpot_limit_seconds", "ttft_limit_seconds")
-    of_choice = {name: getattr(choice, name) for name in ("n_replicas", "tpot_seconds", "ttft_seconds")}
-    known = {name: float(at[name][0]) for name in names} | of_choice | {"near_target_fraction": near_target_fraction}
-    return bool(parallelism.has_little_headroom.of(known))
+def has_little_headroom(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
+    """Whether loads have little headroom on offers that hold them: see `parallelism.has_little_headroom`."""
+    if not rows:
+        return []
+    question, name = solved.question, "near_target_fraction"
+    near = question.overrides.input(name, question.reference.assumption(name))
+    at, *_ = _paced(solved, rows, offers)
+    found = at.evaluate((parallelism.has_little_headroom,), ("chosen",), {name: near})
+    return [bool(one) for one in numpy.broadcast_to(found["has_little_headroom"], len(rows))]

@@ -21,7 +21,6 @@ from sheetgen.recommend import (
     NotAsked,
     Rental,
     Solution,
-    has_little_headroom,
     headline_rows,
     needs_reservation,
     not_asked,
@@ -57,18 +56,17 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
     others = not_asked(solved)
     if levers is None:
         levers = levers_of_sheet(solved, rows)
-    stale_after, near_target_fraction = (
-        question.overrides.input(name, question.reference.assumption(name)) for name in notes.MARKED_BY
-    )
+    name = "stale_after_days"
+    stale_after = question.overrides.input(name, question.reference.assumption(name))
     terms = terms_at_fp8(solved, levers)
-    cards = tuple(_card(solved, row, levers[row], terms[row], others[row], near_target_fraction) for row in rows)
+    cards = tuple(_card(solved, row, levers[row], terms[row], others[row]) for row in rows)
     return Page(
         title=_stated(question, "title") or TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after),
         version=notes.own_version(), catalog=question.catalog_sha256[:8],
         unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
         cards=cards, **_asked(solved, cards),
-        matrix=_matrix(solved, near_target_fraction),
+        matrix=_matrix(solved),
         models=tuple(wording.model_facts(solved, m) for m in range(len(question.models))), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=_lever_rows(solved, levers), fp8_quality=_fp8_quality(question),
@@ -77,8 +75,8 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
-        hosted_for=f"hosted: the cheapest host, same tokens at {share(question.settings.utilization)} utilization; not "
-        "your weights, data leaves your site",
+        hosted_for=f"hosted: the cheapest host, same tokens at {share(question.settings.utilization)} use; not your "
+        "weights, data leaves your site",
     )  # fmt: skip
 
 
@@ -162,14 +160,14 @@ def _precision(question: Question) -> str:
 
 
 def _card(
-    solved: Solution, row: int, levers: Sequence[Lever], fp8_terms: Mapping[str, Rental], others: Sequence[NotAsked],
-    near_target_fraction: float,
+    solved: Solution, row: int, levers: Sequence[Lever], fp8_terms: Mapping[str, Rental], others: Sequence[NotAsked]
 ) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, load = solved.model_of(row).model.name, wording.load_words(solved, row)
     parts = (solved.loads[part][row] for part in ("weights_bytes", "kv_bytes"))
     memory = words("{} weights + {} KV cache", *(named_size(part, question.settings.units) for part in parts))
-    cheaper = joined("; ", [wording.not_asked_words(one) for one in sorted(others, key=lambda one: one.monthly_usd)])
+    less = [wording.not_asked_words(one) for one in sorted(others, key=lambda one: one.monthly_usd)]
+    cheaper = joined("; ", less)
     fit = Fit.of(solved, row)
     if fit is None:
         return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
@@ -195,14 +193,15 @@ def _card(
         runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
         machines=wording.machines_range(choice), spread=wording.spread(choice), measured=wording.measured_range(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
-        **_at_fp8(solved, row, levers, fp8_terms), not_asked=cheaper,
+        **_at_fp8(solved, row, levers, fp8_terms), not_asked=cheaper, cheapest_not_asked=less[0] if less else NONE,
         held=words("serves {}", wording.served_count(choice)),
-        targets=wording.target_words(question, row) if question.settings.speed_targets else "",
+        targets=wording.short_targets(question, row) if question.settings.speed_targets else "",
         late=wording.late_first_token(solved, row),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_years=tuple(_a_year(classes[purchase]) for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
-        tight=has_little_headroom(solved, row, near_target_fraction),
+        class_tight=tuple(_is_tight_elsewhere(solved, row, purchase) for purchase in notes.price_classes(question)),
+        tight=solved.is_tight(row),
         reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
         spare_machine="" if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
@@ -221,13 +220,13 @@ def _spare(solved: Solution, row: int) -> Text:
 
 def _committed(classes: Mapping[str, Cell]) -> Text:
     """What the longest term that has a price commits to, in all, and how long that pays for on demand: a 3-year term to
-    $624,867, what 15.6 months on demand cost."""
+    $624,867, 15.6 months on demand."""
     on_demand = classes.get(ON_DEMAND)
     for purchase, said, months in reversed(_TERMS):
         if (usd := classes.get(purchase)) and on_demand:
             total = float(usd.value * cost.CONSTANTS[months])
             lasts = Cell(total / on_demand.value, ONE_DECIMAL)
-            return words(f"a {said} to {{}}, what {{}} months on demand cost", money(total), lasts)
+            return words(f"a {said} to {{}}, {{}} months on demand", money(total), lasts)
     return ""
 
 
@@ -256,13 +255,13 @@ def _why_nothing(solved: Solution, row: int) -> Text:
     return "no candidate holds weights and one request"
 
 
-def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixBlock, ...]:
+def _matrix(solved: Solution) -> tuple[page.MatrixBlock, ...]:
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
     short = wording.short_names([question.candidates[i] for i in notes.used_instances(solved)])
 
     def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
-        cells = tuple(_cell(solved, rows[w, t, m], near_target_fraction, short) for m in range(len(question.models)))
+        cells = tuple(_cell(solved, rows[w, t, m], short) for m in range(len(question.models)))
         return page.MatrixRow(
             wording.rate_words(question) if requests is None else whole(requests), (w, t) == question.headline, cells,
             requests or 0,
@@ -277,14 +276,14 @@ def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixB
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
 
-def _cell(solved: Solution, row: int, near_target_fraction: float, short: Mapping[str, str]) -> page.MatrixCell:
+def _cell(solved: Solution, row: int, short: Mapping[str, str]) -> page.MatrixCell:
     question, choice = solved.question, solved.choices[row]
     if question.loads[row].over_limit:
         return page.MatrixCell("over", f"over {short_tokens(int(solved.model_of(row).model.max_context_tokens or 0))}")
     kv, fit = wording.short_size(float(solved.loads["kv_bytes"][row]), question.settings.units), Fit.of(solved, row)
     if fit is None:
         return page.MatrixCell("none", choice.verdict, kv)
-    status = "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits"
+    status = "tight" if solved.is_tight(row) else "fits"
     hardware, rented = (of(choice.n_instances, fit.candidate) for of in (rented_gpus, rent))
     usd, by_speed = wording.short_money(choice.monthly_usd), choice.sized_by in ("tpot", "ttft")
     in_short = words("{} × {}", whole(choice.n_instances), short[fit.candidate.instance])
@@ -396,6 +395,7 @@ def _at_fp8(
         "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented, monthly),
         "fp8_rent": rented, "fp8_monthly": monthly, "fp8_is_large": needs_reservation(solved, row),
         "fp8_term": _fp8_term(solved, row, one.monthly_usd, terms),
+        "fp8_tight": terms[solved.question.settings.purchase].tight,
     }  # fmt: skip
 
 
@@ -420,6 +420,12 @@ def _fp8_term(solved: Solution, row: int, fp8_usd: float, terms: Mapping[str, Re
 def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:
     one = solved.by_purchase[purchase][row]
     return NONE if one is None else rent(one.n_instances, one.candidate)
+
+
+def _is_tight_elsewhere(solved: Solution, row: int, purchase: str) -> bool:
+    """Whether the answer in another class than the one in use has little headroom: of that one the card says it."""
+    one = solved.by_purchase[purchase][row]
+    return one is not None and one.tight and purchase != solved.question.settings.purchase
 
 
 def _owning(fit: Fit) -> tuple[Cell, Cell]:

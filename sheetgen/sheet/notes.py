@@ -19,7 +19,6 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
-MARKED_BY = ("stale_after_days", "near_target_fraction")  # the assumptions that decide marks of the page
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
 MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
@@ -186,9 +185,9 @@ def confidence(solved: Solution) -> Iterator[str]:
     elif seen:
         yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
-    yield f"Speed band: 80 % of runs{by} lie in the ranges shown"
+    yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(solved):
-        yield f"Prices of the answers: {', '.join(dates)}"
+        yield f"Prices of {', '.join(dates)}"
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -217,7 +216,7 @@ def most_assumed(question: Question) -> Iterator[str]:
     active = settings.active_fraction
     people = ""
     if n_requests := question.numbers[question.headline[1]]:
-        people = f": with one user in ten active, {n_requests:,} requests are {10 * n_requests:,} people"
+        people = f"; if one in ten is, {n_requests:,} are {10 * n_requests:,} people"
     everyone = f"Everyone is active at once{people}."
     yield everyone if active == 1 else f"{wording.share(active)} of users are active at once."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."

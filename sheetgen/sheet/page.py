@@ -5,6 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -105,12 +106,22 @@ class Rented(Amounts):
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
     class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
+    class_tight: tuple[bool, ...] = ()  # whether that has little headroom
+    fp8_tight: bool = False
     committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """A mark for each of `classes` that is of other hardware than is rented."""
-        return tuple(ELSEWHERE if rented and rented != self.rent else "" for rented in self.class_rents)
+        """A mark for each of `classes` that is of other hardware than is rented, and one for little headroom."""
+        tight = self.class_tight or (False,) * len(self.class_rents)
+        return tuple(itertools.starmap(self._mark, zip(self.class_rents, tight, strict=True)))
+
+    @property
+    def fp8_mark(self) -> str:
+        return self._mark(self.fp8_rent, self.fp8_tight)
+
+    def _mark(self, rented: Text, tight: bool) -> str:
+        return (ELSEWHERE if rented and rented != self.rent else "") + (MARKS["tight"] if tight else "")
 
     @property
     def marked_classes(self) -> tuple[Text, ...]:
@@ -119,8 +130,7 @@ class Rented(Amounts):
 
     @property
     def marked_fp8(self) -> Text:
-        is_other = self.fp8_rent and self.fp8_rent != self.rent
-        return words(f"{{}}{ELSEWHERE}", self.fp8_monthly) if is_other else self.fp8_monthly
+        return words("{}{}", self.fp8_monthly, self.fp8_mark) if self.fp8_mark else self.fp8_monthly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +180,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
-    targets: str = ""  # "50 ms a token, first token in 5 s"
+    targets: str = ""  # "50 ms, 5 s": of a token and of the first one
     late: Text = ""  # "first token to 8.3 s, target 5 s": the end of its band is above its target
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
     machines: Text = NONE  # "2 to 11 machines": what it is rented in then
@@ -180,6 +190,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
+    cheapest_not_asked: Text = NONE  # the first of these
     tight: bool = False  # little headroom
     spare: Text = ""  # "33, asked 32": serves hardly more than the load
     spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
@@ -590,7 +601,7 @@ class Page:
             said.append(words(failed, joined(", ", machines)))
         if late := [words("{} {}", c.model, c.late) for c in self.asked_for if c.late]:
             said.append(words("Not in the band of the month: {}.", joined(", ", late)))
-        if self.ask is not None and (cheaper := self.cards[self.ask].not_asked):
+        if self.ask is not None and (cheaper := self.cards[self.ask].cheapest_not_asked):
             said.append(words("Not requested, and cheaper: {}.", cheaper))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
@@ -607,13 +618,13 @@ class Page:
             return NONE
         card = max(wide, key=lambda one: one.spread)
         why = words(
-            "Why the band: tokens slower than predicted leave each machine fewer requests within the target, so more "
-            f"are rented; {'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.", card.model, card.machines
+            "Why the band: slower tokens than predicted leave each machine fewer requests within the target; "
+            f"{'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.", card.model, card.machines
         )  # fmt: skip
         if not card.measured:
             return why
         rent = f"{'the rent is ' if self.contingency else ''}{{}}"
-        return words(f"{{}} Before signing, measure one machine: if it runs as predicted, {rent}.", why, card.measured)
+        return words(f"{{}} Before signing, measure one: if it runs as predicted, {rent}.", why, card.measured)
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -629,9 +640,17 @@ class Page:
 
     @property
     def elsewhere(self) -> Text:
-        """The same of the columns of `glance`, which have the mark."""
+        """The same of the columns of `glance`, which have the marks."""
         found = self._elsewhere({*_terms(self), "at FP8"})
-        return words(f"{ELSEWHERE} On other hardware: {{}}.", found) if found else NONE
+        said: list[Text] = [self.tight_mark.rstrip()] if self.tight_mark else []
+        said += [words(f"{ELSEWHERE} On other hardware: {{}}.", found)] if found else []
+        return joined(" ", said) or NONE
+
+    @property
+    def tight_mark(self) -> str:
+        """What the mark of little headroom stands for, where a class or FP8 has it."""
+        marked = any(card.fp8_tight or any(card.class_tight) for card in self.paid)
+        return f"{MARKS['tight']} Little headroom. " if marked else ""
 
     def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []
@@ -736,7 +755,7 @@ def _cheaper(page: Page, one: Rented) -> Cell:
         if usd and name in _TERMS and name != page.purchase
     ]
     if one.fp8_monthly and one.fp8_monthly != one.monthly:
-        found.append(words("{} with FP8 weights and KV cache{}", one.fp8_monthly, _on_other(one, one.fp8_rent)))
+        found.append(words("{} with FP8{}", one.fp8_monthly, _on_other(one, one.fp8_rent)))
     found += [one.fp8_term] if one.fp8_term else []
     otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
     if not found:

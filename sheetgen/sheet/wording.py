@@ -464,6 +464,14 @@ def target_words(question: Question, row: int) -> str:
     return _targets([question.workloads[question.loads[row].workload]])
 
 
+def short_targets(question: Question, row: int) -> str:
+    """The same in short: 50 ms, 5 s."""
+    one = question.workloads[question.loads[row].workload]
+    said = [f"{plain(one.tpot_target_ms)} ms"] if one.tpot_target_ms else []
+    said += [f"{plain(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
+    return ", ".join(said)
+
+
 DRAFT_COUNTED = (
     "The draft's weights and KV cache count in memory; speed counts what a step reads of that cache, and neither the "
     "tokens that the draft gains nor the time that it takes."
@@ -480,7 +488,7 @@ def sizing_rule(question: Question) -> str:
     said = _targets(question.workloads)
     if not question.settings.speed_targets or not said:
         return "size set by memory, not by speed"
-    return f"size set by memory and by targets of speed ({said})"
+    return f"size set by memory and speed ({said})"
 
 
 def _targets(workloads: Sequence[Workload]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sheetgen.brand import Brand
-from sheetgen.sheet.page import ELSEWHERE, Page, Text, words
+from sheetgen.sheet.page import Page, Text, words
 
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
@@ -89,7 +89,7 @@ def answer_columns(page: Page, bold: Path) -> list[float]:
 
     def classes(i: int) -> list[Text]:
         shown: list[Any] = [*cards, *summed]
-        years = [words(f"{{}}{ELSEWHERE}", one.class_years[i]) for one in shown if one.class_years]
+        years = [words("{}{}", one.class_years[i], one.marks[i]) for one in shown if one.class_years]
         return [*(one.classes[i] for one in shown), *years]
 
     speeds = [text for one in cards for text in (one.token_time, one.first_token)]

@@ -21,7 +21,7 @@ from yellow_cells import Written, Yellow, as_cell, written
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
 from sheetgen.levers import EveryLever, levers_of_sheet
-from sheetgen.recommend import Solution, has_little_headroom, solve
+from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.change_log import values_as_built
@@ -178,7 +178,7 @@ def reached(solved: Solution) -> Iterator[str]:
             yield "over limit" if solved.question.loads[row].over_limit else "none fits"
             continue
         near = solved.question.overrides.input("near_target_fraction", 0.95)
-        yield "little headroom" if has_little_headroom(solved, row, near) else "fits"
+        yield "little headroom" if books.has_little_headroom(solved, row, near) else "fits"
         tied = same_money(solved.costs["monthly_usd"][row], choice.monthly_usd)
         if len(set(solved.costs["n_instances"][row][tied].tolist())) > 1:
             yield "ties"

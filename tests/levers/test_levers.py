@@ -11,7 +11,7 @@ from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_loa
 
 from sheetgen.catalog import guidance
 from sheetgen.catalog.stacks import LeverId
-from sheetgen.levers import Lever, best, in_order, levers_of, levers_of_sheet, terms_at_fp8
+from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of, levers_of_sheet, terms_at_fp8
 from sheetgen.levers import lever as asking
 from sheetgen.levers.lever import saved_usd
 from sheetgen.recommend import solve, tables
@@ -76,9 +76,13 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
     assert asked > amount(1, 12)
 
 
-def test_fp8_on_a_term_is_unknown_where_fp8_is() -> None:
-    solved = answered("8b", gpus="a10g")  # no candidate's GPU keeps a KV cache in FP8
-    assert terms_at_fp8(solved, levers_of_sheet(solved)) == ({},) * len(solved.question.loads)
+def test_fp8_on_a_term_is_unknown_where_the_term_has_no_price() -> None:
+    solved = answered("8b", gpus="a10g")
+    levers = levers_of_sheet(solved)
+    for found, mine in zip(terms_at_fp8(solved, levers), levers, strict=True):
+        after = at_fp8(mine)
+        assert {*found} == ({"on-demand"} if after else set())
+        assert after is None or found["on-demand"].usd == pytest.approx(after.monthly_usd)
 
 
 @pytest.mark.some(2)

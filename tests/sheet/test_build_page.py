@@ -6,11 +6,12 @@ import dataclasses
 import re
 from typing import Any
 
+import books
 import pytest
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Choice, Fit, Pick, Solution, has_little_headroom, headline_rows
+from sheetgen.recommend import Choice, Fit, Pick, Solution, headline_rows
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet import notes, wording
 from sheetgen.sheet.book.workings import ttft_words
@@ -58,7 +59,7 @@ def test_matrix_says_what_the_answer_says(models: str) -> None:
         shown, known = (one.matrix[cell.workload].rows[cell.tier].cells[cell.model] for one in (drawn, values))
         choice = solved.choices[row]
         assert shown.status in STATUSES and known.monthly.value == choice.monthly_usd
-        assert shown.status == ("tight" if has_little_headroom(solved, row, 0.95) else "fits")
+        assert shown.status == ("tight" if books.has_little_headroom(solved, row, 0.95) else "fits")
         assert choice.sure_headroom_fraction <= choice.headroom_fraction
         n_bytes = known.kv.value
         assert n_bytes == solved.loads["kv_bytes"][row]

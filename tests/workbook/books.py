@@ -17,12 +17,13 @@ from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Solution, has_little_headroom, solve
+from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Load, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.what_if import what_if
+from sheetgen.sizing import parallelism
 from sheetgen.units import GIB
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -240,6 +241,16 @@ RESULTS = ("instance", "n_instances", "monthly_usd")
 def expected(solved: Solution, near_target_fraction: float = 0.95) -> list[dict[str, Any]]:
     """For each load, the columns of Workings as `solve` has them."""
     return [_load(solved, row, near_target_fraction) for row in range(len(solved.choices))]
+
+
+def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:
+    """By the answer's own figures: see `parallelism.has_little_headroom`."""
+    choice = solved.choices[row]
+    at = solved.at(row, offer=choice.offer)
+    names = ("load_requests", "sure_sequences", "data_parallel_size", "tpot_limit_seconds", "ttft_limit_seconds")
+    of_choice = {name: getattr(choice, name) for name in ("n_replicas", "tpot_seconds", "ttft_seconds")}
+    known = {name: float(at[name][0]) for name in names} | of_choice | {"near_target_fraction": near_target_fraction}
+    return bool(parallelism.has_little_headroom.of(known))
 
 
 def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, Any]:

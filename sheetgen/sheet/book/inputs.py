@@ -37,7 +37,7 @@ from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.sheet.book.words import prompt_of
 from sheetgen.sheet.model import LEGEND, Cell, Range, Ref, Sheet, Validation, number
-from sheetgen.sheet.notes import MARKED_BY, day_of
+from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.wording import DRAFT_COUNTED
 from sheetgen.sizing import rates
 from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
@@ -362,7 +362,7 @@ def _targets(page: InputsSheet) -> None:
 
 def _rare(page: InputsSheet) -> None:
     question = page.solved.question
-    assumed = {name: question.reference.assumption(name) for name in MARKED_BY}
+    assumed = {name: question.reference.assumption(name) for name in ("stale_after_days", "near_target_fraction")}
     page.of_table(RARE, {"as_of": question.as_of, **assumed})
 
 
