@@ -33,7 +33,8 @@ FROM = {
 AS_BUILT = {
     **dict.fromkeys(("at_fp8", "fp8_rent", "fp8_monthly"), ("at FP8", "at FP8, $ per month")),
     "fp8_term": tuple(f"at FP8, reserved-{n}yr{what}" for n in (1, 3) for what in ("", ", $ per month")),
-    **dict.fromkeys(("span", "band"), ("the ends of the speed band",)), "not_asked": ("took no part, and cheaper",),
+    **dict.fromkeys(("span", "band"), ("the ends of the speed band",)),
+    **dict.fromkeys(("not_asked", "cheapest_not_asked"), ("took no part, and cheaper",)),
 }  # fmt: skip
 
 
@@ -86,7 +87,16 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "fp8_quality":
         return book.sheet("Notes and sources")
     if part == "cards" and field == "committed":  # the last class but spot
-        return Place(tuple(36 * month for month in _of_class(built, numbers[0], 2, True).numbers))
+        total, month = (36 * _of_class(built, numbers[0], 2, True).numbers[0], _of_class(built, numbers[0], 0, True))
+        return Place((total, total / month.numbers[0]))
+    if part == "cards" and field in ("targets", "late"):
+        row = book.rows["Contexts"][4 + question.headline[0]]
+        token, first = float(row["TPOT target, ms"]), float(row["TTFT target, ms"]) / 1000
+        band = book.cells("Workings", built.headline(numbers[0]), "ttft, high")
+        return Place((token, first)) if field == "targets" else band + Place((first,))
+    if part == "assumed":
+        n = built.solved.question.numbers[question.headline[1]]
+        return Place((10.0 * n,) if n else ()) + book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
     if part == "cards" and field in ("hosted", "hosted_monthly", "hosts", "hosts_rent"):
@@ -94,7 +104,9 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "hosted_for":
         return sum((p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization"), Place())
     if part == "cards" and field == "sized_by":
-        return _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
+        tpot, ttft = built.solved.choices[built.headline(numbers[0])].without_targets_seconds
+        alone = _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
+        return alone + Place((1000 * tpot, ttft))
     if part == "cards" and field in AS_BUILT:
         return book.cells("Workings", built.headline(numbers[0]), *(f"As built: {head}" for head in AS_BUILT[field]))
     if part == "cards":

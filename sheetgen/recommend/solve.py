@@ -332,10 +332,16 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
     """The choices with what they would take without targets of speed, and without that of the first token alone, where
     it costs less."""
     after = ("sequences", *_RATES, "costs", *_RANKS)
-    alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
-    no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
+    by_memory_alone, alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
+    _, no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
+    rows = [row for row, one in enumerate(alone) if one]
+    seconds = {row: (0.0, 0.0) for row in range(len(choices))}
+    if rows:
+        found = _paced(by_memory_alone, rows, [one[0].offer for one in alone if one])[1]
+        times = numpy.stack([found["tpot_seconds"], found["ttft_seconds"]], axis=-1).tolist()
+        seconds |= {row: (tpot, ttft) for row, (tpot, ttft) in zip(rows, times, strict=True)}
     out = []
-    for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
+    for row, (choice, *fewer) in enumerate(zip(choices, alone, no_ttft, strict=True)):
         by_memory, by_tpot = (
             one[0] if one and (choice.offer is None or one[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
             for one in fewer
@@ -343,14 +349,15 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
         by = choice.sized_by
         if by_memory and choice.offer is not None:
             by = "ttft" if by_tpot else "tpot"
-        out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by))
+        out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by,
+                           without_targets_seconds=seconds[row]))  # fmt: skip
     return tuple(out)
 
 
 def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take if nothing had to be survived, where that costs less."""
     out = []
-    for choice, found in zip(choices, _picked_with(solved, "survive", 0.0, "costs"), strict=True):
+    for choice, found in zip(choices, _picked_with(solved, "survive", 0.0, "costs")[1], strict=True):
         cheaper = choice.offer is not None and found and found[0].usd < choice.monthly_usd * (1 - 1e-12)
         out.append(replace(choice, sized_by="survival", without_survival=found[0]) if found and cheaper else choice)
     return tuple(out)
@@ -393,12 +400,13 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         yield purchase, answers
 
 
-def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Picks:
-    """What is chosen with another limit in place of the question's; of tables those that follow from it."""
+def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> tuple[Solution, Picks]:
+    """Another limit in place of the question's, which `tables` follow from: all tables then, and what is chosen."""
     grid = solved.grid.along("chosen", {})
     grid.put((), {limit: value})
     _work_out(grid, *tables, also=batches(grid))
-    return pick(replace(solved, grid=grid).costs)
+    other = replace(solved, grid=grid)
+    return other, pick(other.costs)
 
 
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:

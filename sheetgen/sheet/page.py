@@ -38,6 +38,7 @@ class Cell:
 
 
 Text = Cell | str
+TIGHT = "▲"  # after a price of what has little headroom
 ELSEWHERE = "†"  # after a price that is of other hardware than its row names
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
@@ -121,7 +122,7 @@ class Rented(Amounts):
         return self._mark(self.fp8_rent, self.fp8_tight)
 
     def _mark(self, rented: Text, tight: bool) -> str:
-        return (ELSEWHERE if rented and rented != self.rent else "") + (MARKS["tight"] if tight else "")
+        return (ELSEWHERE if rented and rented != self.rent else "") + (TIGHT if tight else "")
 
     @property
     def marked_classes(self) -> tuple[Text, ...]:
@@ -650,7 +651,7 @@ class Page:
     def tight_mark(self) -> str:
         """What the mark of little headroom stands for, where a class or FP8 has it."""
         marked = any(card.fp8_tight or any(card.class_tight) for card in self.paid)
-        return f"{MARKS['tight']} Little headroom. " if marked else ""
+        return f"{TIGHT} Little headroom. " if marked else ""
 
     def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []
@@ -771,7 +772,7 @@ def _on_other(one: Rented, rented: Text) -> Text:
     return words(" on {}", rented) if rented and rented != one.rent else ""
 
 
-MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
+MARKS = {"fits": "✓", "tight": TIGHT, "none": "✗", "over": "✗"}  # a status without its colour
 
 
 def table(title: str, heads: Iterable[str | Column], rows: Iterable[Iterable[Text]], level: int = 2) -> Table:
@@ -878,8 +879,9 @@ def _load(cell: MatrixCell, unit: str) -> Text:
     if cell.dead:
         said = words("{} {}", mark, cell.word)
         return joined(" · ", [said, kv]) if cell.status == "none" else said
-    tight = [cell.word] if cell.status == "tight" else []
-    return joined(" · ", [words("{} {}", mark, cell.rent), cell.monthly, *tight, kv])
+    remarks = [cell.word] if cell.status == "tight" else []
+    remarks += ["reserve first"] if cell.reserved else []
+    return joined(" · ", [words("{} {}", mark, cell.rent), cell.monthly, *remarks, kv])
 
 
 def _costs(card: Card) -> Text:

@@ -37,6 +37,7 @@ from sheetgen.units import (
 )
 
 MINUS = "−"
+RESERVE = "○"  # after what takes more machines than one may expect to find free
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 PROVIDERS = {
@@ -296,15 +297,18 @@ def late_first_token(solved: Solution, row: int) -> Text:
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
-    """What drives the size: `size set by memory; it meets 50 ms a token`, or
-    `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098`."""
+    """What drives the size: `size set by memory; it meets 50 ms a token`, or `size set by the target (50 ms a token);
+    without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token, first token 22 s`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_survival is not None:
         alone = picked(solved, choice.without_survival)
         return words(f"size set by the loss of a {lost(question)} to survive; without it: {{}}", alone)
     if choice.without_targets is not None:
-        return words("size set by the target ({}); without it: {}", target, picked(solved, choice.without_targets))
+        tpot, ttft = choice.without_targets_seconds
+        slow = words("at {} ms a token, first token {} s", milliseconds(tpot), _seconds(ttft, ONE_DECIMAL))
+        alone = picked(solved, choice.without_targets)
+        return words("size set by the target ({}); without it: {}, {}", target, alone, slow)
     if choice.sized_by != "memory":
         return words("size set by the target ({}); without it the cost is the same", target)
     met = bool(target) and question.settings.speed_targets
@@ -312,10 +316,11 @@ def sized_by(solved: Solution, row: int) -> Cell:
 
 
 def sized_shortly(solved: Solution, row: int) -> Cell:
-    """The same without the figures: size set by the target; without it: 1 × g7e.24xlarge, $12,098."""
+    """The same in short: without the target: 1 × g7e.24xlarge, $12,098, 191 ms a token."""
     choice = solved.choices[row]
     if choice.without_targets is not None:
-        return words("size set by the target; without it: {}", picked(solved, choice.without_targets))
+        slow = milliseconds(choice.without_targets_seconds[0])
+        return words("without the target: {}, {} ms a token", picked(solved, choice.without_targets), slow)
     return Cell("size set by memory" if choice.sized_by == "memory" else "size set by the target")
 
 

@@ -277,7 +277,7 @@ def test_what_is_as_built_is_what_the_json_has() -> None:
             if one is None:
                 assert rented == usd and not isinstance(usd, float)
                 continue
-            count, name = rented.split(" × ", 1)
+            count, name = rented.removesuffix(" ▲").split(" × ", 1)
             assert int(count.replace(",", "")) == one["n_instances"] and name in one["instance"].replace("_", " ")
             assert usd == pytest.approx(one["monthly_usd"], rel=1e-9)
             seen.add(label)

@@ -248,7 +248,7 @@ def _watch(page: InputsSheet) -> None:
         sheet.status_cells.append((state.row, state.column))
     page.wiring.input_states = list(page.states)
     states = lists["input_states"].expr(sheet.name).text
-    for column, word, words in ((UNIT, CHANGED, " changed since built"), (BUILT, OUT_OF_RANGE, " out of range")):
+    for column, word, words in ((UNIT, CHANGED, " changed here"), (BUILT, OUT_OF_RANGE, " out of range")):
         n = sum(state.value == word for state in page.states)
         counted = join_text(Expr(f'COUNTIFS({states},"{word}")'), words)
         sheet.formula(row, column, f"{n}{words}", counted, TEXT, "state")

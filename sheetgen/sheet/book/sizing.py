@@ -14,7 +14,15 @@ from sheetgen.scenario.question import MOST_TYPED
 from sheetgen.sheet.book.catalogs import class_stem
 from sheetgen.sheet.book.inputs import AS_BUILT
 from sheetgen.sheet.book.wiring import Wiring, put_light
-from sheetgen.sheet.book.words import headline_words, in_unit, load_in_table, place_in_table, rent_words, tier_key
+from sheetgen.sheet.book.words import (
+    headline_words,
+    in_unit,
+    load_in_table,
+    place_in_table,
+    rent_or_reserve,
+    rent_words,
+    tier_key,
+)
 from sheetgen.sheet.model import (
     NONE,
     Cell,
@@ -29,8 +37,8 @@ from sheetgen.sheet.model import (
     lookup,
     place_of,
 )
-from sheetgen.sheet.page import Page
-from sheetgen.sheet.wording import instance_name
+from sheetgen.sheet.page import TIGHT, Page
+from sheetgen.sheet.wording import RESERVE, instance_name
 from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
@@ -135,8 +143,8 @@ class SizingSheet:
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
         rented = (
-            f"{c.n_instances} {instance_name(solved.candidate(c.offer))}"
-            for c in solved.choices
+            f"{c.n_instances} {instance_name(solved.candidate(c.offer))}{' ' * 2 * needs_reservation(solved, row)}"
+            for row, c in enumerate(solved.choices)
             if c.offer is not None
         )
         rent_width = min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], max(map(len, rented), default=0) + 2.0))
@@ -220,6 +228,8 @@ class SizingSheet:
         sheet.text(row, 0, "Position of the workload, requests: as built, then in use; rows on Workings", "off_page")
         built = [sheet.put(row + 1, column, Cell(wiring.ref(name).value, "off_page", PLAIN))
                  for column, name in enumerate(BUILT)]  # fmt: skip
+        most = self.question.reference.assumption("reservation_above_instances")
+        self.most_free = sheet.put(row + 1, LOAD_COLUMNS - 1, Cell(most, "off_page", PLAIN))
         workload, requests = map(wiring.ref, IN_USE)
         read = wiring.ref("in_headline_workload"), wiring.area("list_workload"), built[0]
         found = Lookup.of(workload.value, "IFERROR(MATCH({0},{1},0),{2})", *read)
@@ -306,8 +316,9 @@ class SizingSheet:
         sheet.link(row, left, of("kv_in_unit"), ONE_DECIMAL, "kv" + rule)
         sheet.link(row, left + 1, of("fit_word"), TEXT, "fit" + rule)
         sheet.status_cells.append((row, left + 1))
-        sheet.compute(row, left + 2, rent_words, {"n_instances": of("n_instances"), "instance": of("type")},
-                      role="rent" + rule)  # fmt: skip
+        sheet.compute(row, left + 2, rent_or_reserve, {
+            "n_instances": of("n_instances"), "instance": of("type"), "reservation_above_instances": self.most_free,
+        }, role="rent" + rule)  # fmt: skip
         sheet.link(row, left + 3, of("monthly_usd"), USD, "money" + rule)
 
     def _name_results(self) -> None:
@@ -368,6 +379,8 @@ class SizingSheet:
                 sheet.text(top, column, word, "legend_" + word.split()[0])
         else:
             sheet.text(top, LOAD_COLUMNS, "words for fit: fits, little headroom, none fits, over limit", "remark")
+        many = f"{RESERVE} more than {self.most_free.value:,.0f} machines: reserve them first. {TIGHT} little headroom"
+        sheet.text(top + 1, LOAD_COLUMNS, many, "remark")
         sheet.text(top, 0, "Fit", "label")
         put_light(wiring, sheet, top + 1, 1, "Checks")
         dates = wiring.tables["instances"].range("date_in_use")
@@ -377,11 +390,11 @@ class SizingSheet:
         sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
         sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")
-        # A sentence with a number could go stale here: it is on Notes.
-        lines = [line for line in page.assumptions if not any(c.isdigit() for c in line)]
-        for row, line in enumerate(lines, top + 1):
+        # A sentence with the value of an input could go stale here: it is on Notes, and the input below.
+        lines = [line for line in page.assumptions if not any(c.isdigit() for c in line) and ": " not in line]
+        for row, line in enumerate(lines, top + 2):
             sheet.text(row, LOAD_COLUMNS, line, "remark")
-        below = top + 1 + max(DATE_ROWS, len(lines))
+        below = top + 1 + max(DATE_ROWS, 1 + len(lines))
         for row, (label, value, display) in enumerate(wiring.assumptions, below + 1):
             sheet.link(row, LOAD_COLUMNS, label, TEXT, "assumption")
             sheet.link(row, LOAD_COLUMNS + 3, value, display, "right_link")

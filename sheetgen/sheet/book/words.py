@@ -29,7 +29,7 @@ from sheetgen.formula import (
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet.model import NONE, Source
 from sheetgen.sheet.what_if import OK
-from sheetgen.sheet.wording import NEAR_TIE, NEXT, short_type
+from sheetgen.sheet.wording import NEAR_TIE, NEXT, RESERVE, short_type
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
 from sheetgen.sizing.weights import OF_STAGES
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
@@ -222,6 +222,17 @@ def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_si
 def rent_words(n_instances: Any, instance: Any) -> Any:
     """The number of instances and their name, or the reason why there are none."""
     return where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), instance)
+
+
+@formula("What to rent, and whether to reserve it", TEXT)
+def rent_or_reserve(n_instances: Any, instance: Any, reservation_above_instances: Any) -> Any:
+    """The same, with a mark where it takes more instances than one may expect to find free.
+
+    Source: catalogs/assumptions.yaml.
+    """
+    rented = rent_words(n_instances, instance)
+    many = where(n_instances > reservation_above_instances, join_text(rented, " ", RESERVE), rented)
+    return where(is_number(n_instances), many, rented)
 
 
 @formula("Fit", TEXT)

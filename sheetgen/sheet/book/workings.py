@@ -21,7 +21,7 @@ from sheetgen.formula import (
     where,
     whole_text,
 )
-from sheetgen.levers import EveryLever, at_fp8, terms_at_fp8
+from sheetgen.levers import EveryLever, terms_at_fp8
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, headline_rows, not_asked
 from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import Rental
@@ -32,6 +32,7 @@ from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
+from sheetgen.sheet.page import TIGHT
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
@@ -308,19 +309,20 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
         table.given(name, f"As built: {label}", shown, display, role="fixed", width=width)
 
     def rented(stem: str, label: str, answers: Sequence[Rental | None]) -> None:
-        put(f"rent_{stem}", label, [one and str(wording.rent(one.n_instances, one.candidate)) for one in answers])
+        put(f"rent_{stem}", label, [
+            one and f"{wording.rent(one.n_instances, one.candidate)}{f' {TIGHT}' if one.tight else ''}"
+            for one in answers
+        ])  # fmt: skip
         put(f"usd_{stem}", f"{label}, $ per month", [one and one.usd for one in answers], USD, 14)
 
     put("sized_words", "what drives the size", [
         str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows])  # fmt: skip
     put("band_words", "the ends of the speed band", [
         str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows])  # fmt: skip
-    found = [at_fp8(every_lever[row]) if every_lever else None for row in rows]
-    rented("fp8", "at FP8", [
-        Rental(one.candidate, one.n_instances, one.monthly_usd) if one else None for one in found])  # fmt: skip
+    terms = terms_at_fp8(solved, every_lever) if every_lever else ({},) * len(solved.question.loads)
+    rented("fp8", "at FP8", [terms[row].get(solved.question.settings.purchase) for row in rows])
     for purchase, answers in solved.by_purchase.items():
         rented(class_stem(purchase), purchase, [answers[row] for row in rows])
-    terms = terms_at_fp8(solved, every_lever) if every_lever else ({},) * len(solved.question.loads)
     for purchase in COMMITTED:
         rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", [terms[row].get(purchase) for row in rows])
     put("not_asked_words", "took no part, and cheaper", [
