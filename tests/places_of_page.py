@@ -87,11 +87,11 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "fp8_quality":
         return book.sheet("Notes and sources")
     if part == "cards" and field == "committed":  # the last class but spot
-        total, month = (36 * _of_class(built, numbers[0], 2, True).numbers[0], _of_class(built, numbers[0], 0, True))
-        return Place((total, total / month.numbers[0]))
+        total = 36 * float(_of_class(built, numbers[0], 2, True).numbers[0])
+        return Place((total, total / float(_of_class(built, numbers[0], 0, True).numbers[0])))
     if part == "cards" and field in ("targets", "late"):
-        row = book.rows["Contexts"][4 + question.headline[0]]
-        token, first = float(row["TPOT target, ms"]), float(row["TTFT target, ms"]) / 1000
+        of_load = book.rows["Contexts"][4 + question.headline[0]]
+        token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
         band = book.cells("Workings", built.headline(numbers[0]), "ttft, high")
         return Place((token, first)) if field == "targets" else band + Place((first,))
     if part == "assumed":
@@ -227,7 +227,12 @@ def _hosted(built: Built, model: int) -> Place:
     bills = [place.numbers[1] for place in block[top + 1 :] if len(place.numbers) > 4]
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
     shares = [rent.usd * utilization / bills[0] for rent in rents if rent and bills]
-    return Place((*bills, *shares, 1.0, utilization))  # 1: "at 100%"
+    solved, row = built.solved, built.headline(model)
+    load, hours = solved.question.loads[row], solved.question.settings.hours_per_month
+    answers = solved.choices[row].output_tokens_per_second * 3600 * hours * utilization  # shown in millions
+    prompts = answers * load.input_tokens / max(1, solved.workload_of(row).output_tokens)
+    hosts = {price.host for price in solved.question.reference.hosted.of(solved.model_of(row).model.id)}
+    return Place((*bills, *shares, 1.0, utilization, prompts, answers, float(len(hosts))))  # 1: "at 100%"
 
 
 def _money(built: Built, model: int) -> list[Place]:

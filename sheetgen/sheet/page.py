@@ -157,7 +157,7 @@ class MoneyFacts(Amounts):
 class HostedFacts:
     """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
 
-    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
+    hosted: Text = NONE  # "hosted: Nebius $3,259, the cheapest of 9 for ..., on demand cheaper above 55%"
     hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
     hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
     hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
@@ -460,7 +460,7 @@ class Page:
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
     purchase: str = ""  # that of the answers, among price_classes
-    hosted_for: str = ""  # "hosted: same tokens at 70% utilization; not your weights, data leaves your site"
+    hosted_for: str = ""  # "hosted: the cheapest host, same tokens at 70% use; not your weights, data leaves your site"
     owner: str = ""
     approver: str = ""
     valid_until: str = ""  # a date

@@ -218,7 +218,7 @@ class MoneyPage:
         env = {"up_front_usd": up_front[-1], "owned_each_month_usd": each_month[-1]}
         for column, ref in enumerate(each_month[:-1], 1):
             sheet.compute(self.row + 3, column, cost.owning_pays_off_month, {**env, "each_month_usd": ref})
-        labels = "Up front", "Each month", f"Months 1 to {MONTHS}", cost.owning_pays_off_month.label
+        labels = "Up front", "Each month", f"Months 1 to {MONTHS}, beside it", cost.owning_pays_off_month.label
         for k, label in enumerate(labels):
             sheet.text(self.row + k, 0, label, "label")
         self.row += len(labels)
