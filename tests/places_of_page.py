@@ -104,9 +104,9 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "hosted_for":
         return sum((p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization"), Place())
     if part == "cards" and field == "sized_by":
-        tpot, ttft = built.solved.choices[built.headline(numbers[0])].without_targets_seconds
+        tpot_seconds = built.solved.choices[built.headline(numbers[0])].without_targets_tpot_seconds
         alone = _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
-        return alone + Place((1000 * tpot, ttft))
+        return alone + Place((1000 * tpot_seconds,))
     if part == "cards" and field in AS_BUILT:
         return book.cells("Workings", built.headline(numbers[0]), *(f"As built: {head}" for head in AS_BUILT[field]))
     if part == "cards":
@@ -228,11 +228,8 @@ def _hosted(built: Built, model: int) -> Place:
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
     shares = [rent.usd * utilization / bills[0] for rent in rents if rent and bills]
     solved, row = built.solved, built.headline(model)
-    load, hours = solved.question.loads[row], solved.question.settings.hours_per_month
-    answers = solved.choices[row].output_tokens_per_second * 3600 * hours * utilization  # shown in millions
-    prompts = answers * load.input_tokens / max(1, solved.workload_of(row).output_tokens)
     hosts = {price.host for price in solved.question.reference.hosted.of(solved.model_of(row).model.id)}
-    return Place((*bills, *shares, 1.0, utilization, prompts, answers, float(len(hosts))))  # 1: "at 100%"
+    return Place((*bills, *shares, 1.0, utilization, float(len(hosts))))  # 1: "at 100%"
 
 
 def _money(built: Built, model: int) -> list[Place]:

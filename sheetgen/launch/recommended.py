@@ -83,8 +83,7 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
         on = words("{}; {}", on, beside)
     stack = launch.advice.line
     if launch.advice.engine not in (None, engine):
-        whose = f"The command is of {solved.question.engine.name}, for which this sheet is worked out"
-        stack = f"{whose}. By its pool: {stack}"
+        stack = f"The command is of {solved.question.engine.name}, as the sheet is. By its pool: {stack}"
     return LaunchRow(solved.model_of(row).model.name, on, text, stack)
 
 

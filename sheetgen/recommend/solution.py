@@ -239,7 +239,7 @@ class Choice:
     monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
     monthly_usd_measured: tuple[float | None, float | None] = (None, None)  # the same, once a run confirms the TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
-    without_targets_seconds: tuple[float, float] = (0.0, 0.0)  # of a token and of the first one then
+    without_targets_tpot_seconds: float = 0.0  # the time of a token then
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
     without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer
 

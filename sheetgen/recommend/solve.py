@@ -335,11 +335,10 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
     by_memory_alone, alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
     _, no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
     rows = [row for row, one in enumerate(alone) if one]
-    seconds = {row: (0.0, 0.0) for row in range(len(choices))}
+    tpot_seconds = dict.fromkeys(range(len(choices)), 0.0)
     if rows:
         found = _paced(by_memory_alone, rows, [one[0].offer for one in alone if one])[1]
-        times = numpy.stack([found["tpot_seconds"], found["ttft_seconds"]], axis=-1).tolist()
-        seconds |= {row: (tpot, ttft) for row, (tpot, ttft) in zip(rows, times, strict=True)}
+        tpot_seconds |= dict(zip(rows, found["tpot_seconds"].tolist(), strict=True))
     out = []
     for row, (choice, *fewer) in enumerate(zip(choices, alone, no_ttft, strict=True)):
         by_memory, by_tpot = (
@@ -350,7 +349,7 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
         if by_memory and choice.offer is not None:
             by = "ttft" if by_tpot else "tpot"
         out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by,
-                           without_targets_seconds=seconds[row]))  # fmt: skip
+                           without_targets_tpot_seconds=tpot_seconds[row]))  # fmt: skip
     return tuple(out)
 
 

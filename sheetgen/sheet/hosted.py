@@ -4,7 +4,6 @@ a host does not give."""
 from __future__ import annotations
 
 from sheetgen.recommend import Hosted, Solution, hosts_of
-from sheetgen.recommend.money import unit_costs
 from sheetgen.sheet.page import NONE, Cell, HostedFacts, joined, words
 from sheetgen.sheet.wording import dollars, plural_does, share, whole
 from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
@@ -30,13 +29,11 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
     first = found.cheapest[0]
     above = first.cheaper_above.get(ON_DEMAND)
-    even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any utilization"
-    units = unit_costs(solved, row)
-    volume = [whole(units[f"million_{kind}_tokens_per_month"]) for kind in ("input", "output")]
+    even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any use"
     compared = ", {}" if ON_DEMAND in first.break_even else ""
     return HostedFacts(
-        hosted=words(f"hosted: {{}} {{}}, the cheapest of {{}} for {{}} M prompt and {{}} M answer tokens{compared}",
-                     first.host_name, dollars(first.monthly_usd), whole(found.n_hosts), *volume, even),
+        hosted=words(f"hosted: {{}} {{}}, cheapest of {{}}{compared}", first.host_name, dollars(first.monthly_usd),
+                     whole(found.n_hosts), even),
         hosted_monthly=dollars(first.monthly_usd),
         hosts=words("{} a month for the same tokens at {} utilization; prices read {} from {}", at,
                     share(solved.question.settings.utilization), read_on, solved.question.reference.hosted.origin),

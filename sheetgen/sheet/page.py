@@ -157,7 +157,7 @@ class MoneyFacts(Amounts):
 class HostedFacts:
     """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
 
-    hosted: Text = NONE  # "hosted: Nebius $3,259, the cheapest of 9 for ..., on demand cheaper above 55%"
+    hosted: Text = NONE  # "hosted: Nebius $3,259, cheapest of 9, on demand cheaper above 55%"
     hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
     hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
     hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
@@ -600,8 +600,11 @@ class Page:
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
-        if late := [words("{} {}", c.model, c.late) for c in self.asked_for if c.late]:
+        late = [words("{} {}", c.model, c.late) for c in self.asked_for if c.late]
+        if 0 < len(late) <= MOST_SPARES:
             said.append(words("Not in the band of the month: {}.", joined(", ", late)))
+        elif late:
+            said.append(f"Not in the bands of the month: the first token, of {len(late)} models late at its slow end.")
         if self.ask is not None and (cheaper := self.cards[self.ask].cheapest_not_asked):
             said.append(words("Not requested, and cheaper: {}.", cheaper))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):

@@ -297,18 +297,16 @@ def late_first_token(solved: Solution, row: int) -> Text:
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
-    """What drives the size: `size set by memory; it meets 50 ms a token`, or `size set by the target (50 ms a token);
-    without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token, first token 22 s`."""
+    """What drives the size: `size set by memory; it meets 50 ms a token`, or
+    `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_survival is not None:
         alone = picked(solved, choice.without_survival)
         return words(f"size set by the loss of a {lost(question)} to survive; without it: {{}}", alone)
     if choice.without_targets is not None:
-        tpot, ttft = choice.without_targets_seconds
-        slow = words("at {} ms a token, first token {} s", milliseconds(tpot), _seconds(ttft, ONE_DECIMAL))
-        alone = picked(solved, choice.without_targets)
-        return words("size set by the target ({}); without it: {}, {}", target, alone, slow)
+        alone, slow = picked(solved, choice.without_targets), milliseconds(choice.without_targets_tpot_seconds)
+        return words("size set by the target ({}); without it: {}, at {} ms a token", target, alone, slow)
     if choice.sized_by != "memory":
         return words("size set by the target ({}); without it the cost is the same", target)
     met = bool(target) and question.settings.speed_targets
@@ -319,7 +317,7 @@ def sized_shortly(solved: Solution, row: int) -> Cell:
     """The same in short: without the target: 1 × g7e.24xlarge, $12,098, 191 ms a token."""
     choice = solved.choices[row]
     if choice.without_targets is not None:
-        slow = milliseconds(choice.without_targets_seconds[0])
+        slow = milliseconds(choice.without_targets_tpot_seconds)
         return words("without the target: {}, {} ms a token", picked(solved, choice.without_targets), slow)
     return Cell("size set by memory" if choice.sized_by == "memory" else "size set by the target")
 

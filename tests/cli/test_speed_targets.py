@@ -38,7 +38,7 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
 def test_recommend_says_what_was_bought(target: str, reason: str, run) -> None:  # type: ignore[no-untyped-def]
     text = run(*TPOT, "--tpot-ms", target, "--details").stdout
     answer = json.loads(run(*TPOT, "--tpot-ms", target, "--json").stdout)
-    assert re.search(rf"^ +{reason}( ms a token, first token|$)", text, re.MULTILINE)
+    assert re.search(rf"^ +{reason}( ms a token)?$", text, re.MULTILINE)
     assert f"{answer['n_replicas']} replica" in text
     assert answer["sized_by"] == ("memory" if "by memory" in reason else "tpot")
     assert (answer["n_replicas"] > 1) == (answer["sized_by"] == "tpot")
@@ -62,7 +62,7 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
     answer = json.loads(run(*tight, "--json").stdout)
     assert memory["sized_by"] == "memory" and answer["sized_by"] == "ttft" and answer["ttft_seconds"] <= half / 1000
     words = f"size set by the target (first token in {half:,} ms); without it: 1x p6-b200.48xlarge, $83,171, "
-    words += f"at {1000 * memory['tpot_seconds']:.0f} ms a token, first token {memory['ttft_seconds']:.1f} s\n"
+    words += f"at {1000 * memory['tpot_seconds']:.0f} ms a token\n"
     assert words in run(*tight).stdout
 
 
