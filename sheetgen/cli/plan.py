@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sheetgen.cli.build import archive_of, brand_of, formats_named, place_of, write_drawn
 from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, table, write_files
-from sheetgen.cli.plan_files import DEFAULT_FORMATS, FORMATS
+from sheetgen.cli.plan_files import (
+    DEFAULT_FORMATS,
+    FORMATS,
+    draw_plan,
+    draw_sheets,
+    record_of_file,
+    sheet_names,
+    solved_file,
+)
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.units import today
 
@@ -143,12 +152,9 @@ def build(
     Example:
       sheetgen plan build plan.yaml --out plans
     """
-    from sheetgen.cli.build import archive_of, brand_of, place_of, write_drawn
-    from sheetgen.cli.plan_files import draw_plan, formats_of_plan, solved_file
-    from sheetgen.cli.plan_sheets import draw_sheets, sheet_names
     from sheetgen.plan.record import NAME
 
-    named = formats_of_plan(formats)
+    named = formats_named(formats, FORMATS) or (DEFAULT_FORMATS,)
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
     solved = solved_file(file, catalog, since, paper)
@@ -180,7 +186,6 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     Example:
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
-    from sheetgen.cli.plan_files import record_of_file
     from sheetgen.plan import actuals as real
 
     said = None if of_plan is None else record_of_file(Path(of_plan))

@@ -1,4 +1,5 @@
-"""Plans in files: read as they were built or as they are now, worked out, drawn; a workbook carried back by `pull`."""
+"""Plans in files: read as they were built or as they are now, worked out, drawn, with the sizing sheet of each service;
+a workbook carried back by `pull`."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sheetgen.cli.build import brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.output import print_json, say, step
-from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, shown
+from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, shown
 from sheetgen.units import count
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 PULL_SCHEMA = 1
 FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
 WORKBOOK = ".xlsx"
+OF_SHEET = ("xlsx", "pdf")
 
 
 def record_of_file(path: Path) -> Mapping[str, Any]:
@@ -158,13 +161,33 @@ def drawn(
     return json_text(found).encode()
 
 
-def formats_of_plan(text: str | None) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(one.strip().lower() for one in (text or DEFAULT_FORMATS).split(",") if one.strip()))
-    for one in names:
-        if one not in FORMATS:
-            near = did_you_mean(one, FORMATS)
-            raise ScenarioError(f"format {shown(one)!r} is unknown. Allowed: {', '.join(FORMATS)}.{near}")
-    return names
+def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
+    """By service the name of its workbook, which stands in the plan's own folder."""
+    from sheetgen.plan.sized_alone import alone
+
+    services = (answer.plan.services[one.service].id for one in alone(answer))
+    return {service: f"{place.name}.{service}.xlsx" for service in services}
+
+
+def draw_sheets(
+    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, archive: Archive, problems: Problems
+) -> dict[Path, bytes]:
+    """Workbook and PDF of every service by their files; what could not be drawn is added to the problems."""
+    from sheetgen.plan.sized_alone import alone, sheet_options
+    from sheetgen.recommend import solve
+    from sheetgen.scenario.question import ask
+
+    files: dict[Path, bytes] = {}
+    catalog = answer.plan.catalog
+    for one in alone(answer):
+        service = answer.plan.services[one.service].id
+        step(f"the sizing sheet of {service}")
+        solved = solve(ask(catalog, sheet_options(answer, one)))
+        found, missing = draw(solved, OF_SHEET, catalog, brand=brand, archive=archive)
+        workbook = place.with_name(names[service])
+        files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
+        problems.extend(f"{service}: {line}" for line in missing)
+    return files
 
 
 def pull_book(
@@ -173,11 +196,10 @@ def pull_book(
 ) -> None:  # fmt: skip
     """Carry an edited plan's workbook back to a plan.yaml and new documents."""
     from sheetgen import __version__
-    from sheetgen.cli.build import brand_of, place_of, write_drawn
     from sheetgen.cli.plan import summary
     from sheetgen.pull.plan import data, lines, plan_text, pull_plan
 
-    named = formats_of_plan(formats or "pdf")
+    named = formats_named(formats, FORMATS) or ("pdf",)
     place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = pull_plan(edited, catalog)
@@ -185,10 +207,7 @@ def pull_book(
     found = solved.record
     written, problems = draw_plan(named, place, solved, drawn_with)
     written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
-    for target in written:  # the workbook itself is spared
-        if target.resolve() == Path(edited).resolve():
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_drawn(written, problems)
+    write_drawn(written, problems, spared=Path(edited))
     if as_json:
         print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
     elif not quiet:

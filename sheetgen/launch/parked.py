@@ -11,7 +11,7 @@ from sheetgen.catalog.stacks import HostLink, Launcher, LeverFile
 from sheetgen.formula import formula, ratio, round_down
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.parse import LEAST, Kind
-from sheetgen.units import GB, GIB
+from sheetgen.units import GB, GIB, count
 
 MOST_GIB = 1_000_000
 GIB_OF_HOST = Kind(low=LEAST, high=MOST_GIB)
@@ -61,7 +61,7 @@ class Parked:
             back = f"back at work after at least {1000 * self.seconds:,.3g} ms, over {rate}"
         each = f"{self.bytes_per_gpu * self.n_gpus / GIB:,.2f} GiB each"
         return [
-            f"{self.users:,} parked user{'' if self.users == 1 else 's'} of {self.context_tokens:,} tokens, {each}",
+            f"{count(self.users, 'parked user')} of {self.context_tokens:,} tokens, {each}",
             back, "it serves no requests at once: those keep their cache in the GPUs' memory, as counted above",
         ]  # fmt: skip
 

@@ -37,9 +37,7 @@ from sheetgen.catalog.huggingface.layers import (
     norms,
     plain,
     plain_decoder,
-    plain_layer,
     plus,
-    recurrence,
     whole,
     with_ffn,
 )
@@ -200,7 +198,7 @@ def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
     if kind == "mlp":
         return plus(replace(dense(f, family), groups=(no_cache("mlp"),)), norms(f, family))
     if kind != "moe":
-        part = recurrence(f, family) if kind == "linear" else gqa(f, family, "full", heads_of(f))
+        part = layer_mixer(f, family, 0, kind)
         return plus(part, norms(f, family))
     hidden, n, width = f.count("hidden_size"), f.count("n_routed_experts"), f.count("moe_intermediate_size")
     bias = f.flag("mlp_bias", False)
@@ -286,7 +284,8 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
         layers = [hybrid_layer(f, family, kind) for kind in mtp_kinds(f)]
     else:
         kind = "full" if family.linear or family.attention == "gqa" else "mla"
-        layers = [plain_layer(f, family, len(decoder.layers) - 1, kind, bool(decoder.layers[-1].routed))]
+        mixer = layer_mixer(f, family, len(decoder.layers) - 1, kind)
+        layers = [with_ffn(f, family, mixer, bool(decoder.layers[-1].routed))]
     extra = n * sum(layer.body.total + layer.routed for layer in layers)
     extra += joining * (1 if family.mtp == "joined" else n)
     return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))
@@ -432,7 +431,7 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
     sparse = moe_layers(f, family, n)
     layers = []
     for i in range(n):
-        layer = plain_layer(f, family, i, "full", sparse[i])
+        layer = with_ffn(f, family, layer_mixer(f, family, i, "full"), sparse[i])
         layers.append(replace(plus(layer, tally), groups=(*layer.groups, shape)) if picks[i] else layer)
     return around(f, family, tuple(layers))
 
@@ -444,7 +443,7 @@ def falcon_h1(f: Fields, family: Family) -> Decoder:
         f.refuse("projectors_bias", "differs from mamba_proj_bias, which is not counted.")
     layers = []
     for i in range(f.layers()):
-        attention, mamba = layer_mixer(f, family, i, "full"), recurrence(f, family)
+        attention, mamba = (layer_mixer(f, family, i, kind) for kind in ("full", "linear"))
         layer = with_ffn(f, family, attention, sparse=False)
         layers.append(replace(layer, body=layer.body + mamba.body, groups=attention.groups + mamba.groups))
     return replace(around(f, family, tuple(layers)), parallel_hybrid=True)
@@ -550,11 +549,9 @@ def qwen4(f: Fields, family: Family) -> Decoder:
             extra += linear(width, wide) + linear(width, hidden) + whole(3 * wide)
             extra += plain(wide * f.count("ple_conv_kernel_size", 4))
         layers.append(plus(layer, extra))
-    notes: tuple[str, ...] = ()
-    if ids:
-        notes = ("the n-gram tables count as embedding per layer: an engine may keep them in the host's memory",)
+    note = "the n-gram tables count as embedding per layer: an engine may keep them in the host's memory"
+    notes = (*decoder.notes, note) if ids else decoder.notes
     rest = decoder.rest + whole(-hidden) + read  # the last norm is of the streams
-    notes = (*decoder.notes, *notes)
     return replace(decoder, layers=tuple(layers), rest=rest, per_layer_embedding=table, looked_up=table, notes=notes)
 
 
@@ -601,7 +598,7 @@ def lfm3(f: Fields, family: Family) -> Decoder:
 
 def attention_free(f: Fields, family: Family) -> Decoder:
     """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
-    layers = tuple(plus(recurrence(f, family), norms(f, family)) for _ in range(f.layers()))
+    layers = tuple(plus(layer_mixer(f, family, i, "linear"), norms(f, family)) for i in range(f.layers()))
     heads = f.count("num_heads", f.count("hidden_size"))
     return around(f.reading({**f.defaults, "num_attention_heads": heads}, f.rename), family, layers)
 
