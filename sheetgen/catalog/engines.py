@@ -354,10 +354,8 @@ class Engine(Accounting):
         return max(LEAST_SHARE, round(1 - reserve / gpu_memory_gib, 3))
 
     def _batch_default(self, gpu_memory_gib: float, architecture: str) -> BatchDefault:
-        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)
-        return next(
-            row for row in large if not architecture.startswith(tuple(row.not_architectures))
-        )  # the last is for all
+        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)  # the last is for all
+        return next(row for row in large if not architecture.startswith(tuple(row.not_architectures)))
 
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""

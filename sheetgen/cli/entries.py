@@ -18,8 +18,7 @@ from sheetgen.units import count
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-KINDS = ("models", "gpus", "instances", "workloads", "engines", "hosts")
-# Columns of a table that would be wider than the terminal, and their numbers and names as they are then.
+# By kind the columns of a table that would be wider than the terminal; and their numbers and names as they are then.
 NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
@@ -35,7 +34,7 @@ SHORTER: dict[str, Callable[[Any], str]] = {
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(tuple(NARROW)))
 @click.argument("words", nargs=-1)
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
@@ -138,8 +137,6 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, (int, float)) else str(value)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.plan.answer import Answer
-    from sheetgen.plan.bridge import Last
     from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
     from sheetgen.plan.read import Plan
@@ -54,11 +53,6 @@ class Since:
 
     file: str
     record: Mapping[str, Any]
-
-    def last(self, catalog: Catalog) -> Last:
-        from sheetgen.plan.bridge import last_of
-
-        return last_of(self.record, shown(self.file, 200), catalog)
 
 
 @dataclass(frozen=True)
@@ -103,13 +97,15 @@ def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: st
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
     from sheetgen.plan.pages import plan_page
     from sheetgen.plan.record import record_of
     from sheetgen.plan.solve import solved_plan
 
     step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
-    whole = findings(solved_plan(read), None if since is None else since.last(read.catalog))
+    last = last_of(since.record, shown(since.file, 200), read.catalog) if since else None
+    whole = findings(solved_plan(read), last)
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 

@@ -58,8 +58,8 @@ _AFTER = (
 _CONCURRENCY = (
     re.compile(r"(?:\b(?:concurrency|concurrent\s+(?:requests|users)|batch(?:[\s-]*size)?|bs|users|in[\s-]flight)|@)"
                rf"{_OF}{_WHOLE}", re.I),
-    re.compile(rf"{_WHOLE}[\s-]*(?:concurrent\s+(?:requests?|users?|sessions?|streams?|sequences?)|users?|concurrency"
-               r"|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b", re.I),
+    re.compile(rf"{_WHOLE}[\s-]*(?:concurrent(?:\s+(?:requests?|users?|sessions?|streams?|sequences?))?|users?"
+               r"|concurrency|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b", re.I),
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import A_LOAD
+from sheetgen.scenario.deployment import served_model
 from sheetgen.scenario.parse import SHARE_ABOVE_0, Kind
 from sheetgen.sizing.memory import kv_needed_bytes_per_gpu
 from sheetgen.startup.words import DTYPES, RENAMED, command_flags
@@ -267,7 +268,7 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
         for name, value in settings.inputs.items()
         if name in typed and str(typed[name]) != str(value)
     ]
-    model = catalog.model(str(given.get("model")))
+    model, _ = served_model(given.get("model"), catalog)
     if settings.n_layers is not None and settings.n_layers != model.n_layers:
         raise ScenarioError(
             f"the engine of kv_budget has {settings.n_layers:,} layers, {model.id} has {model.n_layers:,}."
