@@ -35,7 +35,7 @@ def faults_of(catalog: Catalog) -> list[Fault]:
 
 
 def remarks_of(catalog: Catalog) -> Iterator[Fault]:
-    """Prices of folders over the first one that hardly can be: somebody confirmed them, or wrote them by hand."""
+    """Implausible prices of folders over the first one: somebody confirmed them, or wrote them by hand."""
     plausible, rows = Plausible(catalog), {row.id: row for row in catalog.instances()}
     for folder in catalog.folders[1:]:
         for provider in folder.names("instances"):

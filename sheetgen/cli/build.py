@@ -131,7 +131,7 @@ def pull(
     from sheetgen.workbook.plan_book import is_plan_book
 
     if is_plan_book(edited):
-        from sheetgen.cli.plan_files import pull_book
+        from sheetgen.cli.plan import pull_book
 
         pull_book(edited, formats, out, name, brand, as_json, catalog, quiet)
         return
@@ -226,7 +226,7 @@ def diff(
     bridge: Sequence[Bridge] = ()
     quality: Sequence[str] = ()
     if any(is_plan(one) or is_plan_book(one) for one in (before, after)):
-        from sheetgen.cli.plan_files import record_now
+        from sheetgen.cli.plan import record_now
 
         old, new = (record_now(Path(one), catalog) for one in (before, after))
         found = compare_records(before, old, after, new, catalog)

@@ -178,7 +178,7 @@ def _next_step(to: str | None) -> str:
     "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
 )
 @click.option(
-    ACCEPT, is_flag=True, help="Take prices that hardly can be: far from those before, or from what any provider takes."
+    ACCEPT, is_flag=True, help="Take implausible prices: far from those before, or from what any provider takes."
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
 @common
@@ -240,8 +240,8 @@ def prices(
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
     if doubts and target and not accept_large_changes:
-        n = count(len(doubts), "price")
-        look = f"{n} that hardly can be: look at the unit and the column. Nothing was written. {ACCEPT} takes them."
+        n = count(len(doubts), "implausible price")
+        look = f"{n}: look at the unit and the column. Nothing was written. {ACCEPT} takes them."
         raise CatalogError(*(f"{doubt}." for doubt in doubts[:MOST_ROWS]), look)
     paths = list(map(str, written))
     lost = [path for path, text in written.items() if path.is_file() and _n_comments(path) > _n_comments(text)]
@@ -257,7 +257,7 @@ def prices(
         say(line)
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
-        say(f"{count(len(doubts), 'price')} that hardly can be, {taken}:")
+        say(f"{count(len(doubts), 'implausible price')}, {taken}:")
         say("\n".join([*(f"  {doubt}" for doubt in doubts[:MOST_ROWS]),
                        *([f"  and {len(doubts) - MOST_ROWS:,} more; --json has all"] * (len(doubts) > MOST_ROWS))]))
     if target is None:

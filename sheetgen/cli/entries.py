@@ -289,7 +289,7 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalog: Cat
 
 def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
     """The problems of all catalogs, or of the one folder or file at `path`, each with its file; and where there is none
-    the prices that hardly can be."""
+    the implausible prices."""
     from sheetgen.catalog import default_folder
     from sheetgen.catalog.check import faults_of, remarks_of
     from sheetgen.catalog.load import PARTS

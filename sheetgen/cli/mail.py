@@ -169,7 +169,7 @@ def _plan_message(
     catalog: Catalog, options: dict[str, Any],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message of a plan, and the place of its draft."""
-    from sheetgen.cli.plan_files import drawn, solved_file
+    from sheetgen.cli.plan import drawn, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
     _no_options(file, options)

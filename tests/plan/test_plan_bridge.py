@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
-from sheetgen.cli.plan_files import record_of_file
+from sheetgen.cli.plan import record_of_file
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import (
     CENTS,
