@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,15 +151,16 @@ def import_model(
     elif target is None:
         say(text.rstrip("\n"), verbatim=True)
     elif not quiet:
-        say(f"{target}: written.{_next_step(to)}")
+        say(f"{target}: written.{_next_step(to, ' Now write the index anew: sheetgen check --write-index.')}")
 
 
-def _next_step(to: str | None) -> str:
+def _next_step(to: str | None, in_shipped: str = "") -> str:
+    """What is to be done with what was written into a folder; `in_shipped`: of the shipped catalogs."""
+    from sheetgen.catalog import default_folder
+
     if to is None:
         return ""
-    if Path(to, "index.yaml").is_file():
-        return " Now write the index anew: sheetgen check --write-index."
-    return f" Use it with --catalogs {to}."
+    return in_shipped if Path(to).resolve() == default_folder().resolve() else f" Use it with --catalogs {to}."
 
 
 @catalog.command()
@@ -278,9 +278,7 @@ def _n_comments(text: Path | str) -> int:
     return sum(line.lstrip().startswith("#") for line in text.splitlines())
 
 
-# Keys of --json, and what each has of the refresh.
-_OF_LIST = {"list": "where", "format": "format.title", "n_lines": "n_lines", "n_without_price": "n_without_price"}
-_OF_CHANGE = {
+_OF_CHANGE = {  # keys of --json, and what each has of a change
     "instance": "instance", "purchase": "purchase", "what": "what", "old_usd_per_hour": "old_usd",
     "new_usd_per_hour": "new_usd", "change_fraction": "share", "old_as_of": "old_as_of", "new_as_of": "new_as_of",
     "old_region": "old_region", "region": "new_region", "at": "at",
@@ -304,7 +302,8 @@ def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
 def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
-        "lists": [{key: attrgetter(name)(one) for key, name in _OF_LIST.items()} for one in found.lists],
+        "lists": [{"list": one.where, "format": one.format.title, "n_lines": one.n_lines,
+                   "n_without_price": one.n_without_price} for one in found.lists],
         "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
         "n_unchanged": len(found.changes) - len(changes), "dropped": list(found.dropped),
         "n_other_regions": found.n_other_regions, "not_in_lists": list(found.not_in_lists),

@@ -217,10 +217,10 @@ def test_quiet(run: Run, aws: Path, here: Path) -> None:
 
 
 def test_into_catalogs_with_an_index(run: Run, aws: Path, here: Path) -> None:
-    """Only the rows that change differ from the shipped file, and the index is named, as after an import."""
+    """Only the rows that change differ from the shipped file, and the folder is named: prices are in no index."""
     shutil.copytree(default_folder(), here / "catalogs")
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "catalogs")
-    assert result.stdout.endswith("written. Now write the index anew: sheetgen check --write-index.\n")
+    assert result.stdout.endswith("written. Use it with --catalogs catalogs.\n")
     old = (default_folder() / "instances" / "aws.yaml").read_text().splitlines()
     new = (here / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
     assert len(new) == len(old) + 4 and len(set(old) - set(new)) <= 3
