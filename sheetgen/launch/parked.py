@@ -93,6 +93,8 @@ def launch_note(launcher: Launcher, host_kv_bytes: int, n_gpus: int) -> str:
     """What an engine's command takes for it, beside its flags."""
     if launcher.host_kv is None:
         return "users parked in host memory: what this engine takes for it is not known here"
-    gib, gb_of_gpu = f"{host_kv_bytes / GIB:.6g}", f"{int(host_kv_bytes / n_gpus / GB)}"
-    flags = launcher.host_kv.replace("{gib}", gib).replace("{gb_of_gpu}", gb_of_gpu)
+    gib, gb_of_gpu = f"{host_kv_bytes / GIB:.6g}", int(host_kv_bytes / n_gpus / GB)
+    if "{gb_of_gpu}" in launcher.host_kv and not gb_of_gpu:  # 0 would stand for the engine's own amount
+        return "users parked in host memory: this engine takes it in whole GB for each GPU, and here is less than one"
+    flags = launcher.host_kv.replace("{gib}", gib).replace("{gb_of_gpu}", str(gb_of_gpu))
     return f"users parked in host memory: {flags}"
