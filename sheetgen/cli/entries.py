@@ -98,13 +98,13 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
 
     if kind == "models":
         for model in catalog.models():
-            n_params = {"n_params": model.params.total, "n_params_active": model.params.active}
-            more = fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence")
-            yield {**fields(model, "id", "name"), "aliases": list(model.aliases), **n_params, **more}
+            yield {**fields(model, "id", "name", "aliases"), "n_params": model.params.total,
+                   "n_params_active": model.params.active,
+                   **fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence")}  # fmt: skip
     elif kind == "gpus":
         for gpu in catalog.gpus():
             yield {
-                **fields(gpu, "id", "name"), "aliases": list(gpu.aliases), "vendor": gpu.vendor,
+                **fields(gpu, "id", "name", "aliases", "vendor"),
                 "memory_bytes": gpu.memory.engine_bytes, "memory_gib": round(gpu.memory.engine_bytes / GIB, 2),
                 "memory_basis": gpu.memory.basis,
                 "bandwidth_gb_per_second": round(gpu.memory_bandwidth_bytes_per_second / GB, 1),
@@ -128,10 +128,9 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
                 yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
-            versions = {"rules_change_from": [version.from_version for version in engine.versions]}
-            more = fields(engine, "gpu_memory_utilization", "block_size")
-            names = {"id": engine.engine, **fields(engine, "name", "default_version")}
-            yield {**names, **versions, **more, "vendors": list(engine.vendors)}
+            yield {"id": engine.engine, **fields(engine, "name", "default_version"),
+                   "rules_change_from": [version.from_version for version in engine.versions],
+                   **fields(engine, "gpu_memory_utilization", "block_size", "vendors")}  # fmt: skip
 
 
 def _cell(value: Any) -> str:
