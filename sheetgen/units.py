@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -190,6 +191,11 @@ DATE = Display("yyyy-mm-dd")
 def count(number: float, word: str) -> str:
     """1 row, 2 rows."""
     return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
+
+
+def listed(words: Sequence[str], last: str = " and ") -> str:
+    """AWS, Azure and GCP."""
+    return last.join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def rate_places(rate: float) -> int:

@@ -108,7 +108,7 @@ def decoded(raw: bytes, name: str) -> str:
 
 
 def read_text(text: str, where: str, repeated: list[Problem] | None = None) -> Document:
-    """The same for text at hand."""
+    """The same for text that has been read already."""
     builder = _Builder(where, repeated)
     try:
         data = builder.document(yaml.parse(text, Loader=_LOADER))

@@ -362,10 +362,8 @@ class Engine(Accounting):
         return max(LEAST_SHARE, round(1 - reserve / gpu_memory_gib, 3))
 
     def _batch_default(self, gpu_memory_gib: float, architecture: str) -> BatchDefault:
-        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)
-        return next(
-            row for row in large if not architecture.startswith(tuple(row.not_architectures))
-        )  # the last is for all
+        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)  # the last is for all
+        return next(row for row in large if not architecture.startswith(tuple(row.not_architectures)))
 
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""
@@ -389,8 +387,6 @@ class Constant:
     blank, what the engine says in its field `source`.
     kind, low, high: what a cell takes: any number, a whole one, or a flag (0 or 1).
     field: where the value stands in `Engine`, and `part` in a field that has parts; GiB become bytes.
-
-    A new constant is a field of `Accounting` (and of _MAY_CHANGE, where releases differ in it) and a row of CONSTANTS.
     """
 
     column: str
@@ -655,13 +651,6 @@ class SpeedFile(Entry):
         cell = self.cell(engine, gpu)
         measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus
         return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
-
-    def beyond_prompts(self, input_tokens: float) -> str:
-        """What is said beside the time to the first token of a prompt longer than those of the fit; else nothing."""
-        if input_tokens <= self.longest_prompt_tokens:
-            return ""
-        longest = f"above {self.longest_prompt_tokens:,} tokens"
-        return f"Beyond what was measured: prompts {longest}; the time to the first token may be off by more."
 
     def band(self, figure: Figure, scope: Scope, kind: ModelKind) -> SpeedBand:
         of_band = (figure, scope, "any" if scope in OF_ANY_KIND else kind)

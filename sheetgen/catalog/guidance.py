@@ -69,7 +69,7 @@ class EngineFlag(Entry):
     source: Text
 
     def serves(self, version: str | None) -> bool:
-        """Whether a release has it. Of an unknown one the newest is taken, but what went without a heir stays."""
+        """Whether a release has it. An unknown one counts as the newest, with flags dropped without a successor."""
         release = release_of((version or "").strip())
         if release is None:
             return self.instead is None

@@ -176,11 +176,7 @@ class InstanceRow(Entry):
     notes: Many[Text] = ()
 
     def problems(self) -> Iterator[Problem]:
-        seen: set[str] = set()
-        for i, price in enumerate(self.prices):
-            if price.purchase in seen:
-                yield ("prices", i), f"a second {price.purchase} price. Keep one"
-            seen.add(price.purchase)
+        yield from self.twice("prices", "purchase", "the {} price")
 
 
 class Instance(InstanceRow):

@@ -116,8 +116,7 @@ def hosted_file(catalog: Catalog) -> HostedFile:
 
 def model_faults(file: HostedFile, known: Collection[str], at: Callable[[Loc], str]) -> Iterator[str]:
     """Models of the file that are not among those known, each with its place."""
-    named: list[tuple[Loc, str]]
-    named = [(("models", i, "model"), one.model) for i, one in enumerate(file.models)]
+    named: list[tuple[Loc, str]] = [(("models", i, "model"), one.model) for i, one in enumerate(file.models)]
     named += [(("also_called", i, "model"), one.model) for i, one in enumerate(file.also_called)]
     for loc, model in named:
         if model not in known:

@@ -1,4 +1,4 @@
-"""Prices that hardly can be: far from what they were, or from what any provider takes for that GPU.
+"""Implausible prices: far from what they were, or from what any provider takes for that GPU.
 
 The ranges are those of the first catalog folder, the shipped one: a folder laid over it is judged by them.
 """
@@ -61,7 +61,7 @@ class Plausible:
         return f"{rate_text(factor) if usd else 'any'} times {'more' if usd > before else 'less'} than {before:,.6g}"
 
     def doubt(self, gpu: str, gpu_count: float, purchase: str, usd: float, before: float | None) -> str:
-        """Why a price for an hour of an instance hardly can be, beside the one that was `before`; else nothing."""
+        """Why a price for an hour of an instance is implausible, beside the one that was `before`; else nothing."""
         said = [f"{why} before"] if before and (why := self.far_from(usd, before)) else []
         each, taken = usd / gpu_count, self.taken(gpu, purchase)
         if taken and not taken[0] / self.beyond <= each <= taken[1] * self.beyond:
@@ -69,7 +69,7 @@ class Plausible:
         return "; ".join(said)
 
     def doubts_of(self, row: Instance) -> Iterator[tuple[str, str]]:
-        """The classes in which a row has a price that hardly can be, each with a sentence."""
+        """The classes in which a row has an implausible price, each with a sentence."""
         for price in row.prices:
             before = self.listed(row.id, price.purchase)
             if why := self.doubt(row.gpu, row.gpu_count, price.purchase, price.usd_per_hour, before):

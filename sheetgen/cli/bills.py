@@ -227,8 +227,9 @@ def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved
         yield f"No rate of the links between GPUs of {names.gpu.name} is published: a slow one is assumed."
     if names.draft is not None:
         yield "What a draft model gains and costs in time is not counted."
-    if longer := names.speed.beyond_prompts(answer["input_tokens"]):
-        yield longer
+    if answer["input_tokens"] > (longest := names.speed.longest_prompt_tokens):
+        above = f"prompts above {longest:,} tokens"
+        yield f"Beyond what was measured: {above}; the time to the first token may be off by more."
     beyond = {
         "pipeline stages": answer["pipeline_parallel_size"] > 1,
         f"more than {known['nvlink_gpus']:.0f} GPUs": n_linked > known["nvlink_gpus"],

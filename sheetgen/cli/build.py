@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -131,7 +131,7 @@ def pull(
     from sheetgen.workbook.plan_book import is_plan_book
 
     if is_plan_book(edited):
-        from sheetgen.cli.plan_files import pull_book
+        from sheetgen.cli.plan import pull_book
 
         pull_book(edited, formats, out, name, brand, as_json, catalog, quiet)
         return
@@ -149,10 +149,7 @@ def pull(
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
     targets = {place_of_format(place, name): content for name, content in files.items()}
-    for target in targets:  # the workbook itself is spared
-        if target.resolve() == Path(edited).resolve():
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_drawn(targets, missing)
+    write_drawn(targets, missing, spared=Path(edited))
     warn_of_letters(pulled.solved.question, drawn, drawn_with, quiet)
     if as_json:
         paths, answer = list(map(str, targets)), sheet_record(pulled.solved)
@@ -165,10 +162,14 @@ def pull(
         raise SystemExit(1)
 
 
-def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str]) -> None:
-    """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all."""
+def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: Path | None = None) -> None:
+    """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all, ScenarioError
+    where a file would take the place of the edited workbook, which is `spared`."""
     if not targets:
         raise MissingLibraryError(*missing)
+    for target in targets:
+        if spared is not None and target.resolve() == spared.resolve():
+            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
     write_files(targets)
     for line in missing:
         say(line, err=True)
@@ -225,7 +226,7 @@ def diff(
     bridge: Sequence[Bridge] = ()
     quality: Sequence[str] = ()
     if any(is_plan(one) or is_plan_book(one) for one in (before, after)):
-        from sheetgen.cli.plan_files import record_now
+        from sheetgen.cli.plan import record_now
 
         old, new = (record_now(Path(one), catalog) for one in (before, after))
         found = compare_records(before, old, after, new, catalog)
@@ -262,15 +263,15 @@ def place_of_format(place: Path, name: str) -> Path:
     return Path(f"{place}.{FORMATS[name].ending or name if name in FORMATS else name}")
 
 
-def formats_named(text: str | None) -> tuple[str, ...]:
+def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
     """The formats asked for, in order; none where the default holds."""
     from sheetgen.scenario.parse import words
 
     found = words(None if text is None else text.lower())
-    wrong = [w for w in found if w not in FORMATS]
+    wrong = [w for w in found if w not in allowed]
     if wrong or (text is not None and not found):
         name = wrong[0] if wrong else text or ""
-        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(FORMATS)}.{did_you_mean(name, FORMATS)}")
+        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(allowed)}.{did_you_mean(name, allowed)}")
     return tuple(dict.fromkeys(found))
 
 

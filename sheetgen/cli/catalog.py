@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,15 +151,16 @@ def import_model(
     elif target is None:
         say(text.rstrip("\n"), verbatim=True)
     elif not quiet:
-        say(f"{target}: written.{_next_step(to)}")
+        say(f"{target}: written.{_next_step(to, ' Now write the index anew: sheetgen check --write-index.')}")
 
 
-def _next_step(to: str | None) -> str:
+def _next_step(to: str | None, in_shipped: str = "") -> str:
+    """What is to be done with what was written into a folder; `in_shipped`: of the shipped catalogs."""
+    from sheetgen.catalog import default_folder
+
     if to is None:
         return ""
-    if Path(to, "index.yaml").is_file():
-        return " Now write the index anew: sheetgen check --write-index."
-    return f" Use it with --catalogs {to}."
+    return in_shipped if Path(to).resolve() == default_folder().resolve() else f" Use it with --catalogs {to}."
 
 
 @catalog.command()
@@ -178,7 +178,7 @@ def _next_step(to: str | None) -> str:
     "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
 )
 @click.option(
-    ACCEPT, is_flag=True, help="Take prices that hardly can be: far from those before, or from what any provider takes."
+    ACCEPT, is_flag=True, help="Take implausible prices: far from those before, or from what any provider takes."
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
 @common
@@ -240,8 +240,8 @@ def prices(
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
     if doubts and target and not accept_large_changes:
-        n = count(len(doubts), "price")
-        look = f"{n} that hardly can be: look at the unit and the column. Nothing was written. {ACCEPT} takes them."
+        n = count(len(doubts), "implausible price")
+        look = f"{n}: look at the unit and the column. Nothing was written. {ACCEPT} takes them."
         raise CatalogError(*(f"{doubt}." for doubt in doubts[:MOST_ROWS]), look)
     paths = list(map(str, written))
     lost = [path for path, text in written.items() if path.is_file() and _n_comments(path) > _n_comments(text)]
@@ -257,7 +257,7 @@ def prices(
         say(line)
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
-        say(f"{count(len(doubts), 'price')} that hardly can be, {taken}:")
+        say(f"{count(len(doubts), 'implausible price')}, {taken}:")
         say("\n".join([*(f"  {doubt}" for doubt in doubts[:MOST_ROWS]),
                        *([f"  and {len(doubts) - MOST_ROWS:,} more; --json has all"] * (len(doubts) > MOST_ROWS))]))
     if target is None:
@@ -278,9 +278,7 @@ def _n_comments(text: Path | str) -> int:
     return sum(line.lstrip().startswith("#") for line in text.splitlines())
 
 
-# Keys of --json, and what each has of the refresh.
-_OF_LIST = {"list": "where", "format": "format.title", "n_lines": "n_lines", "n_without_price": "n_without_price"}
-_OF_CHANGE = {
+_OF_CHANGE = {  # keys of --json, and what each has of a change
     "instance": "instance", "purchase": "purchase", "what": "what", "old_usd_per_hour": "old_usd",
     "new_usd_per_hour": "new_usd", "change_fraction": "share", "old_as_of": "old_as_of", "new_as_of": "new_as_of",
     "old_region": "old_region", "region": "new_region", "at": "at",
@@ -304,7 +302,8 @@ def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
 def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
-        "lists": [{key: attrgetter(name)(one) for key, name in _OF_LIST.items()} for one in found.lists],
+        "lists": [{"list": one.where, "format": one.format.title, "n_lines": one.n_lines,
+                   "n_without_price": one.n_without_price} for one in found.lists],
         "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
         "n_unchanged": len(found.changes) - len(changes), "dropped": list(found.dropped),
         "n_other_regions": found.n_other_regions, "not_in_lists": list(found.not_in_lists),

@@ -18,8 +18,7 @@ from sheetgen.units import count
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-KINDS = ("models", "gpus", "instances", "workloads", "engines", "hosts")
-# Columns of a table that would be wider than the terminal, and their numbers and names as they are then.
+# By kind the columns of a table that would be wider than the terminal; and their numbers and names as they are then.
 NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
@@ -35,7 +34,7 @@ SHORTER: dict[str, Callable[[Any], str]] = {
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(tuple(NARROW)))
 @click.argument("words", nargs=-1)
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
@@ -99,13 +98,13 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
 
     if kind == "models":
         for model in catalog.models():
-            n_params = {"n_params": model.params.total, "n_params_active": model.params.active}
-            more = fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence")
-            yield {**fields(model, "id", "name"), "aliases": list(model.aliases), **n_params, **more}
+            yield {**fields(model, "id", "name", "aliases"), "n_params": model.params.total,
+                   "n_params_active": model.params.active,
+                   **fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence")}  # fmt: skip
     elif kind == "gpus":
         for gpu in catalog.gpus():
             yield {
-                **fields(gpu, "id", "name"), "aliases": list(gpu.aliases), "vendor": gpu.vendor,
+                **fields(gpu, "id", "name", "aliases", "vendor"),
                 "memory_bytes": gpu.memory.engine_bytes, "memory_gib": round(gpu.memory.engine_bytes / GIB, 2),
                 "memory_basis": gpu.memory.basis,
                 "bandwidth_gb_per_second": round(gpu.memory_bandwidth_bytes_per_second / GB, 1),
@@ -129,17 +128,14 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
                 yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
-            versions = {"rules_change_from": [version.from_version for version in engine.versions]}
-            more = fields(engine, "gpu_memory_utilization", "block_size")
-            names = {"id": engine.engine, **fields(engine, "name", "default_version")}
-            yield {**names, **versions, **more, "vendors": list(engine.vendors)}
+            yield {"id": engine.engine, **fields(engine, "name", "default_version"),
+                   "rules_change_from": [version.from_version for version in engine.versions],
+                   **fields(engine, "gpu_memory_utilization", "block_size", "vendors")}  # fmt: skip
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, (int, float)) else str(value)
@@ -292,7 +288,7 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalog: Cat
 
 def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
     """The problems of all catalogs, or of the one folder or file at `path`, each with its file; and where there is none
-    the prices that hardly can be."""
+    the implausible prices."""
     from sheetgen.catalog import default_folder
     from sheetgen.catalog.check import faults_of, remarks_of
     from sheetgen.catalog.load import PARTS

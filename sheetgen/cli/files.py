@@ -1,4 +1,4 @@
-"""What becomes of files when a command is stopped: a set is new or old as a whole, or the next run says what is half.
+"""What becomes of files when a command is stopped: a set is new or old as a whole, or the next run says what is new.
 
 Each file is written under a name of its own beside its target, with this machine and process in it; those of processes
 that are no more are swept by the next run. While a set is put in place a list of it lies there, too.

@@ -165,29 +165,27 @@ def _message(
 
 
 def _plan_message(
-    addresses: Envelope, file: str | None, pdf: str | None, since: str | None, subject: str | None,
+    addresses: Envelope, file: str, pdf: str | None, since: str | None, subject: str | None,
     catalog: Catalog, options: dict[str, Any],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message of a plan, and the place of its draft."""
-    from sheetgen.cli.plan_files import drawn, solved_file
+    from sheetgen.cli.plan import drawn, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
-    assert file is not None
     _no_options(file, options)
     place, brand = place_of(options["out"], options["name"] or Path(file).stem), brand_of(options["brand"])
-    attached = OF_PLAN
     solved = solved_file(file, catalog, since)
-    letter = Letter(solved.page, place.name, attached=attached)
+    letter = Letter(solved.page, place.name, attached=OF_PLAN)
     line = letter.subject(subject)
-    files = {one: _pdf(pdf) if one == "pdf" and pdf is not None else drawn(one, solved, brand) for one in attached}
+    files = {one: _pdf(pdf) if one == "pdf" and pdf is not None else drawn(one, solved, brand) for one in OF_PLAN}
     if solved.since is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
         last, bridge = solved.since, solved.whole.bridge
         changes = plan_changes_since(last.file, last.record, place.name, solved.record, bridge)
         letter = replace(letter, changes=changes)
-    names = {f"{place.name}.{ending}": files[ending] for ending in attached}
-    return Mail(addresses, line, *bodies(letter, templates_folder(), brand), names), Path(f"{place}.eml")
+    attached = {f"{place.name}.{ending}": data for ending, data in files.items()}
+    return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 
 
 def _is_plan(file: str) -> bool:

@@ -166,8 +166,7 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
     """How many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing of
     broken ones that are not refused."""
-    from sheetgen.catalog.check import file_faults
-    from sheetgen.catalog.overlay import DONE, overlays
+    from sheetgen.catalog.check import DONE, file_faults, overlays
     from sheetgen.cli.output import say
 
     faults = [fault for one in catalog.folders[1:] for fault in file_faults(one)]

@@ -1,24 +1,40 @@
-"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong."""
+"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
+
+Plans in files: read as they were built or as they are now, worked out, drawn, with the sizing sheet of each service; a
+workbook carried back by `pull`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sheetgen.cli.build import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import brand_option, common
-from sheetgen.cli.output import note, print_json, say, table, write_files
-from sheetgen.cli.plan_files import DEFAULT_FORMATS, FORMATS
-from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
-from sheetgen.units import today
+from sheetgen.cli.output import note, print_json, say, step, table, write_files
+from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
+from sheetgen.units import count, today
 
 if TYPE_CHECKING:
+    from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
+    from sheetgen.plan.answer import Answer
+    from sheetgen.plan.findings import Findings
+    from sheetgen.plan.pages import PlanPage
+    from sheetgen.plan.read import Plan
+    from sheetgen.writers.formats import Archive
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
+FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
+WORKBOOK = ".xlsx"
+OF_SHEET = ("xlsx", "pdf")
 
 
 class Plans(click.Group):
@@ -143,26 +159,23 @@ def build(
     Example:
       sheetgen plan build plan.yaml --out plans
     """
-    from sheetgen.cli.build import archive_of, brand_of, place_of, write_drawn
-    from sheetgen.cli.plan_files import draw_plan, formats_of_plan, solved_file
-    from sheetgen.cli.plan_sheets import draw_sheets, sheet_names
     from sheetgen.plan.record import NAME
 
-    named = formats_of_plan(formats)
+    named = formats_named(formats, FORMATS) or (DEFAULT_FORMATS,)
     place = place_of(out, NAME if name is None else name)
     archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
     solved = solved_file(file, catalog, since, paper)
-    linked = sheet_names(solved.answer, place) if sheets else {}
+    answer, found = solved.whole.answer, solved.record
+    linked = sheet_names(answer, place) if sheets else {}
     written, problems = draw_plan(named, place, solved, brand_read, archive, linked)
     if sheets:
-        written |= draw_sheets(solved.answer, place, linked, brand_read, archive, problems)
+        written |= draw_sheets(answer, place, linked, brand_read, archive, problems)
     write_drawn(written, problems)
-    plan, found = solved.answer.plan, solved.record
     if as_json:
         print_json(found)
     elif not quiet:
         say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found)]))
-    note(f"{len(plan.services)} services, {len(plan.quarters)} quarters", quiet)
+    note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
     if problems:
         raise SystemExit(1)
 
@@ -180,7 +193,6 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     Example:
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
-    from sheetgen.cli.plan_files import record_of_file
     from sheetgen.plan import actuals as real
 
     said = None if of_plan is None else record_of_file(Path(of_plan))
@@ -236,11 +248,191 @@ def summary(found: dict[str, Any]) -> list[str]:
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = f"in place of the order by {other}" if other else ""
         about = ", ".join(filter(None, (one["about"], saves, either)))
-        count, said = f"{one['n_instances']:g}", "late" if one["late"] else about
-        orders.append((one["order_by"], one["what"], one["instance"], count, one["needed_from"], said))
+        n, said = f"{one['n_instances']:g}", "late" if one["late"] else about
+        orders.append((one["order_by"], one["what"], one["instance"], n, one["needed_from"], said))
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
     if found["since"]:
         parts = [("since the last plan", f"p50 {sign}")]
         parts += [(one["factor"], f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
         words += ["", table(parts, right=(1,))]
     return words
+
+
+def record_of_file(path: Path) -> Mapping[str, Any]:
+    """A plan as JSON has it: of its JSON, or as its workbook was built, whatever was typed into it since."""
+    from sheetgen.plan.bridge import read_record
+    from sheetgen.workbook.plan_book import read_plan_book
+
+    return read_plan_book(path).record if path.suffix.lower() == WORKBOOK else read_record(path)
+
+
+def record_now(path: Path, catalog: Catalog) -> Mapping[str, Any]:
+    """A plan as JSON has it: of its JSON, or of its workbook with what was typed since, worked out anew."""
+    from sheetgen.pull.plan import pull_plan
+
+    if path.suffix.lower() != WORKBOOK:
+        return record_of_file(path)
+    pulled = pull_plan(str(path), catalog)
+    return pulled.record_as_built or solved_of(pulled.plan).record
+
+
+@dataclass(frozen=True)
+class Since:
+    """The last plan that a plan was compared with: its file, and what that holds."""
+
+    file: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A plan that was worked out: what is found in it, its page and its record."""
+
+    whole: Findings
+    page: PlanPage
+    record: dict[str, Any]
+    since: Since | None
+
+
+def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
+    """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
+    since."""
+    from sheetgen.plan.bridge import last_of
+    from sheetgen.plan.read import read_plan
+
+    built: Mapping[str, Any] | None = None
+    match Path(file).suffix.lower():
+        case ".json":
+            built = record_of_file(Path(file))
+            read = last_of(built, shown(file, 200), catalog).plan
+        case ".xlsx":
+            from sheetgen.pull.plan import pull_plan
+
+            pulled = pull_plan(file, catalog)
+            read, built = pulled.plan, pulled.record_as_built
+        case _:
+            read = read_plan(Path(file), catalog)
+    if since is None and read.head.since is not None:
+        since = str(Path(file).parent / read.head.since)
+    solved = solved_of(read, None if since is None else Since(since, record_of_file(Path(since))), paper)
+    if built is not None and solved.record["money"] != built["money"]:
+        raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
+                            "plan.yaml, and build it anew.")  # fmt: skip
+    return solved
+
+
+def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    from sheetgen.plan.bridge import last_of
+    from sheetgen.plan.findings import findings
+    from sheetgen.plan.pages import plan_page
+    from sheetgen.plan.record import record_of
+    from sheetgen.plan.solve import solved_plan
+
+    step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
+    last = last_of(since.record, shown(since.file, 200), read.catalog) if since else None
+    whole = findings(solved_plan(read), last)
+    return Solved(whole, plan_page(whole, paper), record_of(whole), since)
+
+
+def draw_plan(
+    formats: Sequence[str], place: Path, solved: Solved, brand: Brand | None, archive: Archive | None = None,
+    sheets: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[dict[Path, bytes], Problems]:  # fmt: skip
+    """The plan's files, and what is missing to draw the others. sheets: see `drawn`."""
+    written, problems = dict[Path, bytes](), Problems()
+    for one in formats:
+        step(f"drawing {one}")
+        try:
+            written[Path(f"{place}.{one}")] = drawn(one, solved, brand, archive, sheets)
+        except MissingLibraryError as error:
+            problems.extend(error.problems)
+    return written, problems
+
+
+def drawn(
+    name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None,
+    sheets: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:  # fmt: skip
+    """The plan in a format. sheets: by service the workbook beside it that is its sizing sheet."""
+    from sheetgen.writers import plan as texts
+    from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
+
+    page, found = solved.page, solved.record
+    sha256 = solved.whole.answer.plan.catalog.catalog_sha256()
+    options = Options(brand=brand, archive=replace(archive or Archive(), catalog_sha256=sha256))
+    match name:
+        case "xlsx":
+            from sheetgen.plan.book import build_plan_book
+            from sheetgen.writers.xlsx import write_xlsx
+
+            with gc_paused():
+                return write_xlsx(build_plan_book(solved.whole, page, found, sheets), options)
+        case "pdf" | "html":
+            from sheetgen.writers import plan_page as pages
+
+            return (pages.write_plan_pdf if name == "pdf" else pages.write_plan_html)(page, options)
+        case "docx":
+            from sheetgen.writers.docx import write_plan_docx
+
+            return write_plan_docx(page, options)
+        case "md":
+            return texts.plan_markdown(page)
+        case "csv":
+            return texts.plan_csv(found)
+    return json_text(found).encode()
+
+
+def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
+    """By service the name of its workbook, which stands in the plan's own folder."""
+    from sheetgen.plan.sized_alone import alone
+
+    services = (answer.plan.services[one.service].id for one in alone(answer))
+    return {service: f"{place.name}.{service}.xlsx" for service in services}
+
+
+def draw_sheets(
+    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, archive: Archive, problems: Problems
+) -> dict[Path, bytes]:
+    """Workbook and PDF of every service by their files; what could not be drawn is added to the problems."""
+    from sheetgen.plan.sized_alone import alone, sheet_options
+    from sheetgen.recommend import solve
+    from sheetgen.scenario.question import ask
+
+    files: dict[Path, bytes] = {}
+    catalog = answer.plan.catalog
+    for one in alone(answer):
+        service = answer.plan.services[one.service].id
+        step(f"the sizing sheet of {service}")
+        solved = solve(ask(catalog, sheet_options(answer, one)))
+        found, missing = draw(solved, OF_SHEET, catalog, brand=brand, archive=archive)
+        workbook = place.with_name(names[service])
+        files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
+        problems.extend(f"{service}: {line}" for line in missing)
+    return files
+
+
+def pull_book(
+    edited: str, formats: str | None, out: str | None, name: str | None, brand: str | None, as_json: bool,
+    catalog: Catalog, quiet: bool,
+) -> None:  # fmt: skip
+    """Carry an edited plan's workbook back to a plan.yaml and new documents."""
+    from sheetgen import __version__
+    from sheetgen.pull.plan import data, lines, plan_text, pull_plan
+
+    named = formats_named(formats, FORMATS) or ("pdf",)
+    place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
+    step(f"reading {shown(edited)}, and working it out anew")
+    pulled = pull_plan(edited, catalog)
+    solved = solved_of(pulled.plan)
+    found = solved.record
+    written, problems = draw_plan(named, place, solved, drawn_with)
+    written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
+    write_drawn(written, problems, spared=Path(edited))
+    if as_json:
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
+    elif not quiet:
+        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
+        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *summary(found)]
+        say("\n".join(said))
+    if problems:
+        raise SystemExit(1)

@@ -234,7 +234,7 @@ def _price(solved: Solution) -> Iterator[str]:
     yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, less)} in "
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
-        f"{', assumed shape' if candidate.assumed_shape else ''}{f'; a price that hardly can be, {why}' if why else ''}"
+        f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
     )
     band = money_band(choice)
     yield f"{facts_of(solved, 0).per_year}{f'; {band}' if band else ''}"

@@ -8,9 +8,9 @@ from typing import Any
 
 from sheetgen.api import Catalogs, _catalog
 from sheetgen.catalog.load import Catalog
-from sheetgen.decode.claim import GPUS_OF_A_NODE, listed
+from sheetgen.decode.claim import GPUS_OF_A_NODE
 from sheetgen.decode.readings import Analysis, Reading, Shape, Way, analyse, contenders, nearest, scaled, verdict
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, count, listed
 
 # Tokens a second that one user gets at least, the kind of pace, and why. MLPerf Inference v5.1 allows 40 ms a token
 # where users interact (Llama 2 70B interactive), and 200 ms where they read along (server).
@@ -86,7 +86,7 @@ def context_words(analysis: Analysis, one: Reading | None, factor: float | None)
     """One sentence: what the claim comes to at the requested context; `factor` is what the claim scaled it by."""
     claim = analysis.claim
     users = claim.users or claim.concurrency
-    where = f"at {claim.context_tokens:,} tokens and {users:,} user{'' if users == 1 else 's'}"
+    where = f"at {claim.context_tokens:,} tokens and {count(users, 'user')}"
     claimed = f"The claim's {claim.tokens_per_second:,.10g} tokens/s"
     if one is None:
         holds = any(reading.holds for reading in analysis.at_context)

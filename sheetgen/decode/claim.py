@@ -11,6 +11,7 @@ from typing import Any
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.parse import LEAST, Kind
+from sheetgen.units import listed
 
 GPUS_OF_A_NODE = 8  # of the HGX and DGX boards that claims name
 MOST_GPUS, MOST_REQUESTS, MOST_TOKENS_PER_SECOND = 10_000, 1_000_000, 1_000_000_000
@@ -57,8 +58,8 @@ _AFTER = (
 _CONCURRENCY = (
     re.compile(r"(?:\b(?:concurrency|concurrent\s+(?:requests|users)|batch(?:[\s-]*size)?|bs|users|in[\s-]flight)|@)"
                rf"{_OF}{_WHOLE}", re.I),
-    re.compile(rf"{_WHOLE}[\s-]*(?:concurrent\s+(?:requests?|users?|sessions?|streams?|sequences?)|users?|concurrency"
-               r"|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b", re.I),
+    re.compile(rf"{_WHOLE}[\s-]*(?:concurrent(?:\s+(?:requests?|users?|sessions?|streams?|sequences?))?|users?"
+               r"|concurrency|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b", re.I),
 )  # fmt: skip
 
 
@@ -166,10 +167,6 @@ def _unsaid(said: Mapping[str, Any], stated: Statements, text: str | None) -> li
             example = " ".join(dict.fromkeys(NEEDED[name][1] for name in missing))
             problems.append(f"claim says {lacks}: {shown(text)!r}. Write it as in '{example}', or give {flags}.")
     return problems
-
-
-def listed(words: list[str], last: str = " and ") -> str:
-    return last.join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def _flag(name: str) -> str:

@@ -17,7 +17,7 @@ from sheetgen.errors import Problems, ScenarioError
 from sheetgen.estimate import PACE, RUNNING, STEP, evaluate
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.units import TENSOR_PARALLEL_SIZES
+from sheetgen.units import TENSOR_PARALLEL_SIZES, count
 from sheetgen.verdict import judge, obstacle
 
 Record = dict[str, Any]
@@ -63,7 +63,7 @@ def layouts(n_gpus: int, is_moe: bool, tensor_parallel_size: int | None = None) 
     Raises ScenarioError where a stated tensor_parallel_size does not divide the GPUs.
     """
     if tensor_parallel_size is not None and n_gpus % tensor_parallel_size:
-        why = f"which does not divide the {n_gpus:,} GPU{'' if n_gpus == 1 else 's'} of the claim."
+        why = f"which does not divide the {count(n_gpus, 'GPU')} of the claim."
         raise ScenarioError(f"tensor_parallel_size is {tensor_parallel_size:,}, {why}")
     pairs = [(size, 1) for size in (TENSOR_PARALLEL_SIZES if tensor_parallel_size is None else (tensor_parallel_size,))]
     if is_moe and tensor_parallel_size in (None, 1):

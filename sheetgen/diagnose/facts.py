@@ -134,7 +134,7 @@ class Run:
 
     @property
     def lasting_failures(self) -> list[Failure]:
-        """Failures but those of a start that came up nevertheless: llama.cpp tries again with less."""
+        """Failures, except those of a start that came up nevertheless: llama.cpp tries again with less."""
         up = self.last("ready")
         return [f for f in self.failures if f.match.line_number > up or f.phase in SERVING]
 

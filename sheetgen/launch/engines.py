@@ -18,6 +18,7 @@ from sheetgen.catalog.stacks import Input, Launcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.launch.check import UNQUANTIZED, Trial, known_checkpoint
 from sheetgen.scenario.deployment import Resolved
+from sheetgen.units import count
 
 DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
@@ -206,8 +207,8 @@ class Plan:
     def copies(self) -> list[str]:
         """Data parallelism of a model without experts is so many servers, each with all weights."""
         ranks, n = self.value("data_parallel_size"), self.trial.n_gpus // self.value("data_parallel_size")
-        gpus = f"{n:,} GPU{'' if n == 1 else 's'}"
-        return [f"start it {ranks:,} times, each on its own {gpus} and port, behind a balancer"] if ranks > 1 else []
+        each = f"each on its own {count(n, 'GPU')} and port, behind a balancer"
+        return [f"start it {ranks:,} times, {each}"] if ranks > 1 else []
 
 
 @dataclass

@@ -18,10 +18,11 @@ from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import A_LOAD
+from sheetgen.scenario.deployment import served_model
 from sheetgen.scenario.parse import SHARE_ABOVE_0, Kind
 from sheetgen.sizing.memory import kv_needed_bytes_per_gpu
 from sheetgen.startup.words import DTYPES, RENAMED, command_flags
-from sheetgen.units import GIB
+from sheetgen.units import GIB, count
 
 CACHES = DTYPES | {"half": "fp16", "fp8_e4m3fn": "fp8", "none": "auto", "null": "auto", "fp32": "fp32", "int4": "int4"}
 WEIGHTS = {  # quant_algo of a TensorRT-LLM checkpoint -> precision of ours
@@ -267,7 +268,7 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
         for name, value in settings.inputs.items()
         if name in typed and str(typed[name]) != str(value)
     ]
-    model = catalog.model(str(given.get("model")))
+    model, _ = served_model(given.get("model"), catalog)
     if settings.n_layers is not None and settings.n_layers != model.n_layers:
         raise ScenarioError(
             f"the engine of kv_budget has {settings.n_layers:,} layers, {model.id} has {model.n_layers:,}."
@@ -327,7 +328,7 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     pool, weights = known["kv_pool_bytes_per_gpu"] / GIB, known["loaded_weights_bytes_per_gpu"] / GIB
     beside = f"beside {weights:,.2f} GiB of weights"
     left = f"{pool:,.2f} GiB are left on it {beside}"
-    fit = f"{held:,} full sequence{'' if held == 1 else 's'} of {full_length} fit{'s' if held == 1 else ''}."
+    fit = f"{count(held, 'full sequence')} of {full_length} fit{'s' if held == 1 else ''}."
     if not trial.runs:
         verdict = trial.verdict
     elif is_pool and holds:

@@ -11,7 +11,7 @@ from sheetgen.catalog.stacks import HostLink, Launcher, LeverFile
 from sheetgen.formula import formula, ratio, round_down
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.parse import LEAST, Kind
-from sheetgen.units import GB, GIB
+from sheetgen.units import GB, GIB, count
 
 MOST_GIB = 1_000_000
 GIB_OF_HOST = Kind(low=LEAST, high=MOST_GIB)
@@ -61,7 +61,7 @@ class Parked:
             back = f"back at work after at least {1000 * self.seconds:,.3g} ms, over {rate}"
         each = f"{self.bytes_per_gpu * self.n_gpus / GIB:,.2f} GiB each"
         return [
-            f"{self.users:,} parked user{'' if self.users == 1 else 's'} of {self.context_tokens:,} tokens, {each}",
+            f"{count(self.users, 'parked user')} of {self.context_tokens:,} tokens, {each}",
             back, "it serves no requests at once: those keep their cache in the GPUs' memory, as counted above",
         ]  # fmt: skip
 
@@ -93,6 +93,8 @@ def launch_note(launcher: Launcher, host_kv_bytes: int, n_gpus: int) -> str:
     """What an engine's command takes for it, beside its flags."""
     if launcher.host_kv is None:
         return "users parked in host memory: what this engine takes for it is not known here"
-    gib, gb_of_gpu = f"{host_kv_bytes / GIB:.6g}", f"{int(host_kv_bytes / n_gpus / GB)}"
-    flags = launcher.host_kv.replace("{gib}", gib).replace("{gb_of_gpu}", gb_of_gpu)
+    gib, gb_of_gpu = f"{host_kv_bytes / GIB:.6g}", int(host_kv_bytes / n_gpus / GB)
+    if "{gb_of_gpu}" in launcher.host_kv and not gb_of_gpu:  # 0 would stand for the engine's own amount
+        return "users parked in host memory: this engine takes it in whole GB for each GPU, and here is less than one"
+    flags = launcher.host_kv.replace("{gib}", gib).replace("{gb_of_gpu}", str(gb_of_gpu))
     return f"users parked in host memory: {flags}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from sheetgen.formula import round_up
 from sheetgen.scenario.deployment import SECONDS_PER_HOUR
 from sheetgen.scenario.inputs import BY_NAME, Settings
 from sheetgen.sizing import rates
-from sheetgen.units import count, rate_text
+from sheetgen.units import count, listed, rate_text
 
 HOURS_PER_DAY = 24
 RATES = ("requests_per_second", "requests_per_day")
@@ -41,11 +41,11 @@ def rate_of(options: Mapping[str, Any]) -> Rate | None:
     """
     given = [name for name in A_LOAD if options.get(name) is not None]
     if len(given) > 1:
-        raise ScenarioError(f"{_and(given)} are given together, and each is a load by itself. Keep one.")
-    if options.get("requests_per_day") is None:
-        stray = [name for name in OF_A_DAY if options.get(name) is not None]
-        if stray:
-            raise ScenarioError(f"{_and(stray)} is of requests_per_day, which is not given. Give it, or leave it out.")
+        raise ScenarioError(f"{listed(given)} are given together, and each is a load by itself. Keep one.")
+    stray = [name for name in OF_A_DAY if options.get(name) is not None]
+    if stray and options.get("requests_per_day") is None:
+        what = f"{listed(stray)} is of requests_per_day, which is not given"
+        raise ScenarioError(f"{what}. Give it, or leave it out.")
     if not given or given[0] not in RATES:
         return None
     active = options.get("active_fraction")
@@ -62,10 +62,6 @@ def mean_over_peak(peak_hour_share: float, burst_factor: float) -> float:
     """The share of the peak's load that there is on average, where a day's requests are known: the utilization that
     follows; at least what a utilization may be."""
     return max(BY_NAME["utilization"].kind.low, 1 / (HOURS_PER_DAY * peak_hour_share * burst_factor))
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def users_of(options: Mapping[str, Any]) -> int | None:

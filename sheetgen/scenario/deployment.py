@@ -287,7 +287,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     """
     problems = Problems()
     attempt = problems.attempt
-    model, named_dtype = attempt(_served_model, row["model"], catalog) or (None, None)
+    model, named_dtype = attempt(served_model, row["model"], catalog) or (None, None)
     weight = attempt(parse.dtype, row["weight_dtype"], "weight_dtype")
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
     gpu = attempt(catalog.gpu, str(row["gpu"]))
@@ -305,7 +305,8 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     return Resolved(model, gpu, engine, weight, kv, draft, speed)
 
 
-def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
+def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
+    """The model of that name and the precision that the name states. Raises ScenarioError for a draft of another."""
     if name is None:
         raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
     model, dtype = catalog.resolve_model(str(name))

@@ -1,4 +1,4 @@
-"""Which instances may be rented, and why others not; what each GPU of a sheet costs to buy and to power instead."""
+"""Which instances may be rented, and why others may not; what it costs to buy and power each GPU of a sheet instead."""
 
 from __future__ import annotations
 

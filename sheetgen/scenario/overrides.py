@@ -168,8 +168,8 @@ class Overrides:
         return shares_experts(gpu, self.value("gpus", gpu.id, "interconnect_bytes_per_second", 0))
 
     def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Overrides:
-        """The same with GPUs and providers spelled as the sheet's first row of them: capital letters tell no name from
-        another in a spreadsheet."""
+        """The same with GPUs and providers spelled as the sheet's first row of them: a spreadsheet does not tell names
+        apart by their capital letters."""
         known = {gpu.lower(): gpu for gpu in gpus}
         providers: dict[str, str] = {}
 

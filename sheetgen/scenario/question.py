@@ -30,7 +30,7 @@ from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     """The settings behind the options of `build`; what is not given takes the engine's default or ours.
 
-    Raises ScenarioError for the first that is wrong; of those about money with every problem.
+    Raises ScenarioError with every problem.
     """
     of_engine = engine_defaults(engine) if engine else {}
     problems = Problems()
@@ -38,12 +38,8 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     for one in OF_SETTINGS:
         given = None if one.name in typed.SETTINGS else options.get(one.asked_as)
         given = in_general(given) if one.name == "discount_fraction" else given
-        if one.option and one.option.group == "money":
-            found = problems.attempt(one.parse, given)
-            values[one.name] = one.default if found is None else found
-        else:
-            found = one.parse(given)
-            values[one.name] = of_engine.get(one.name) if found is None else found
+        found = problems.attempt(one.parse, given)
+        values[one.name] = of_engine.get(one.name, one.default) if found is None else found
     if options.get("requests_per_day") is not None and options.get("utilization") is None:
         values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
     settings, has_rate = Settings(**values), options.get("fx_rate") is not None

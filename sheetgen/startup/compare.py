@@ -122,8 +122,9 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
             sized.inputs["kv_cache_dtype"] = engine.auto_kv_dtype(model.kv_cache_dtype)
         if dtype is not None:
             sized.inputs["weight_dtype"] = dtype
-        if "max_model_len" not in sized.inputs:
-            limit = sized.inputs["max_model_len"] = model.max_context_tokens
+        limit = model.max_context_tokens  # a draft, which is refused, has none
+        if "max_model_len" not in sized.inputs and limit:
+            sized.inputs["max_model_len"] = limit
             sized.not_stated["max_model_len"] = f"max_model_len is not in the log; the model's {limit:,} was taken."
         return
     named = f"the log's model is {shown(names[0])!r}, which is not in the catalogs." if names else None

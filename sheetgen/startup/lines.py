@@ -80,11 +80,10 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
 
     Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash: the pieces are put together.
     """
-    parts = _fewest(frozenset(words))
-    index, sieve = _finders(parts)
+    index, sieve = _finders(frozenset(words))
 
     def holds(raw: bytes) -> bool:
-        return not parts or bool(index.words_in(raw))
+        return not words or bool(index.words_in(raw))
 
     passes, work = ByShape(bytes, holds), _Work()
     number = 1
@@ -161,8 +160,11 @@ class Grams(Generic[AnyStr]):
         return [word for word in found if word in text]
 
 
-@lru_cache(4)  # every log is read for the same words
-def _finders(parts: tuple[bytes, ...]) -> tuple[Grams[bytes], _Sieve]:
+@lru_cache(maxsize=8)  # every log is read for the same words
+def _finders(words: frozenset[str]) -> tuple[Grams[bytes], _Sieve]:
+    """What finds the words, without digits and without those that hold another one, in lines and in blocks."""
+    plain = {without_digits(word).encode() for word in words}
+    parts = tuple(w for w in plain if not any(other != w and other in w for other in plain))
     return Grams(parts), _Sieve(parts)
 
 
@@ -244,13 +246,6 @@ class ByShape(Generic[AnyStr, Answer]):
 def without_digits(word: str) -> str:
     """The longest part of a word without digits."""
     return max(re.split(r"\d+", word), key=len)
-
-
-@lru_cache(maxsize=8)
-def _fewest(words: frozenset[str]) -> tuple[bytes, ...]:
-    """The words without digits and without those that hold another one."""
-    plain = {without_digits(word).encode() for word in words}
-    return tuple(w for w in plain if not any(other != w and other in w for other in plain))
 
 
 def _in_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:

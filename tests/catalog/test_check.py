@@ -195,7 +195,7 @@ def test_duplicate_rows_and_prices(small: Path) -> None:
     (small / ROWS).write_text(text.replace(price, price * 2) + text.split("instances:\n")[1])
     with pytest.raises(CatalogError) as caught:
         validate(read_document(small / ROWS), InstanceFile)
-    assert any("a second on-demand price" in line for line in caught.value.problems)
+    assert any("the on-demand price is given twice. Keep one." in line for line in caught.value.problems)
     assert any("type one is given twice" in line for line in caught.value.problems)
 
 

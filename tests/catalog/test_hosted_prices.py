@@ -125,6 +125,11 @@ def test_a_cached_token_is_not_dearer_than_another() -> None:
     ]
 
 
+def test_a_length_that_no_number_is_is_none(tmp_path: Path) -> None:
+    line = f"new-host/meta-llama/Llama-3.1-70B-Instruct,new-host,3e-07,3e-07,,{'9' * 5000},,"
+    assert [price.max_input_tokens for _, price in refreshed(a_list(tmp_path, line)).added] == [None]
+
+
 def test_a_newer_list_says_what_changes_and_writes_the_file(tmp_path: Path) -> None:
     found = refreshed(a_list(
         tmp_path,

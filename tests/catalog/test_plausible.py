@@ -1,4 +1,4 @@
-"""Prices that hardly can be: the ranges are made of the shipped prices, and all of these lie inside."""
+"""Implausible prices: the ranges are made of the shipped prices, and all of these lie inside."""
 
 from __future__ import annotations
 

@@ -167,6 +167,8 @@ def test_all_problems_in_one_run(run, here: Path) -> None:  # type: ignore[no-un
     assert len(run("size", *bad).stderr.splitlines()) == 5
     many = ("--models", "71b,72bb", "--tiers", "x", "--workloads", "y", "--gpus", "z", "--as-of", "w")
     assert len(run("build", *many).stderr.splitlines()) == 6
+    wrong = ("--model", "8b", "--block-size", "x", "--hours-per-month", "0", "--survive", "no", "--pue", "y")
+    assert len(run("recommend", *wrong).stderr.splitlines()) == 4
     assert list(here.iterdir()) == []
 
 

@@ -61,6 +61,12 @@ def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:
     assert sorted(path.name for path in (here / "mine" / "models").iterdir()) == ["big-one.yaml"]
 
 
+def test_into_the_shipped_catalogs(run: Run, folder: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sheetgen.catalog.default_folder", lambda: here / "mine")
+    said = run("catalog", "import", folder, "--to", "mine", "--id", "a").stdout.split()
+    assert " ".join(said) == "mine/models/a.yaml: written. Now write the index anew: sheetgen check --write-index."
+
+
 def test_out_names_the_entry(run: Run, folder: Path, here: Path) -> None:
     assert run("catalog", "import", folder, "--out", "q8.yaml").exit_code == 0
     assert (here / "q8.yaml").read_text().startswith("id: q8\n")

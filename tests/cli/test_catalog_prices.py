@@ -166,7 +166,7 @@ def test_long_lists_are_cut(run: Run, here: Path) -> None:
     (here / "aws.csv").write_text("\n".join([head, *dearer]))
     shown = run("catalog", "prices", "aws.csv", *DAY).stdout
     assert shown.count("+300.0%") == 40 and "\nand 18 more; --json has all\n" in shown
-    assert "58 prices that hardly can be, taken with --accept-large-changes alone:\n  aws.csv:" in shown
+    assert "58 implausible prices, taken with --accept-large-changes alone:\n  aws.csv:" in shown
     assert shown.count(", 4 times more than ") == 40 and "\n  and 18 more; --json has all\n" in shown
     assert len(json.loads(run("catalog", "prices", "aws.csv", *DAY, "--json").stdout)["changes"]) == 58
 
@@ -190,14 +190,14 @@ def test_prices_that_hardly_can_be_are_refused(run: Run, aws: Path, here: Path) 
         assert seen.exit_code == 0 and why in seen.stdout and "--accept-large-changes alone" in seen.stdout
     aws.write_text(text.replace(",60,", ",0.06,"))
     taken = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--accept-large-changes")
-    assert taken.exit_code == 0 and "1 price that hardly can be, taken as they are:" in taken.stdout
+    assert taken.exit_code == 0 and "1 implausible price, taken as they are:" in taken.stdout
     checked = run("check", "mine")
     assert checked.exit_code == 0 and "aws/p5.48xlarge on-demand is 0.06 $/h, 917 times less" in checked.stderr
     assert checked.stderr.startswith("mine/instances/aws.yaml:") and run("check", "mine", "-q").stderr == ""
     (remark,) = json.loads(run("check", "--catalogs", "mine", "--json").stdout)["remarks"]
     assert remark == checked.stderr.strip()
     asked = run("recommend", "--model", "8b", "--catalogs", "mine").stdout
-    assert "a price that hardly can be, 917 times less than 55.04 before; 0.0075 a GPU-hour" in asked
+    assert "an implausible price, 917 times less than 55.04 before; 0.0075 a GPU-hour" in asked
 
 
 def test_a_hosted_list_a_thousand_times_too_low(run: Run, here: Path) -> None:
@@ -217,10 +217,10 @@ def test_quiet(run: Run, aws: Path, here: Path) -> None:
 
 
 def test_into_catalogs_with_an_index(run: Run, aws: Path, here: Path) -> None:
-    """Only the rows that change differ from the shipped file, and the index is named, as after an import."""
+    """Only the rows that change differ from the shipped file, and the folder is named: prices are in no index."""
     shutil.copytree(default_folder(), here / "catalogs")
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "catalogs")
-    assert result.stdout.endswith("written. Now write the index anew: sheetgen check --write-index.\n")
+    assert result.stdout.endswith("written. Use it with --catalogs catalogs.\n")
     old = (default_folder() / "instances" / "aws.yaml").read_text().splitlines()
     new = (here / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
     assert len(new) == len(old) + 4 and len(set(old) - set(new)) <= 3

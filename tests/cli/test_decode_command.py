@@ -86,6 +86,7 @@ HEARD = {
     "12.5k tps with 256 concurrent users on DGX B200": "tokens_per_second 12500, n_gpus 8, gpu b200, concurrency 256",
     "900 tokens a second, bs=16, single L40S": "tokens_per_second 900, n_gpus 1, gpu l40s, concurrency 16",
     "1.2M t/s": "tokens_per_second 1200000",
+    "128 concurrent, 8x H100": "n_gpus 8, gpu h100, concurrency 128",
     "8×MI300X, 64 requests in flight": "n_gpus 8, gpu mi300x, concurrency 64",
     "38.8 tok/s, 1 user, 1x DGX Spark": "tokens_per_second 38.8, n_gpus 1, gpu dgx spark, concurrency 1",
     "two users? no: 2 users on a single dgx-spark": "n_gpus 1, gpu dgx-spark, concurrency 2",

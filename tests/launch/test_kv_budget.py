@@ -242,6 +242,11 @@ def test_files_that_are_none(name: str, tmp_path: Path) -> None:
     assert len(raised.value.problems) == 1 and expected in raised.value.problems[0] and name in raised.value.problems[0]
 
 
+def test_a_draft_is_refused() -> None:
+    with pytest.raises(SheetgenError, match="eagle3-deepseek-v3 is a draft of another model"):
+        read("max_batch_size=8", model="eagle3-deepseek-v3")
+
+
 def test_every_problem_in_one_run() -> None:
     with pytest.raises(SheetgenError) as raised:
         read("max_batch=8,max_seq_len=long,max_beam_width=0")

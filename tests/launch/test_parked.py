@@ -66,6 +66,8 @@ def test_a_launch_names_the_engines_flag() -> None:
     assert "# note: users parked in host memory: add --kv-offloading-size 100 --kv-offloading-backend native\n" in text
     assert "add --enable-hierarchical-cache --hicache-size 26\n" in text  # GB of each of four ranks
     assert len(re.findall("users parked in host memory: what this engine takes for it is not known here", text)) == 3
+    little = " ".join(run(*POINT, "--kv-offload-gib", "2", "--flags", "sglang").stdout.replace("\n# ", " ").split())
+    assert "takes it in whole GB for each GPU, and here is less than one" in little and "hicache-size" not in little
     assert "parked" not in run(*POINT, "--flags", "all").stdout
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
-from sheetgen.cli.plan_files import Since, record_of_file
+from sheetgen.cli.plan import record_of_file
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import (
     CENTS,
@@ -24,6 +24,7 @@ from sheetgen.plan.bridge import (
     Last,
     bridge,
     in_cents,
+    last_of,
     listed_prices,
     mixed,
     shapley,
@@ -124,7 +125,7 @@ def test_old_prices_are_a_part(tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(json.dumps(known | {"prices": dearer, "money": money}))
     new = plan(data)
-    found = bridge(Since(str(file), record_of_file(file)).last(CATALOG), new)
+    found = bridge(last_of(record_of_file(file), str(file), CATALOG), new)
     assert [*found.parts] == ["price"]
     assert found.parts["price"] == pytest.approx(-found.usd, abs=0.01)
     assert listed_prices(new) == known["prices"]
@@ -135,7 +136,7 @@ def test_what_is_no_plan(text: str, tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(text)
     with pytest.raises(ScenarioError, match="is no plan"):
-        Since(str(file), record_of_file(file)).last(CATALOG)
+        last_of(record_of_file(file), str(file), CATALOG)
 
 
 def test_the_command_says_what_changed(tmp_path: Path) -> None:

@@ -321,9 +321,10 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["q1.docx", "q1.html", "q1.pdf"]
     assert "No last plan was named" in read((tmp_path / "out" / "q1.pdf").read_bytes())[1].text
-    refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "xls"])
-    assert refused.exit_code == 1
-    assert "format 'xls' is unknown. Allowed: xlsx, pdf, docx, html, json, md, csv." in refused.output
+    for named in ("xls", ","):
+        refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", named])
+        assert refused.exit_code == 1
+        assert f"format is '{named}'. Allowed: xlsx, pdf, docx, html, json, md, csv." in refused.output
     wrong = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "md", "--pdf-variant", "pdf/a-3a"])
     assert wrong.exit_code == 1 and "pdf_variant is for the PDF" in wrong.output
 

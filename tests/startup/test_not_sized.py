@@ -55,6 +55,14 @@ def test_what_else_takes_of_the_pool_is_said(tmp_path: Path) -> None:
     assert not [n for n in read(tmp_path, model, "'max_num_seqs': 64")["notes"] if "HiSparse" in n or "mm_ipc" in n]
 
 
+def test_a_draft_that_was_served_alone(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text((LOG % ("eagle3-deepseek-v3", "'max_num_seqs': 64")).replace("'max_model_len': 8192, ", ""), "utf-8")
+    for command in (["size", "--from-log", str(log), "--gpu", "b200"], ["diagnose", str(log), "--gpu", "b200"]):
+        ran = CliRunner().invoke(main, command)
+        assert ran.exit_code == 0 and "is a draft of another model" in " ".join(ran.output.split()), ran.output
+
+
 def test_auto_of_a_log_is_what_its_checkpoint_states(tmp_path: Path) -> None:
     named, asked = (
         read(tmp_path, "nvidia/Qwen3-14B-NVFP4", f"'kv_cache_dtype': '{dtype}'")["inputs"]

@@ -171,10 +171,8 @@ def _field(key: str, value: Any) -> list[str]:
         return [f"{key}:", *(f"  {name}: {scalar(item)}" for name, item in value.items())]
     if isinstance(value, dict):
         return [f"{key}: {_flow(value)}"]
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return [f"{key}:", *(f"  - {_flow(item)}" for item in value)]
-    if isinstance(value, list) and key == "notes":
-        return [f"{key}:", *(f"  - {scalar(item)}" for item in value)] if value else []
+    if isinstance(value, list) and (key == "notes" or isinstance(value[0], dict)):  # an empty one is its default
+        return [f"{key}:", *(f"  - {_flow(item) if isinstance(item, dict) else scalar(item)}" for item in value)]
     if isinstance(value, list):
         return [f"{key}: [{', '.join(map(scalar, value))}]"]
     return [f"{key}: {scalar(value)}"]

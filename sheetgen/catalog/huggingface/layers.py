@@ -365,10 +365,8 @@ STATE_DTYPES = dict(float32="fp32", fp32="fp32", bfloat16="bf16", bf16="bf16", f
 
 def state_dtype(f: Fields) -> str:
     """The precision that the config pins; else the model's 16-bit type, as the engine's `auto` takes it."""
-    for key in ("mamba_ssm_cache_dtype", "mamba_ssm_dtype"):
-        if f.has(key):
-            return f.one_of(key, STATE_DTYPES) or sixteen_bit(f)
-    return sixteen_bit(f)
+    key = f.first("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
+    return (f.has(key) and f.one_of(key, STATE_DTYPES)) or sixteen_bit(f)
 
 
 def sixteen_bit(f: Fields) -> str:
@@ -478,10 +476,6 @@ RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
 }  # fmt: skip
 
 
-def recurrence(f: Fields, family: Family) -> Layer:
-    return RECURRENCES[family.linear](f, family)
-
-
 @dataclass(frozen=True)
 class Decoder:
     """`rest` is of the body but of no layer: the last norm, learned positions."""
@@ -505,12 +499,8 @@ def plain_decoder(f: Fields, family: Family) -> Decoder:
     """All that the table can say, layer by layer."""
     kinds = layer_kinds(f, family)
     sparse = moe_layers(f, family, len(kinds))
-    layers = tuple(plain_layer(f, family, i, kind, sparse[i]) for i, kind in enumerate(kinds))
-    return around(f, family, layers)
-
-
-def plain_layer(f: Fields, family: Family, i: int, kind: str, sparse: bool) -> Layer:
-    return with_ffn(f, family, layer_mixer(f, family, i, kind), sparse)
+    mixers = (layer_mixer(f, family, i, kind) for i, kind in enumerate(kinds))
+    return around(f, family, tuple(with_ffn(f, family, *both) for both in zip(mixers, sparse, strict=True)))
 
 
 def with_ffn(f: Fields, family: Family, mixer: Layer, sparse: bool) -> Layer:
@@ -523,7 +513,7 @@ def with_ffn(f: Fields, family: Family, mixer: Layer, sparse: bool) -> Layer:
 def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
     """Some configs give windowed layers, or single layers, heads of their own."""
     if kind == "linear":
-        return recurrence(f, family)
+        return RECURRENCES[family.linear](f, family)
     if family.attention == "mla":
         return mla(f, family, i)
     sinks = None

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.latent import LATENT, collecting, mixing, with_streams
 from sheetgen.catalog.huggingface.layers import (
     NOTHING,
     WORDS,
@@ -32,14 +31,14 @@ from sheetgen.catalog.huggingface.layers import (
     linear,
     matrices,
     mixer_of,
+    mla,
+    moe,
     moe_layers,
     no_cache,
     norms,
     plain,
     plain_decoder,
-    plain_layer,
     plus,
-    recurrence,
     whole,
     with_ffn,
 )
@@ -129,6 +128,122 @@ def _with_per_layer(f: Fields, decoder: Decoder, rest: Tally) -> Decoder:
     return replace(decoder, rest=decoder.rest + rest)
 
 
+def mixing(f: Fields, streams: int) -> Tally:
+    """How several residual streams are read and written, before attention and before the FFN of one layer."""
+    return whole(2 * ((2 + streams) * streams * (streams * f.count("hidden_size") + 1) + 3))
+
+
+def collecting(f: Fields, streams: int) -> Tally:
+    """How the streams become one behind the last layer, without a matrix between them."""
+    return whole(streams * (streams * f.count("hidden_size") + 1) + 1)
+
+
+def with_streams(decoder: Decoder, of_layer: Tally, at_end: Tally) -> Decoder:
+    layers = tuple(plus(layer, of_layer) for layer in decoder.layers)
+    return replace(decoder, layers=layers, rest=decoder.rest + at_end)
+
+
+def hy_v4(f: Fields, family: Family) -> Decoder:
+    """Streams are read and written without a matrix between them; every fourth layer picks tokens."""
+    hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
+    if f.raw("indexer_types") is None:
+        kinds = ["full" if i == 0 or (i - 1) % 4 == 0 else "shared" for i in range(f.layers())]
+        f = f.adding(indexer_types=kinds)
+    of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
+    return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
+
+
+def glm5_next(f: Fields, family: Family) -> Decoder:
+    """Kimi delta attention, and latent attention without positions; index keys are weighed over pools of tokens."""
+    decoder = plain_decoder(f, family)
+    width, pool = f.count("index_head_dim"), f.count("index_kpool", 16)
+    pooling = whole(pool * width + width * f.count("hidden_size"))
+    layers = tuple(
+        plus(replace(layer, groups=tuple(pooled(shape, pool) for shape in layer.groups)), pooling)
+        if any(shape["kind"] == "indexer" for shape in layer.groups)
+        else layer
+        for layer in decoder.layers
+    )
+    return with_streams(replace(decoder, layers=layers), mixing(f, f.count("hc_mult", 4)), whole(0))
+
+
+def pooled(shape: Shape, pool: int) -> Shape:
+    """An index that keeps one key for so many tokens: the bytes of a token, and one block of a request for the raw keys
+    of those that are not so many yet. Source: vLLM 0.33, models/glm5next (Glm5NextTailCache)."""
+    if shape["kind"] != "indexer":
+        return shape
+    return {**shape, "entry_bytes": -(-shape["entry_bytes"] // pool), "side_blocks": 1}
+
+
+def longcat(f: Fields, family: Family) -> Decoder:
+    """A layer of the config is two of attention and a dense part each, with the experts beside the second."""
+    n, hidden = f.layers(), f.count("hidden_size")
+    zero = f.count("zero_expert_num", 0, least=0)
+    half = with_ffn(f, family, mla(f, family), sparse=False)
+    experts = plus(moe(f, family), whole(zero * hidden))
+    both = replace(half, body=half.body + experts.body, routed=experts.routed, moe_width=experts.moe_width)
+    decoder = around(f, family, (half, both) * n)
+    if not zero:
+        return decoder
+    note = (
+        f"of the {f.count('num_experts_per_tok')} experts of a token some are among {zero} that do nothing: active"
+        " parameters are the most that a token has"
+    )
+    return replace(decoder, notes=(note,))
+
+
+def mistral_large4(f: Fields, family: Family) -> Decoder:
+    """Every fourth layer has no positions, and a latent without their part; the index reads the hidden state."""
+    n, hidden, heads = f.layers(), f.count("hidden_size"), f.count("num_attention_heads")
+    if f.raw("kv_source_layers") is not None and f.whole_numbers("kv_source_layers", n) != list(range(n)):
+        f.refuse("kv_source_layers", "shares latents between layers, which is not counted.")
+    if f.raw("no_rope_layers") is not None:
+        rotated = [bool(word) for word in f.whole_numbers("no_rope_layers", n)]
+    else:
+        period = f.count("no_rope_layer_interval", 4)
+        rotated = [(i + 1) % period != 0 for i in range(n)]
+    nope, rope, value = f.count("qk_nope_head_dim"), f.count("qk_rope_head_dim"), f.count("v_head_dim")
+    latent, width, n_index = f.count("kv_lora_rank"), f.count("index_head_dim"), f.count("index_n_heads")
+    sparse = moe_layers(f, family, n)
+    layers = []
+    for i in range(n):
+        key, extra = (nope, rope) if rotated[i] else (nope + rope, 0)
+        tally = linear(hidden, heads * (nope + rope)) + linear(hidden, latent + extra, split="none") + whole(latent)
+        tally += linear(latent, heads * (key + value)) + linear(heads * value, hidden, split="in") + whole(2 * heads)
+        shape = {"kind": "mla", "latent_width": latent + extra, "absorbed_elements": latent * heads * (key + value)}
+        tally += linear(hidden, n_index * width, split="none") + linear(hidden, width, split="none")
+        tally += whole(2 * width + hidden * n_index + 2 * hidden + 2 * n_index)
+        index = {"kind": "indexer", "width": width, "entry_bytes": width + 4}
+        layers.append(with_ffn(f, family, mixer_of(tally, shape, index), sparse[i]))
+    return around(f, family, tuple(layers))
+
+
+def dots3_note(f: Fields, family: Family) -> Decoder:
+    """Two kinds of latent attention: sparse over all tokens, and a wider latent of fewer heads over a window."""
+    near = {key: f.count(f"swa_{key}", default) for key, default in _NEAR.items()}
+    near["qk_rope_head_dim"] = f.count("swa_qk_rope_head_dim", near.pop("head_dim") - near["qk_nope_head_dim"])
+    kinds = layer_kinds(f, family)
+    sparse = moe_layers(f, family, len(kinds))
+    layers = []
+    for i, kind in enumerate(kinds):
+        of_layer = f if kind == "full" else f.adding(**near, index_head_dim=None)
+        mixer = mla(of_layer, family, i)
+        if kind != "full":
+            kept = {"n_kv_heads": 1, "key_width": mixer.groups[0]["latent_width"], "value_width": 0}
+            window = f.count(f.first("sliding_window", "sliding_window_size"), 512)
+            mixer = replace(mixer, groups=({"kind": "windowed", **kept, "window_tokens": window},))
+        positions = whole(of_layer.count("qk_rope_head_dim"))  # a norm of the part with positions
+        mixer = replace(mixer, body=mixer.body + positions, mixer=mixer.mixer + positions)
+        layers.append(with_ffn(f, family, mixer, sparse[i]))
+    return around(f, family, tuple(layers))
+
+
+_NEAR = {
+    "num_attention_heads": 64, "q_lora_rank": 1024, "kv_lora_rank": 1024, "head_dim": 256, "qk_nope_head_dim": 192,
+    "v_head_dim": 128,
+}  # fmt: skip
+
+
 _WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
 
 
@@ -200,7 +315,7 @@ def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
     if kind == "mlp":
         return plus(replace(dense(f, family), groups=(no_cache("mlp"),)), norms(f, family))
     if kind != "moe":
-        part = recurrence(f, family) if kind == "linear" else gqa(f, family, "full", heads_of(f))
+        part = layer_mixer(f, family, 0, kind)
         return plus(part, norms(f, family))
     hidden, n, width = f.count("hidden_size"), f.count("n_routed_experts"), f.count("moe_intermediate_size")
     bias = f.flag("mlp_bias", False)
@@ -286,7 +401,8 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
         layers = [hybrid_layer(f, family, kind) for kind in mtp_kinds(f)]
     else:
         kind = "full" if family.linear or family.attention == "gqa" else "mla"
-        layers = [plain_layer(f, family, len(decoder.layers) - 1, kind, bool(decoder.layers[-1].routed))]
+        mixer = layer_mixer(f, family, len(decoder.layers) - 1, kind)
+        layers = [with_ffn(f, family, mixer, bool(decoder.layers[-1].routed))]
     extra = n * sum(layer.body.total + layer.routed for layer in layers)
     extra += joining * (1 if family.mtp == "joined" else n)
     return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))
@@ -432,7 +548,7 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
     sparse = moe_layers(f, family, n)
     layers = []
     for i in range(n):
-        layer = plain_layer(f, family, i, "full", sparse[i])
+        layer = with_ffn(f, family, layer_mixer(f, family, i, "full"), sparse[i])
         layers.append(replace(plus(layer, tally), groups=(*layer.groups, shape)) if picks[i] else layer)
     return around(f, family, tuple(layers))
 
@@ -444,7 +560,7 @@ def falcon_h1(f: Fields, family: Family) -> Decoder:
         f.refuse("projectors_bias", "differs from mamba_proj_bias, which is not counted.")
     layers = []
     for i in range(f.layers()):
-        attention, mamba = layer_mixer(f, family, i, "full"), recurrence(f, family)
+        attention, mamba = (layer_mixer(f, family, i, kind) for kind in ("full", "linear"))
         layer = with_ffn(f, family, attention, sparse=False)
         layers.append(replace(layer, body=layer.body + mamba.body, groups=attention.groups + mamba.groups))
     return replace(around(f, family, tuple(layers)), parallel_hybrid=True)
@@ -550,11 +666,9 @@ def qwen4(f: Fields, family: Family) -> Decoder:
             extra += linear(width, wide) + linear(width, hidden) + whole(3 * wide)
             extra += plain(wide * f.count("ple_conv_kernel_size", 4))
         layers.append(plus(layer, extra))
-    notes: tuple[str, ...] = ()
-    if ids:
-        notes = ("the n-gram tables count as embedding per layer: an engine may keep them in the host's memory",)
+    note = "the n-gram tables count as embedding per layer: an engine may keep them in the host's memory"
+    notes = (*decoder.notes, note) if ids else decoder.notes
     rest = decoder.rest + whole(-hidden) + read  # the last norm is of the streams
-    notes = (*decoder.notes, *notes)
     return replace(decoder, layers=tuple(layers), rest=rest, per_layer_embedding=table, looked_up=table, notes=notes)
 
 
@@ -601,7 +715,7 @@ def lfm3(f: Fields, family: Family) -> Decoder:
 
 def attention_free(f: Fields, family: Family) -> Decoder:
     """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
-    layers = tuple(plus(recurrence(f, family), norms(f, family)) for _ in range(f.layers()))
+    layers = tuple(plus(layer_mixer(f, family, i, "linear"), norms(f, family)) for i in range(f.layers()))
     heads = f.count("num_heads", f.count("hidden_size"))
     return around(f.reading({**f.defaults, "num_attention_heads": heads}, f.rename), family, layers)
 
@@ -627,5 +741,5 @@ def eagle3(f: Fields, family: Family) -> Decoder:
 BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {build.__name__: build for build in (
     old_gpt, opt, bloom, mpt, falcon, stablelm, apertus, chatglm, gpt_neo, laguna, hunyuan, falcon_h1, lfm2, lfm3,
     attention_free, minimax_m3, gemma3n, gemma4, deepseek_v4, nemotron_h, nemotron_nas, inkling, qwen4, step,
-    muse_spark, *LATENT,
+    muse_spark, hy_v4, glm5_next, longcat, mistral_large4, dots3_note,
 )}  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ TOKENS = 10**6
 LEAST_SHARE = 0.2
 NEAR = 2  # times
 PROMPTS_PER_ANSWER = 3  # tokens, for such comparisons; as the field blends the two prices
+MOST_DIGITS = 18  # of a number of tokens
 DIGITS = 6  # of a price of a million tokens: a list has it by the token, in floating point
 
 
@@ -116,7 +116,7 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
         fields = {
             "host": hosts.get(provider) or _host_id(provider), "name": name, "precision": precision,
             "input_usd_per_million": usd[0], "cached_usd_per_million": usd[2] or None, "output_usd_per_million": usd[1],
-            "max_input_tokens": int(longest) if longest.isdecimal() and int(longest) else None,
+            "max_input_tokens": (longest.isdecimal() and len(longest) <= MOST_DIGITS and int(longest)) or None,
             "source": cells.get(SOURCE) or None,
         }  # fmt: skip
         try:
@@ -256,6 +256,6 @@ def hosted_report(found: HostedRefresh) -> Iterable[str]:
                     for p in (before, now))  # fmt: skip
         yield f"  changed: {model}: {shown(now.name, 80)}: {old} to {new} $ per million"
     for reason, names in sorted(found.left_out.items(), key=lambda pair: -len(pair[1])):
-        firms = Counter(names)
-        few = ", ".join(shown(name, 60) for name in list(firms)[:4])
-        yield f"Left out, {len(names):,} {reason}: {few}{' ...' if len(firms) > 4 else ''}"
+        each = list(dict.fromkeys(names))
+        few = ", ".join(shown(name, 60) for name in each[:4])
+        yield f"Left out, {len(names):,} {reason}: {few}{' ...' if len(each) > 4 else ''}"

@@ -23,6 +23,7 @@ from typing import Any
 
 from sheetgen.catalog.base import decoded, read_bounded
 from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
+from sheetgen.units import count
 
 MAX_BYTES = 32 * 2**20
 MAX_LINES = 50_000
@@ -152,8 +153,8 @@ def read_table(where: str, text: str) -> tuple[str, tuple[str, ...], dict[int, d
         if len(cells) == len(header):
             lines[number] = dict(zip(header, cells, strict=True))
         else:
-            n_cells = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
-            faults.append(Fault(where, number, f"has {n_cells} under a header of {len(header)} columns."))
+            what = f"has {count(len(cells), 'cell')} under a header of {len(header)} columns."
+            faults.append(Fault(where, number, what))
     return at, header, lines, faults
 
 

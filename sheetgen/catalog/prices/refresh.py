@@ -34,7 +34,7 @@ class Refresh:
     not_in_lists: tuple[str, ...]  # rows of the lists' providers that the lists do not price
     dropped: tuple[str, ...]  # prices of a row's old region that the lists do not have in its new one
     n_other_regions: int
-    doubts: tuple[str, ...]  # prices of changes that hardly can be, each with the reason
+    doubts: tuple[str, ...]  # implausible prices of changes, each with the reason
     new_doubts: tuple[str, ...]  # and those of new rows
 
 
