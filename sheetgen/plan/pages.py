@@ -23,8 +23,8 @@ from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sheet.notes import own_version, sources_of
 from sheetgen.sheet.page import Cell, Source, Table, Text, joined, table, words
-from sheetgen.sheet.wording import and_joined, short_money
-from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE
+from sheetgen.sheet.wording import short_money
+from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
@@ -435,7 +435,7 @@ def _survives(plan: Plan) -> str:
         said.setdefault(" and ".join(filter(None, parts)) or "nothing", []).append(service.id)
     if len(said) == 1:
         return next(iter(said))
-    return ", ".join(f"{what} of {and_joined(ids[:NAMED])}{' and others' * (len(ids) > NAMED)}"
+    return ", ".join(f"{what} of {listed(ids[:NAMED])}{' and others' * (len(ids) > NAMED)}"
                      for what, ids in said.items())
 
 

@@ -15,8 +15,7 @@ from sheetgen.plan.tables import CONSTANTS
 from sheetgen.recommend import Choice, Solution
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
-from sheetgen.sheet.wording import and_joined
-from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE
+from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE, listed
 
 NAMED = 3  # services in a sentence
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
@@ -182,7 +181,7 @@ def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
     )]  # fmt: skip
     n = len(beside[NAMED:])
     if beside:
-        yield and_joined(beside[:NAMED] + [f"{n} more"] * bool(n))
+        yield listed(beside[:NAMED] + [f"{n} more"] * bool(n))
 
 
 def _is_there(answer: Answer, instance: str, many: Sequence[int]) -> bool:

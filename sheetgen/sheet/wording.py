@@ -33,6 +33,7 @@ from sheetgen.units import (
     USD_CENTS,
     WHOLE,
     Display,
+    listed,
     rate_places,
 )
 
@@ -143,7 +144,7 @@ def discount_words(question: Question) -> str:
     """Every discount in words: 10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others."""
     general = question.settings.discount_fraction
     said = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
-    return and_joined([*said, f"{share(general)} on all others"] if general and said else said or [share(general)])
+    return listed([*said, f"{share(general)} on all others"] if general and said else said or [share(general)])
 
 
 def _discounted_whose(provider: str, purchase: str) -> str:
@@ -409,12 +410,7 @@ def took_part(candidates: Sequence[Candidate]) -> str:
     vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
     if others := len(providers[SHOWN_PROVIDERS:]):
         providers[SHOWN_PROVIDERS:] = [str(plural(others, "other provider"))]
-    return f"of {and_joined(providers)}, with GPUs of {and_joined(vendors)}"
-
-
-def and_joined(names: Sequence[str]) -> str:
-    """AWS, Azure and GCP."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+    return f"of {listed(providers)}, with GPUs of {listed(vendors)}"
 
 
 def served(solved: Solution, row: int) -> Cell:
