@@ -120,8 +120,8 @@ def _classes(block: Block, at: int) -> Ref:
     """The recommended instances in each purchase class, then contingency and currency for the class in use; gives
     $ an hour on demand."""
     table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
-    block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid a month",
-               "of it unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
+    block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid",
+               "Unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
     provider = lookup(table.range("provider"), place)
     hourly: dict[str, Ref] = {}
     discount: list[Ref] = []
