@@ -346,15 +346,14 @@ class Workings:
                  for name in ("growth", "share_live", "spread_below_p50", "spread_above_p50", "paced_requests",
                               "replicas_per_instance", "full_turn_seconds", "wait_z", "ttft_seconds", "tpot_seconds",
                               "output_tokens")}  # fmt: skip
+        known = {**stated, **grown}
         for of in ("loads", "replicas", "times"):
             for name, one in formulas_of(of):
-                known = {**stated, **grown}
-                table.computed(one, {read: known[read] for read in one.inputs if read in known}, name=name)
+                table.computed(one, known, name=name)
         speed = self.answer.hardware.speed
         sized = [speed[at].sized_by if at[:2] in self.answer.hardware.placed else NONE for at in rows]
         table.given("sized_by", "What limits a replica (build)", sized, TEXT, role="fixed", width=14)
-        known = {**stated, **grown}
-        table.computed(needs.set_by, {read: known[read] for read in needs.set_by.inputs if read in known})
+        table.computed(needs.set_by, known)
 
     def _paid(self) -> None:
         """What is owned and committed, by quarter."""
@@ -435,8 +434,7 @@ class Workings:
                       "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows]
                       }  # fmt: skip
         for _, one in formulas_of("gaps"):
-            of = now | {"short": all_quarters("short_instances")} if one is needs.gap else by_quarter
-            table.computed(one, {read: of[read] for read in one.inputs if read in of})
+            table.computed(one, now | {"short": all_quarters("short_instances")} if one is needs.gap else by_quarter)
 
     def _owned(self, table: Table, rows: Sequence[tuple[int, int, int]]) -> None:
         """Types take in turn of the owned GPUs of their kind; the last of a kind has the rest."""
@@ -611,7 +609,7 @@ class Workings:
             table.looked_up(name, label, found, USD)
         budget = [self.quarters.columns["budget_usd"][q] for q, _ in rows]
         for _, one in formulas_of("money"):
-            table.computed(one, {"budget_usd": budget} if "budget_usd" in one.inputs else {})
+            table.computed(one, {"budget_usd": budget})
         left = table.columns["budget_left_usd"]
         self.quarters.computed(spending.budget_verdict, {
             f"budget_left_{name}_usd": [left[self.row_of_money(q, z)] for q in range(self.n_quarters)]
