@@ -85,12 +85,16 @@ def is_record(data: bytes) -> bool:
     return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
 
 
+def document_of(known: Mapping[str, Any], where: str) -> Document:
+    """The plan of a record as it was written, of its day."""
+    return Document(where, {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}, {})
+
+
 def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
     """The plan of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
-    data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}
     said = math.fsum(one["p50_usd"] for one in known["money"])
     try:
-        plan = plan_of(Document(where, data, {}), catalog)
+        plan = plan_of(document_of(known, where), catalog)
     except SheetgenError as error:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
     return Last(replace(plan, listed=known["prices"]), said, where)
