@@ -297,14 +297,14 @@ class Solved:
 def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
     """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
     since."""
-    from sheetgen.plan.bridge import last_of
+    from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read import read_plan
 
     built: Mapping[str, Any] | None = None
     match Path(file).suffix.lower():
         case ".json":
             built = record_of_file(Path(file))
-            read = last_of(built, shown(file, 200), catalog).plan
+            read = plan_of_record(built, shown(file, 200), catalog)
         case ".xlsx":
             from sheetgen.pull.plan import pull_plan
 

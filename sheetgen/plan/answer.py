@@ -51,6 +51,15 @@ class Answer:
     def money(self) -> Table:
         return self.table(OF_MONEY)
 
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """By instance the position of its type."""
+        return {one.instance: t for t, one in enumerate(self.types)}
+
+    def quarters_of(self, s: int) -> list[int]:
+        """The quarters in which a service runs, by position."""
+        return [q for q in range(len(self.plan.quarters)) if (s, q) in self.hardware.placed]
+
     @property
     def asked_usd(self) -> tuple[float, float]:
         """What is to be approved: the spend on the machines that are bought, and its contingency."""

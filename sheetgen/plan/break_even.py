@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan.answer import OF_TYPE, Answer
-from sheetgen.plan.decisions import BreakEven, Decision, quarter_of_decision
+from sheetgen.plan.decisions import BreakEven, Decision
 from sheetgen.plan.tables import Z, buy, work_out
 
 STEPS = 200  # a hundredth of the demand each, so up to twice of it
@@ -30,15 +30,12 @@ def rented(answer: Answer) -> tuple[Any, Any]:
 def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decision]:
     """Decisions that follow from the demand with the shares of it at which they would be others."""
     shares, gaps = rented(answer)
-    place = {one.instance: t for t, one in enumerate(answer.types)}
     for one in found:
-        plan = answer.plan
-        quarter = quarter_of_decision(plan, one)
-        if one.what not in OF_DEMAND or quarter is None or one.instance not in place:
+        quarter, t = answer.plan.quarter_of(one.needed_from), answer.place.get(one.instance)
+        if one.what not in OF_DEMAND or quarter is None or t is None:
             yield one
             continue
-        bought = gaps[place[one.instance], quarter]
-        planned = float(answer.supply["gap"][place[one.instance], quarter, answer.case])
+        bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])
         fewer, more = shares[bought < planned], shares[bought > planned]
         yield replace(one, break_even=BreakEven(
             float(fewer.max()) if len(fewer) else None, float(more.min()) if len(more) else None,

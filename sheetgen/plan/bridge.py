@@ -85,15 +85,23 @@ def is_record(data: bytes) -> bool:
     return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
 
 
+def plan_of_record(known: Mapping[str, Any], where: str, catalog: Catalog) -> Plan:
+    """The plan of a record at the prices of its day. Raises ScenarioError where it cannot be worked out any more."""
+    return replace(plan_of(document_of(known, where), catalog), listed=known["prices"])
+
+
+def document_of(known: Mapping[str, Any], where: str) -> Document:
+    """The plan of a record as it was written, of its day."""
+    return Document(where, {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}, {})
+
+
 def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
-    """The plan of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
-    data = {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}
+    """The last plan, of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
     said = math.fsum(one["p50_usd"] for one in known["money"])
     try:
-        plan = plan_of(Document(where, data, {}), catalog)
+        return Last(plan_of_record(known, where, catalog), said, where)
     except SheetgenError as error:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
-    return Last(replace(plan, listed=known["prices"]), said, where)
 
 
 def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sheetgen.errors import SheetgenError
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.hardware import Loads, served_in
+from sheetgen.plan.hardware import Loads
 from sheetgen.plan.schema import Service
 from sheetgen.plan.solve import solved_plan
 
@@ -54,6 +54,5 @@ def _at_fp8(answer: Answer, s: int, kept: Loads) -> Cheaper | None:
 def _wide(answer: Answer, service: Service) -> list[str]:
     """The precisions of a service that are wider than 8 bits in some quarter."""
     plan = answer.plan
-    keys = {plan.key(service, served_in(service, quarter)) for quarter in plan.quarters}
-    served = [one for key in keys for one in plan.question(key).models]
+    served = [one for quarter in plan.quarters for one in plan.question_in(service, quarter).models]
     return [name for name in ("weight_dtype", "kv_cache_dtype") if any(getattr(one, name) in WIDE for one in served)]

@@ -89,15 +89,9 @@ def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
     return tuple(sorted(found, key=lambda one: (one.order_by, one.needed_from, one.what, one.instance)))
 
 
-def quarter_of_decision(plan: Plan, one: Decision) -> int | None:
-    """The quarter from which a decision's machines are needed, by position; none after the plan's end."""
-    return next((q for q, each in enumerate(plan.quarters)
-                 if plan.first_day(each) <= one.needed_from <= plan.last_day(each)), None)  # fmt: skip
-
-
 def served(answer: Answer, one: Decision) -> list[int]:
     """The services that a decision's machines serve then."""
-    quarter = quarter_of_decision(answer.plan, one)
+    quarter = answer.plan.quarter_of(one.needed_from)
     return sorted({s for (s, q), each in answer.hardware.placed.items()
                    if each.instance == one.instance and quarter in (None, q)})  # fmt: skip
 
@@ -231,14 +225,12 @@ def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
 
 def _quotas(answer: Answer) -> Iterator[Decision]:
     """Quotas that are too small: rented machines of the type, bought or committed, in the first such quarter."""
-    plan, place = answer.plan, {one.instance: t for t, one in enumerate(answer.types)}
+    plan = answer.plan
     rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
     for quota in plan.supply.quota:
-        t = place.get(plan.machine(quota.type))
-        if t is None:
-            continue
-        over = [q for q in range(len(plan.quarters)) if rented[t, q] > quota.limit]
-        if not over:
+        t = answer.place.get(plan.machine(quota.type))
+        over = [q for q in range(len(plan.quarters)) if t is not None and rented[t, q] > quota.limit]
+        if t is None or not over:
             continue
         first = plan.first_day(plan.quarters[over[0]])
         day = order_by(plan, first, quota.request_lead_days)
@@ -254,24 +246,22 @@ def _endings(answer: Answer) -> Iterator[Decision]:
     plan = answer.plan
     start, end = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
     months, quarter = answer.supply["quarter_instance_month_usd"], CONSTANTS["months_in_a_quarter"]
-    place = {one.instance: t for t, one in enumerate(answer.types)}
     for one in plan.supply.committed:
         last = term(one)[1]
         if not start <= last < end:
             continue
-        t = place[plan.machine(one.type)]
+        t = answer.place[plan.machine(one.type)]
         first = last + datetime.timedelta(days=1)
-        q = next(i for i, each in enumerate(plan.quarters) if plan.last_day(each) >= first)
+        q = plan.quarter_of(first)
         paid = commitment_month_usd(plan, one)
         n_months = MONTHS_OF_TERM.get(one.purchase, quarter)
         day = order_by(plan, first, lead_days(plan, one.purchase))
-        needed = float(answer.supply["gap"][t, q, answer.case])
-        bought = float(months[t, q, answer.case])
-        waiting = waiting_usd(bought, paid, min(one.count, needed), quarter)
+        again = min(one.count, float(answer.supply["gap"][t, q, answer.case]))
+        waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
         yield Decision(
-            "renew" if needed else "let end", answer.types[t].instance, min(one.count, needed) or one.count,
-            one.purchase, day, first, paid * (min(one.count, needed)) * n_months, day < plan.as_of and needed > 0,
-            waiting if needed else None, about=f"commitment {one.id}, {one.count} in all",
+            "renew" if again else "let end", answer.types[t].instance, again or one.count, one.purchase, day, first,
+            paid * again * n_months, day < plan.as_of and again > 0, waiting if again else None,
+            about=f"commitment {one.id}, {one.count} in all",
         )  # fmt: skip
     for pool in plan.supply.owned:
         last = term(pool)[1]
@@ -280,7 +270,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             day = order_by(plan, first, lead_days(plan, "owned"))
             gpu = plan.gpus[pool.id].id
             types = [t for t, one in enumerate(answer.types) if one.gpu == gpu]
-            q = next(i for i, each in enumerate(plan.quarters) if plan.last_day(each) >= first)
+            q = plan.quarter_of(first)
             count = max(1.0, pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             yield Decision(

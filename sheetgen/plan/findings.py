@@ -21,11 +21,9 @@ from sheetgen.plan.decisions import (
     in_order,
     lead_days,
     order_by,
-    quarter_of_decision,
     with_orders,
 )
 from sheetgen.plan.draws import Draws, drawn, quantiles
-from sheetgen.plan.hardware import served_in
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
@@ -119,7 +117,7 @@ def unit_costs(answer: Answer, s: int, q: int, z: int) -> dict[str, float | None
     of = service.demand.users or service.demand.requests or service.demand.tokens
     assert of is not None
     share = mean_over_peak(of.peak_hour_share, of.burst_factor)
-    request = answer.plan.question(answer.plan.key(service, served_in(service, answer.plan.quarters[q]))).workloads[0]
+    request = answer.plan.question_in(service, answer.plan.quarters[q]).workloads[0]
     tokens = request.input_tokens + request.output_tokens
     known = {
         "service_month_usd": usd, "requests_per_second": rate, "mean_over_peak": share, "tokens_per_request": tokens,
@@ -139,9 +137,8 @@ def _with_commitments(answer: Answer, draws: Draws, found: Sequence[Commitment])
     """All decisions: a commitment that is worth making where one at the same price ends is one line, a renewal of as
     many."""
     new = {(one.instance, one.purchase, one.first): one for one in found}
-    place = {one.instance: t for t, one in enumerate(answer.types)}
     for one in with_break_even(answer, decisions(answer)):
-        quarter = quarter_of_decision(answer.plan, one)
+        quarter = answer.plan.quarter_of(one.needed_from)
         if one.what != "renew" or quarter is None or one.usd is None:
             yield one
             continue
@@ -153,7 +150,8 @@ def _with_commitments(answer: Answer, draws: Draws, found: Sequence[Commitment])
                           break_even=one.break_even)  # fmt: skip
             continue
         n, months = one.n_instances, MONTHS_OF_TERM.get(one.purchase, CONSTANTS["months_in_a_quarter"])
-        saves = renewal_usd(answer, draws, place[one.instance], one.purchase, one.usd / n / months, quarter, int(n))
+        t, month_usd = answer.place[one.instance], one.usd / n / months
+        saves = renewal_usd(answer, draws, t, one.purchase, month_usd, quarter, int(n))
         waiting = one.cost_of_waiting_usd if saves is None else saves / QUARTERS_OF_TERM[one.purchase]
         yield replace(one, saves_usd=saves, cost_of_waiting_usd=waiting if waiting and waiting > 0 else None)
     yield from (_commit(answer, one) for one in new.values())

@@ -10,7 +10,7 @@ from typing import Any
 from sheetgen.catalog.base import read_bounded, scalar
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.plan.quarters import quarter_of
-from sheetgen.plan.schema import MAX_LINE
+from sheetgen.plan.schema import MAX_LINE, OF_ENGINE
 from sheetgen.scenario.inputs import BY_NAME
 
 MOST_BYTES = 50_000_000
@@ -18,7 +18,6 @@ QUARTERS = 4
 # What a plan takes of a sheet's inputs, and where it has it; those that have the sheet's default are left out.
 POLICY = {"headroom_fraction": "extra_headroom_fraction", "near_tie_fraction": "near_tie_fraction", "buy": "purchase"}
 PRICES = {"discount_fraction": "discount_fraction", "hours_per_month": "hours_per_month"}
-ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")
 
 
 def read_sheet(path: Path) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> Iterator[str
     if rate:
         targets["max_wait_probability"] = inputs["max_wait_fraction"]
     engine = {"name": inputs["engine"], "version": f"'{inputs['engine_version']}'"}
-    engine |= {name: inputs[name] for name in ENGINE if inputs[name] != BY_NAME[name].default}
+    engine |= {name: inputs[name] for name in OF_ENGINE if inputs[name] != BY_NAME[name].default}
     served = {"id": cell["model"], **{name: cell[name] for name in ("weight_dtype", "kv_cache_dtype")}}
     said = ", ".join(f"{name}: {value if name == 'version' else _flow(value)}" for name, value in engine.items())
     yield f"  - id: {cell['model'].replace('_', '-')}-{cell['workload']}"

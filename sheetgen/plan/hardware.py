@@ -16,8 +16,8 @@ from typing import Any
 import numpy
 
 from sheetgen.plan import needs
-from sheetgen.plan.read import Key, Plan
-from sheetgen.plan.schema import QUANTILES, Served, Service
+from sheetgen.plan.read import Key, Plan, served_in
+from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.together import together
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
 from sheetgen.recommend.choice import pick
@@ -143,12 +143,6 @@ class _Load:
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
 KNOWN = ("pipeline_stages", "paced_requests", "replicas_per_instance", "full_turn_seconds", "instance_month_usd",
          "wait_z", "output_tokens")  # fmt: skip
-
-
-def served_in(service: Service, quarter: Any) -> Served:
-    """The model that is served in a quarter; before the first one's it is the first one."""
-    models = service.model or ()
-    return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
 
 
 def placed(

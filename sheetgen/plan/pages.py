@@ -11,10 +11,9 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision, owners, quarter_of_decision, served
+from sheetgen.plan.decisions import Decision, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
-from sheetgen.plan.hardware import served_in
 from sheetgen.plan.in_currency import in_currency
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
@@ -310,10 +309,9 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
     answer = found.answer
     at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
-    place = {one.instance: t for t, one in enumerate(answer.types)}
     rows: Rows = []
     for one in decisions:
-        quarter = quarter_of_decision(answer.plan, one)
+        quarter = answer.plan.quarter_of(one.needed_from)
         if one.break_even is None or quarter is None:
             continue
         of_it = served(answer, one)
@@ -323,7 +321,7 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
             one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), cell(planned, WHOLE),
             cell(middle / planned if planned else None, PERCENT), cell(one.break_even.fewer_below, PERCENT),
             cell(one.break_even.more_above, PERCENT),
-            *(cell(needed[place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
+            *(cell(needed[answer.place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
         ))  # fmt: skip
     heads: Heads = (
         "By", "What", "In", *map(number, ("Planned for, at once", "At p50, of it", "Fewer do, up to",
@@ -444,8 +442,7 @@ def _sources(answer: Answer) -> tuple[Source, ...]:
     plan = answer.plan
     models, engines = dict[str, SheetModel](), dict[str, Engine]()
     for s, q in sorted(answer.hardware.placed):
-        service = plan.services[s]
-        question = plan.question(plan.key(service, served_in(service, plan.quarters[q])))
+        question = plan.question_in(plan.services[s], plan.quarters[q])
         models |= {one.model.id: one for one in question.models}
         engines[question.engine.name] = question.engine
     used = {one.instance: one.candidate for _, one in sorted(answer.hardware.placed.items())}

@@ -18,6 +18,7 @@ from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
+    OF_ENGINE,
     OF_LIKE,
     Allowed,
     Budget,
@@ -101,8 +102,23 @@ class Plan:
             self.priced[at] = replace(found, candidates=tuple(candidates))
         return self.priced[at]
 
+    def quarter_of(self, day: datetime.date) -> int | None:
+        """The quarter in which a day lies, by position; none after the plan's end."""
+        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
+        return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
+
+    def question_in(self, service: Service, quarter: Quarter) -> Question:
+        """What a service asks in a quarter."""
+        return self.question(self.key(service, served_in(service, quarter)))
+
     def key(self, service: Service, served: Served) -> Key:
         return tuple(sorted(_options(self.policy, self.prices, self.supply, self.as_of, service, served).items()))
+
+
+def served_in(service: Service, quarter: Quarter) -> Served:
+    """The model that is served in a quarter; before the first one's it is the first one."""
+    models = service.model or ()
+    return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
 
 
 def _at_prices(one: Candidate, listed: Mapping[str, float]) -> Candidate:
@@ -420,7 +436,6 @@ def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]
             yield (*at, "model", j, "from"), f"from {quarter} is after the plan's end, {end}."
 
 
-OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 
 

@@ -117,10 +117,10 @@ def _supply(answer: Answer) -> Iterator[Record]:
 
 
 def _decision(answer: Answer, one: Decision) -> Record:
-    found: Record = {name: getattr(one, name) for name in ("what", "instance")}
     return {
-        **found, "n_instances": plain(one.n_instances), "purchase": one.purchase, "owners": owners(answer, one),
-        "order_by": one.order_by.isoformat(), "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
+        "what": one.what, "instance": one.instance, "n_instances": plain(one.n_instances), "purchase": one.purchase,
+        "owners": owners(answer, one), "order_by": one.order_by.isoformat(),
+        "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
         "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
         "expected_saving_usd": plain(one.saves_usd),
         "in_place_of_order": one.in_place_of and one.in_place_of.isoformat(),

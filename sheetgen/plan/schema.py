@@ -101,10 +101,6 @@ class Band(Entry):
             raise ValueError("is out of order: p10 may not be above p50, nor p50 above p90")
         return self
 
-    @property
-    def is_one_number(self) -> bool:
-        return self.p10 == self.p90
-
 
 class Amounts(Band):
     p10: Positive
@@ -193,7 +189,7 @@ class Users(_OfADay):
         return self
 
 
-class _Rate(_OfADay):
+class Requests(_OfADay):
     peak_per_second: AmountBand | None = None
     per_day: AmountBand | None = None
     per_month: AmountBand | None = None
@@ -203,23 +199,9 @@ class _Rate(_OfADay):
         _exactly_one(self, "peak_per_second", "per_day", "per_month")
         return self
 
-    @property
-    def stated(self) -> Amounts:
-        found = self.peak_per_second or self.per_day or self.per_month
-        assert found is not None
-        return found
 
-
-class Requests(_Rate):
-    pass
-
-
-class TokenRate(_Rate):
+class TokenRate(Requests):
     of: Literal["output", "input", "all"] = "output"
-
-
-def _as(name: str) -> Callable[[Any], Any]:
-    return lambda value: {name: value} if _is_number(value) else None
 
 
 def _or_band(name: str, example: str) -> BeforeValidator:
@@ -314,6 +296,9 @@ class EngineOf(Entry):
     block_size: AboveZero | None = None
     speed_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
     ttft_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
+
+
+OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")  # its numbers
 
 
 class Allowed(Entry):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
 from sheetgen.plan.findings import unit_costs
-from sheetgen.plan.hardware import Asked, served_in
+from sheetgen.plan.hardware import Asked
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.recommend import Choice, Solution
 from sheetgen.recommend.reasons import Reason, why_not
@@ -46,7 +47,7 @@ def services_table(answer: Answer) -> Table:
         title += f"; the {MOST} that cost most have a page above, the others stand here alone"
     rows: Rows = []
     for s, service in enumerate(answer.plan.services):
-        at = [q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed]
+        at = answer.quarters_of(s)
         last = at[-1] if at else None
         rows.append((
             service.id, service.owner or answer.plan.head.owner,
@@ -92,15 +93,12 @@ def _served(answer: Answer, s: int) -> Iterator[Text]:
     """The models by their days, the request, and the targets."""
     plan, service = answer.plan, answer.plan.services[s]
     said = []
-    for (name, weights, kv), many in groupby(
-        (q for q in range(len(plan.quarters)) if (s, q) in answer.hardware.placed), lambda q: _model(answer, s, q)
-    ):
+    for (name, weights, kv), many in groupby(answer.quarters_of(s), lambda q: _model(answer, s, q)):
         quarters = [*many]
         said.append(f"{name}, weights {weights}, KV cache {kv}, {_span(answer, quarters[0], quarters[-1])}")
     if not said:
         return
-    question = plan.question(plan.key(service, served_in(service, plan.quarters[0])))
-    (one,) = question.workloads
+    (one,) = plan.question_in(service, plan.quarters[0]).workloads
     targets = [f"{limit:,.10g} ms {what}" for limit, what in ((one.tpot_target_ms, "a token"),
                                                            (one.ttft_target_ms, "to the first")) if limit]  # fmt: skip
     lengths = f"{one.input_tokens:,} tokens in and {one.output_tokens:,} out, memory is for {one.context_tokens:,}"
@@ -108,18 +106,17 @@ def _served(answer: Answer, s: int) -> Iterator[Text]:
 
 
 def _model(answer: Answer, s: int, q: int) -> tuple[str, str, str]:
-    plan, service = answer.plan, answer.plan.services[s]
-    (one,) = plan.question(plan.key(service, served_in(service, plan.quarters[q]))).models
+    (one,) = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[q]).models
     return one.model.name, DTYPES[one.weight_dtype].name, DTYPES[one.kv_cache_dtype].name
 
 
 def _runs(answer: Answer, s: int) -> Iterator[Text]:
     """What it runs on, quarters with the same in one line, and why it is there, stays or changes."""
-    at = [q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed]
     where = answer.hardware.placed
-    for _, run in groupby(at, lambda q: (where[s, q].instance, where[s, q].layout, where[s, q].paced_requests)):
+    alike = attrgetter("instance", "layout", "paced_requests")
+    for _, run in groupby(answer.quarters_of(s), lambda q: alike(where[s, q])):
         many = [*run]
-        first, one = many[0], answer.hardware.placed[s, many[0]]
+        first, one = many[0], where[s, many[0]]
         gpus = one.layout.n_gpus * one.pipeline_parallel_size
         size = "a GPU" if gpus == 1 else f"{gpus} GPUs"
         yield words(
@@ -186,8 +183,7 @@ def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
 
 def _is_there(answer: Answer, instance: str, many: Sequence[int]) -> bool:
     """Whether some of a type is owned or committed in any of these quarters."""
-    t = next(t for t, one in enumerate(answer.types) if one.instance == instance)
-    supply = answer.supply
+    t, supply = answer.place[instance], answer.supply
     return bool((supply["owned_instances"][t, many] + supply["committed_instances"][t, many]).any())
 
 
@@ -245,7 +241,7 @@ def _money(answer: Answer, s: int) -> Table:
 
 def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
     """Of each other kind of GPU the instance that came nearest, and why it was not chosen; in the first quarter."""
-    q = next((q for q in range(len(answer.plan.quarters)) if (s, q) in answer.hardware.placed), None)
+    q = next(iter(answer.quarters_of(s)), None)
     if q is None:
         return
     asked = answer.hardware.asked[s, q]

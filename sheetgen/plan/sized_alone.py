@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sheetgen.plan.answer import Answer
-from sheetgen.plan.hardware import served_in
+from sheetgen.plan.read import served_in
 from sheetgen.plan.schema import DOLLARS
 from sheetgen.scenario.demand import A_LOAD
 from sheetgen.scenario.inputs import BY_NAME
@@ -28,7 +28,7 @@ class Alone(NamedTuple):
 def alone(answer: Answer) -> Iterator[Alone]:
     plan = answer.plan
     for s, service in enumerate(plan.services):
-        q = next((q for q in range(len(plan.quarters)) if (s, q) in answer.hardware.asked), None)
+        q = next(iter(answer.quarters_of(s)), None)
         if q is None:
             continue
         options: dict[str, str] = dict(plan.key(service, served_in(service, plan.quarters[q])))

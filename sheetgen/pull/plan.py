@@ -11,8 +11,9 @@ from typing import Any
 
 from sheetgen.catalog.base import Document
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.errors import shown
 from sheetgen.plan.book import build_plan_book
+from sheetgen.plan.bridge import document_of
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import Plan, plan_of
@@ -61,26 +62,16 @@ def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
     ScenarioError where the plan cannot be worked out any more."""
     book = read_plan_book(path)
     where = shown(path, 200)
-    built = _plan(book.record["inputs"], book.record["as_of"], where, catalog)
+    built = plan_of(document_of(book.record, where), catalog)
     edits = edits_of(book, built)
     data = changed(built, {one.name: one.new for one in edits})
-    plan = _plan(data, None, where, catalog) if edits else built
+    plan = plan_of(Document(where, data, {}), catalog) if edits else built
     every = read_every_cell(book.path) if _is_of_today(book, catalog) else None
     return PulledPlan(book, edits, built, plan, tuple(_notes(book, catalog)), every)
 
 
 def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:
     return (book.version, book.catalog_sha256) == (own_version(), catalog.catalog_sha256())
-
-
-def _plan(inputs: Mapping[str, Any], as_of: str | None, where: str, catalog: Catalog) -> Plan:
-    data = dict(inputs)
-    if as_of is not None:
-        data["plan"] = {**inputs["plan"], "as_of": as_of}
-    try:
-        return plan_of(Document(where, data, {}), catalog)
-    except SheetgenError as error:
-        raise ScenarioError(*error.problems) from None
 
 
 def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:

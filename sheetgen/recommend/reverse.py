@@ -219,7 +219,7 @@ class _Machines:
         # Data-parallel ranks are for loads that give each a request.
         return numpy.where(known["paced_requests"] >= known["data_parallel_size"], served, 0)
 
-    def losses(self, offers: Any, more: Any = 0) -> Any:
+    def losses(self, offers: Any, more: Any) -> Any:
         """Every loss that is to be survived where these offers serve side by side: parts of each, loss x offer."""
         parts = numpy.round((self.counts[offers] + more) / self.part[offers])
         if not self.survive:

@@ -86,12 +86,15 @@ WITH_DRAFT: dict[str, tuple[Formula, ...]] = {
 }
 
 
+def by_name(quantities: Iterable[Named]) -> Iterator[tuple[str, Formula]]:
+    """Quantities with the names that they go by."""
+    return ((one.name, one) if isinstance(one, Formula) else one for one in quantities)
+
+
 def quantities_of(table: str, has_draft: bool) -> Iterator[tuple[str, Formula]]:
     """The quantities of a table by name, in the order in which they come about."""
     others = {one.name: one for one in WITH_DRAFT.get(table, ())} if has_draft else {}
-    for named in TABLES[table][1]:
-        name, one = (named.name, named) if isinstance(named, Formula) else named
-        yield name, others.get(name, one)
+    return ((name, others.get(name, one)) for name, one in by_name(TABLES[table][1]))
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,7 @@ class Grid:
     def evaluate(self, formulas: Iterable[Named], axes: Axes, also: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Each formula in turn over `axes`, put into the grid; `also` are values that it holds for this once."""
         known, found = dict(also or {}), {}
-        for named in formulas:
-            name, one = (named.name, named) if isinstance(named, Formula) else named
+        for name, one in by_name(formulas):
             for read in one.inputs:
                 if read not in known:
                     known[read] = self.read(read, axes)

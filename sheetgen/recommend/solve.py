@@ -91,7 +91,7 @@ def tables(question: Question) -> Solution:
     _work_out(grid, "paces", "stages")
     grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
     _work_out(grid, "steps", "limits", also=batches(grid))
-    _work_out(grid, "loads", "sequences", *_RATES)
+    _work_out(grid, "loads", "sequences", "rates")
     _cost(grid)
     return Solution(question, profiles, offers, grid, ())
 
@@ -116,15 +116,15 @@ def _cost(grid: Grid) -> None:
     held = grid.read("pipeline_stages", ("load", "offer")) == 1
     held = (held & (grid.read("instance_month_usd", ("offer",)) > 0)).any(axis=-1)
     grid.put(("load",), {"held_inside": held.astype(float)})
-    _work_out(grid, "costs", *_RANKS)
+    _work_out(grid, "costs", "ranks")
 
 
-_RATES, _RANKS = ("rates",), ("ranks",)  # worked out only where a load is a rate
+_OF_A_RATE = ("rates", "ranks")  # worked out only where a load is one
 
 
 def _work_out(grid: Grid, *names: str, also: Columns | None = None) -> None:
     for name in names:
-        if name in (*_RATES, *_RANKS) and not grid.has("requests_per_second", ("load",)):
+        if name in _OF_A_RATE and not grid.has("requests_per_second", ("load",)):
             continue
         axes, formulas = TABLES[name]
         grid.evaluate(formulas, axes, also)
@@ -331,7 +331,7 @@ def _verdict_without(solved: Solution, row: int) -> str:
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take without targets of speed, and without that of the first token alone, where
     it costs less."""
-    after = ("sequences", *_RATES, "costs", *_RANKS)
+    after = ("sequences", "rates", "costs", "ranks")
     by_memory_alone, alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
     _, no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
     rows = [row for row, one in enumerate(alone) if one]

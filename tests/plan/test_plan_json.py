@@ -14,7 +14,7 @@ import pytest
 
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
-from sheetgen.cli.plan import summary
+from sheetgen.cli.plan import solved_file, summary
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.findings import findings
@@ -147,3 +147,14 @@ def test_a_currency_without_a_rate(head: dict[str, Any], said: str) -> None:
     data["plan"] |= head
     with pytest.raises(ScenarioError, match=said):
         plan(data)
+
+
+def test_a_plan_that_is_named_by_its_json_is_not_called_the_last_one(tmp_path: Path) -> None:
+    inputs = deepcopy(DATA)
+    inputs["services"][0]["model"] = "no-such-model"
+    file = tmp_path / "q1.json"
+    record = {"inputs": inputs, "prices": {}, "as_of": "2026-10-01", "money": []}
+    file.write_text(json.dumps(record, default=str), encoding="utf-8")
+    with pytest.raises(ScenarioError, match="no-such-model") as error:
+        solved_file(str(file), CATALOG)
+    assert "last plan" not in str(error.value)

@@ -15,9 +15,10 @@ from sheetgen.plan.answer import CASE
 from sheetgen.plan.book import built
 from sheetgen.plan.book.inputs import STALE, PlanInputs
 from sheetgen.plan.book.pages import SPARE, Pages
-from sheetgen.plan.book.workings import Workings
+from sheetgen.plan.book.workings import Workings, chosen
 from sheetgen.plan.findings import Findings
 from sheetgen.plan.pages import PlanPage, plan_page
+from sheetgen.plan.schema import DOLLARS
 from sheetgen.plan.sized_alone import commands
 from sheetgen.sheet.book.checks import HEADS, ChecksSheet
 from sheetgen.sheet.book.guide import notes_sheet
@@ -27,8 +28,6 @@ from sheetgen.sheet.model import BESIDE, LEGEND, Book, Lookup, Range, Sheet, der
 from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Column, Table
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS
-
-DOLLARS = "USD"
 
 
 def build_plan_book(
@@ -73,9 +72,8 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
         own = [work.loads.columns["own_instances"][work.row_of_load(s, q, z)]
                for s in range(work.n_services) for z in CASE.values()]  # fmt: skip
         needed = [work.planned("needed_instances", t, q) for t in range(len(work.types))]
-        chosen = [Lookup.of(own[i + int(case.value) - 1].value, "CHOOSE({0},{1},{2},{3})", case, *own[i : i + 3])
-                  for i in range(0, len(own), 3)]  # fmt: skip
-        shares.append((str(found.answer.plan.quarters[q]), derived(_added, *chosen), derived(_added, *needed)))
+        planned = [chosen(case, own[i : i + 3]) for i in range(0, len(own), 3)]
+        shares.append((str(found.answer.plan.quarters[q]), derived(_added, *planned), derived(_added, *needed)))
     same = page.pairs(("Machines of the services and of all", "Services", "All"), shares, FACTOR, rounded=True)
     page.all_of("shares", "Services' machines add up to those needed, as planned", same)
     rows = []

@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.cost import contingency_usd, in_currency
 from sheetgen.formula import both, formula, is_number, join_text, number_where, where
 from sheetgen.plan.answer import CASE
-from sheetgen.plan.book.workings import LATE, LIVE, Workings
+from sheetgen.plan.book.workings import LATE, LIVE, Workings, chosen
 from sheetgen.plan.charts import machines
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.draws import quantiles
@@ -256,8 +256,7 @@ class Pages:
                 else:
                     words = [loads["set_by"][i] for i in rows]
                     case = self.wiring.inputs["planned_case"]
-                    chosen = Lookup.of(words[int(case.value) - 1].value, "CHOOSE({0},{1},{2},{3})", case, *words)
-                    sheet.link(row, column, chosen, TEXT)
+                    sheet.link(row, column, chosen(case, words), TEXT)
                     sheet.text(row, column + 1, placed.instance, "fixed")
                 for k, i in enumerate(rows):
                     sheet.link(row, column + 2 + k, loads["service_month_usd"][i], USD)
@@ -470,9 +469,8 @@ class Pages:
         columns = self._quarters(sheet, bottom)
         totals = [refs[-1] for refs in columns[1:4]]
         inputs = self.wiring.inputs
-        case = inputs["planned_case"]
-        chosen = Lookup.of(totals[int(case.value) - 1].value, "CHOOSE({0},{1},{2},{3})", case, *totals)
-        asked = derived(lambda usd, share: usd + contingency_usd(usd, share), chosen, inputs["contingency_fraction"])
+        planned = chosen(inputs["planned_case"], totals)
+        asked = derived(lambda usd, share: usd + contingency_usd(usd, share), planned, inputs["contingency_fraction"])
         shown: list[tuple[int, str, str, Ref | Lookup]] = [
             (0, "the machines as planned, and contingency", "asked", asked),
             (2, "at p50, the middle case", "p50", totals[CASE["p50"]]),

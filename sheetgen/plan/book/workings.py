@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sheetgen import cost
@@ -46,6 +46,7 @@ from sheetgen.plan.tables import (
     spreads,
 )
 from sheetgen.plan.yellow import SURVIVE, holder, part_of_name
+from sheetgen.recommend.solution import by_name
 from sheetgen.scenario.demand import HOURS_PER_DAY
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, name_all, named, titled
@@ -65,9 +66,9 @@ def kept_of_order(kept_before: Any, gap: Any, gap_of_order: Any, gap_before: Any
     return where(kept_before > 0, largest(0, smallest(gap, gap_of_order) - gap_before), 0)
 
 
-def formulas_of(table: str) -> list[tuple[str, Formula]]:
+def formulas_of(table: str) -> Iterator[tuple[str, Formula]]:
     """The formulas of a table of the plan, with the names of what they give."""
-    return [(one.name, one) if isinstance(one, Formula) else one for one in TABLES[table][1]]
+    return by_name(TABLES[table][1])
 
 
 class Workings:
@@ -346,15 +347,14 @@ class Workings:
                  for name in ("growth", "share_live", "spread_below_p50", "spread_above_p50", "paced_requests",
                               "replicas_per_instance", "full_turn_seconds", "wait_z", "ttft_seconds", "tpot_seconds",
                               "output_tokens")}  # fmt: skip
+        known = {**stated, **grown}
         for of in ("loads", "replicas", "times"):
             for name, one in formulas_of(of):
-                known = {**stated, **grown}
-                table.computed(one, {read: known[read] for read in one.inputs if read in known}, name=name)
+                table.computed(one, known, name=name)
         speed = self.answer.hardware.speed
         sized = [speed[at].sized_by if at[:2] in self.answer.hardware.placed else NONE for at in rows]
         table.given("sized_by", "What limits a replica (build)", sized, TEXT, role="fixed", width=14)
-        known = {**stated, **grown}
-        table.computed(needs.set_by, {read: known[read] for read in needs.set_by.inputs if read in known})
+        table.computed(needs.set_by, known)
 
     def _paid(self) -> None:
         """What is owned and committed, by quarter."""
@@ -435,8 +435,7 @@ class Workings:
                       "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows]
                       }  # fmt: skip
         for _, one in formulas_of("gaps"):
-            of = now | {"short": all_quarters("short_instances")} if one is needs.gap else by_quarter
-            table.computed(one, {read: of[read] for read in one.inputs if read in of})
+            table.computed(one, now | {"short": all_quarters("short_instances")} if one is needs.gap else by_quarter)
 
     def _owned(self, table: Table, rows: Sequence[tuple[int, int, int]]) -> None:
         """Types take in turn of the owned GPUs of their kind; the last of a kind has the rest."""
@@ -471,7 +470,7 @@ class Workings:
     def planned(self, name: str, t: int, q: int) -> Lookup:
         """A column of Pools at the quantile that is bought."""
         refs = [self.pools.columns[name][self.row_of_pool(t, q, z)] for z in range(N_CASES)]
-        return _chosen(self.wiring.inputs["planned_case"], refs)
+        return chosen(self.wiring.inputs["planned_case"], refs)
 
     def _orders(self) -> None:
         """By type and quarter what must be bought more of, what of it is late, and what it costs."""
@@ -580,9 +579,9 @@ class Workings:
         trios = [[self.row_of_load(s, q, z) for z in range(N_CASES)] for s, q, _ in rows]
         machines, places = table.columns["machines"], table.columns["pool_row"]
         table.looked_up("planned_machines", "Machines, as planned",
-                        [_chosen(case, [machines[i] for i in trio]) for trio in trios], FACTOR)  # fmt: skip
+                        [chosen(case, [machines[i] for i in trio]) for trio in trios], FACTOR)  # fmt: skip
         of_all = [[self.pools.columns["machines_of_all"][int(places[i].value) - 1] for i in trio] for trio in trios]
-        table.looked_up("planned_machines_of_all", "Of all, as planned", [_chosen(case, one) for one in of_all], FACTOR)
+        table.looked_up("planned_machines_of_all", "Of all, as planned", [chosen(case, one) for one in of_all], FACTOR)
         for name, label in (("needed_instances", "Machines of all"), ("quarter_instance_month_usd", "$ of one")):
             found = [self.pools.columns[name][int(place.value) - 1] for place in places]
             table.looked_up(name, label, found, USD_CENTS if name.endswith("usd") else PLAIN)
@@ -611,7 +610,7 @@ class Workings:
             table.looked_up(name, label, found, USD)
         budget = [self.quarters.columns["budget_usd"][q] for q, _ in rows]
         for _, one in formulas_of("money"):
-            table.computed(one, {"budget_usd": budget} if "budget_usd" in one.inputs else {})
+            table.computed(one, {"budget_usd": budget})
         left = table.columns["budget_left_usd"]
         self.quarters.computed(spending.budget_verdict, {
             f"budget_left_{name}_usd": [left[self.row_of_money(q, z)] for q in range(self.n_quarters)]
@@ -800,7 +799,7 @@ def _sum(refs: Sequence[Ref]) -> Lookup:
     return Lookup.of(sum(one.value for one in refs), text, *refs)
 
 
-def _chosen(case: Ref, refs: Sequence[Ref]) -> Lookup:
+def chosen(case: Ref, refs: Sequence[Ref]) -> Lookup:
     """One of some cells, by its position from 1."""
     text = ",".join(f"{{{i + 1}}}" for i in range(len(refs)))
     return Lookup.of(refs[int(case.value) - 1].value, f"CHOOSE({{0}},{text})", case, *refs)
