@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -646,15 +646,20 @@ class Page:
     def elsewhere(self) -> Text:
         """The same of the columns of `glance`, which have the marks."""
         found = self._elsewhere({*_terms(self), "at FP8"})
-        said: list[Text] = [self.tight_mark.rstrip()] if self.tight_mark else []
+        mark = self._tight_mark(_terms(self))
+        said: list[Text] = [mark.rstrip()] if mark else []
         said += [words(f"{ELSEWHERE} On other hardware: {{}}.", found)] if found else []
         return joined(" ", said) or NONE
 
     @property
     def tight_mark(self) -> str:
-        """What the mark of little headroom stands for, where a class or FP8 has it."""
-        marked = any(card.fp8_tight or any(card.class_tight) for card in self.paid)
-        return f"{TIGHT} Little headroom. " if marked else ""
+        """What the mark of little headroom stands for, where a class of the first page or FP8 has it."""
+        return self._tight_mark([self.price_classes[i] for i in self.shown_classes])
+
+    def _tight_mark(self, classes: Collection[str]) -> str:
+        tight = (zip(self.price_classes, card.class_tight, strict=False) for card in self.paid)
+        in_class = any(is_tight and name in classes for of_card in tight for name, is_tight in of_card)
+        return f"{TIGHT} Little headroom. " if in_class or any(card.fp8_tight for card in self.paid) else ""
 
     def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []

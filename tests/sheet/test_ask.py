@@ -241,6 +241,9 @@ def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to(
     assert any(others) and str(card.fp8_rent) in str(found.elsewhere)
     assert all(("†" in str(row[4])) == ("†" in str(one.marked_fp8)) for row, one in
                zip(glance(found).rows, found.cards, strict=True))  # fmt: skip
+    lean = page(models="8b,70b", ask="70b", weight_dtype="fp8", kv_cache_dtype="fp8")
+    assert lean.cards[0].tight and not any("▲" in str(text) for row in glance(lean).rows for text in row)
+    assert "Little headroom" not in str(lean.elsewhere), "a mark that no shown amount has"
     total = wording.money(card.classes[2].value * 36)
     months = card.classes[2].value * 36 / card.classes[0].value
     commits = f"On demand commits to nothing, a 3-year term to {total}, {months:.1f} months on demand."

@@ -308,11 +308,14 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
         shown = [NONE if value is None or value == "" else value for value in values]
         table.given(name, f"As built: {label}", shown, display, role="fixed", width=width)
 
-    def rented(stem: str, label: str, answers: Sequence[Rental | None]) -> None:
-        put(f"rent_{stem}", label, [
-            one and f"{wording.rent(one.n_instances, one.candidate)}{f' {TIGHT}' if one.tight else ''}"
-            for one in answers
-        ])  # fmt: skip
+    def said(one: Rental, beside: Rental | None) -> str:
+        saves = "" if beside is None or one.usd < beside.usd else " (no saving)"
+        return f"{wording.rent(one.n_instances, one.candidate)}{f' {TIGHT}' if one.tight else ''}{saves}"
+
+    def rented(stem: str, label: str, answers: Sequence[Rental | None], beside: Sequence[Rental | None] = ()) -> None:
+        """beside: what the same takes without the commitment."""
+        pairs = zip(answers, beside or [None] * len(answers), strict=True)
+        put(f"rent_{stem}", label, [one and said(one, other) for one, other in pairs])
         put(f"usd_{stem}", f"{label}, $ per month", [one and one.usd for one in answers], USD, 14)
 
     put("sized_words", "what drives the size", [
@@ -320,11 +323,14 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
     put("band_words", "the ends of the speed band", [
         str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows])  # fmt: skip
     terms = terms_at_fp8(solved, every_lever) if every_lever else ({},) * len(solved.question.loads)
-    rented("fp8", "at FP8", [terms[row].get(solved.question.settings.purchase) for row in rows])
+    in_use = solved.question.settings.purchase
+    in_fp8 = [terms[row].get(in_use) for row in rows]
+    rented("fp8", "at FP8", in_fp8)
     for purchase, answers in solved.by_purchase.items():
         rented(class_stem(purchase), purchase, [answers[row] for row in rows])
     for purchase in COMMITTED:
-        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", [terms[row].get(purchase) for row in rows])
+        beside = () if purchase == in_use else in_fp8
+        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", [terms[row].get(purchase) for row in rows], beside)
     put("not_asked_words", "took no part, and cheaper", [
         "; ".join(str(wording.not_asked_words(one)) for one in others[row]) for row in rows], width=60)  # fmt: skip
 
