@@ -10,7 +10,7 @@ from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
 from sheetgen.cost import HOURS_IN_A_MONTH
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Solution, late_usd
 from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.wording import instance_name
@@ -93,7 +93,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         of_load = book.rows["Contexts"][4 + question.headline[0]]
         token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
         band = book.cells("Workings", built.headline(numbers[0]), "ttft, high")
-        return Place((token, first)) if field == "targets" else band + Place((first,))
+        if field == "targets":
+            return Place((token, first))
+        usd = late_usd(built.solved, built.headline(numbers[0]))
+        return band + Place((first, usd) if usd else (first,))
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
         return Place((10.0 * n,) if n else ()) + book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")

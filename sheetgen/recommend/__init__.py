@@ -20,10 +20,10 @@ from sheetgen.recommend.solution import (
     headline_rows,
     short_tokens,
 )
-from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, solve, tables, was_measured
+from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, late_usd, solve, tables, was_measured
 
 __all__ = [
     "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Hosted", "Hosts", "NotAsked", "Offer", "Pick", "Profile",
-    "Reason", "Rental", "Solution", "headline_rows", "hosts_of", "needs_reservation",
+    "Reason", "Rental", "Solution", "headline_rows", "hosts_of", "late_usd", "needs_reservation",
     "not_asked", "short_tokens", "solve", "tables", "was_measured", "why_not",
 ]  # fmt: skip

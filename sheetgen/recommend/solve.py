@@ -483,18 +483,33 @@ def _with_ends(at: Grid, choices: Sequence[Choice], measured: Sequence[Ends]) ->
     """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT, and of the
     band that is left where a run of that deployment confirms the prediction."""
     predicted = [[seconds / one.tpot_seconds for seconds in one.bands[0]] for one in choices]
-    found = []
-    for factor in numpy.transpose([(*one, *left) for one, left in zip(predicted, measured, strict=True)]):
-        held = at.along("chosen", {})
-        held.put(("chosen",), {"speed_factor": at.read("speed_factor", ("chosen",)) * factor})
-        held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(held, ("chosen",)))
-        if held.has("requests_per_second", ("load",)):
-            # The load that `at` has by now is that of the times; places replace it.
-            held.evaluate((parallelism.load_requests, *TABLES["rates"][1]), ("chosen",))
-        found.append(held.evaluate(TABLES["costs"][1], ("chosen",))["monthly_usd"])
+    factors = numpy.transpose([(*one, *left) for one, left in zip(predicted, measured, strict=True)])
+    found = [_monthly_usd(at, "speed_factor", factor) for factor in factors]
     for one, *ends in zip(choices, *found, strict=True):
         low, high, measured_low, measured_high = (float(usd) if usd > 0 else None for usd in ends)
         yield replace(one, monthly_usd_ends=(low, high), monthly_usd_measured=(measured_low, measured_high))
+
+
+def _monthly_usd(at: Grid, name: str, factor: Any) -> Any:
+    """What the hardware of `at` costs where a factor of speed is so much of what it is; not above 0 where no count is
+    enough."""
+    held = at.along("chosen", {})
+    held.put(("chosen",), {name: at.read(name, ("chosen",)) * factor})
+    held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(held, ("chosen",)))
+    if held.has("requests_per_second", ("load",)):
+        # The load that `at` has by now is that of the times; places replace it.
+        held.evaluate((parallelism.load_requests, *TABLES["rates"][1]), ("chosen",))
+    return held.evaluate(TABLES["costs"][1], ("chosen",))["monthly_usd"]
+
+
+def late_usd(solved: Solution, row: int) -> float | None:
+    """What the instances of a load's answer cost a month where the first token comes at the slow end of its band, in the
+    layout that is the cheapest then; None where no count of them is enough."""
+    choice, offers = solved.choices[row], solved.offers
+    mine = [i for i, one in enumerate(offers) if one.candidate == offers[choice.offer or 0].candidate]
+    at = solved.grid.along("chosen", {"load": [row] * len(mine), "offer": mine})
+    usd = _monthly_usd(at, "ttft_factor", choice.bands[1][1] / choice.ttft_seconds)
+    return min((float(one) for one in numpy.broadcast_to(usd, len(mine)) if one > 0), default=None)
 
 
 def _bands(solved: Solution, row: int, choice: Choice) -> tuple[list[Ends], Ends]:

@@ -182,7 +182,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
     targets: str = ""  # "50 ms, 5 s": of a token and of the first one
-    late: Text = ""  # "first token to 8.3 s, target 5 s": the end of its band is above its target
+    late: Text = ""  # "first token to 8.3 s (target 5 s), $120.5k there": its band ends above its target
     band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
     machines: Text = NONE  # "2 to 11 machines": what it is rented in then
     spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest

@@ -14,7 +14,7 @@ from sheetgen.catalog.model import FullAttention, LatentAttention, Model, Window
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.formula import replace_text
 from sheetgen.levers import Lever
-from sheetgen.recommend import Choice, NotAsked, Pick, Solution, short_tokens
+from sheetgen.recommend import Choice, NotAsked, Pick, Solution, late_usd, short_tokens
 from sheetgen.scenario.deployment import draft_columns, model_columns
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate, vendor_name
@@ -288,13 +288,16 @@ def _seconds(value: float, below: Display) -> Cell:
 
 def late_first_token(solved: Solution, row: int) -> Text:
     """Where the slow end of the first token's band is above its target, which no count of the month's band is for:
-    `first token to 8.3 s, target 5 s`."""
+    `first token to 8.3 s (target 5 s), $120.5k there`."""
     choice, question = solved.choices[row], solved.question
     target_ms = question.workloads[question.loads[row].workload].ttft_target_ms
     latest = choice.bands[1][1]
     if not question.settings.speed_targets or not target_ms or latest * 1000 <= target_ms:
         return ""
-    return words(f"first token to {{}} s, target {plain(target_ms / 1000)} s", _seconds(latest, ONE_DECIMAL))
+    late = late_usd(solved, row)
+    usd = short_money(late) if late else "no count is enough"
+    return words(f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there",
+                 _seconds(latest, ONE_DECIMAL), usd)  # fmt: skip
 
 
 def sized_by(solved: Solution, row: int) -> Cell:

@@ -11,13 +11,14 @@ from typing import Any
 
 import openpyxl
 import pytest
+from solved_pages import answered
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario
 from sheetgen.cli.output import warn_of_letters
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend import solve
+from sheetgen.recommend import late_usd, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
 from sheetgen.sheet.book import build_book
@@ -257,10 +258,24 @@ def test_risks_name_a_first_token_that_may_be_late_and_what_nobody_asked_for() -
     said = " ".join(map(str, found.risks))
     late = str(found.cards[1].first_token).split("–")[1].rstrip(")")
     assert float(late) > 5
-    assert f"Not in the band of the month: Llama 3.1 70B first token to {late} s, target 5 s." in said
+    assert f"Not in the band of the month: Llama 3.1 70B first token to {late} s (target 5 s), $120.5k there." in said
     assert f"Not requested, and cheaper: {found.cards[1].cheapest_not_asked}." in said and "Lambda" in said
     assert "Not in the band" not in " ".join(map(str, page(ask="70b", ttft_ms="off").risks))
     assert "Not requested" not in " ".join(map(str, page(models="8b,70b,405b").risks))
+
+
+@pytest.mark.parametrize(("model", "is_enough"), [("70b", True), ("405b", False)])
+def test_the_month_at_the_slow_end_of_the_first_token_is_that_of_a_first_token_so_slow(
+    model: str, is_enough: bool
+) -> None:
+    """Typed as its factor, the chosen hardware is asked for anew."""
+    load = {"models": model, "workloads": "rag", "tiers": "32"}
+    solved = answered(**load)
+    choice, late = solved.choices[0], late_usd(solved, 0)
+    slow = str(choice.bands[1][1] / choice.ttft_seconds)
+    again = answered(**load, ttft_factor=slow, instances=solved.candidate(choice.offer or 0).instance).choices[0]
+    assert (late is not None) == is_enough == (again.offer is not None)
+    assert not is_enough or late == pytest.approx(again.cheapest.usd if again.cheapest else 0) != choice.monthly_usd
 
 
 def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
