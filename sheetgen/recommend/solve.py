@@ -503,8 +503,8 @@ def _monthly_usd(at: Grid, name: str, factor: Any) -> Any:
 
 
 def late_usd(solved: Solution, row: int) -> float | None:
-    """What the instances of a load's answer cost a month where the first token comes at the slow end of its band, in the
-    layout that is the cheapest then; None where no count of them is enough."""
+    """What the instances of a load's answer cost a month where the first token comes at the slow end of its band: in
+    the layout that is the cheapest then; None where no count of them is enough."""
     choice, offers = solved.choices[row], solved.offers
     mine = [i for i, one in enumerate(offers) if one.candidate == offers[choice.offer or 0].candidate]
     at = solved.grid.along("chosen", {"load": [row] * len(mine), "offer": mine})
