@@ -23,6 +23,7 @@ from sheetgen.pull.audit import Overwritten, audit
 from sheetgen.pull.words import MOST_FORMULAS, yaml_text
 from sheetgen.scenario.parse import plain
 from sheetgen.sheet.notes import own_version
+from sheetgen.units import count
 from sheetgen.workbook.cells import Grid, is_number
 from sheetgen.workbook.compare import shown_value
 from sheetgen.workbook.plan_book import Edit, PlanBook, edits_of, read_plan_book
@@ -91,8 +92,7 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
     if not pulled.edits:
         yield "nothing was changed since the workbook was built"
     else:
-        n = len(pulled.edits)
-        yield f"{n} change{'s' if n > 1 else ''} since the workbook was built:"
+        yield f"{count(len(pulled.edits), 'change')} since the workbook was built:"
     for one in pulled.edits:
         yield f"  {one.label} ({one.place}): {_shown(one.old)} -> {_shown(one.new)}"
     for cell in pulled.overwritten[:MOST_FORMULAS]:
