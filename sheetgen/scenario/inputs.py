@@ -205,8 +205,8 @@ class Settings:
         Option("billing", "SHARES", "What your contracts take off rental prices: 0.2 for all, or by provider, purchase "
                "class or both: 0.05,aws=0.1,reserved-1yr=0.15,azure:reserved-1yr=0.2. Default 0.",
                pairs="aws=0.1,azure:reserved-1yr=0.2", hint=" A share: 0.2 is 20 %."),
-        Row(MONEY, "Discount on rental prices", "", EXACT_PERCENT, "What your contract takes off rental prices. By "
-            "provider and class: below the prices on Prices and hardware.",
+        Row(MONEY, "Discount on rental prices", "", EXACT_PERCENT, "What your contract takes off; by provider and "
+            "class on Prices and hardware.",
             about="Of every rental price, your own too. Owning keeps its.",
             below="purchase", repeated=True),
         added=True)

@@ -30,10 +30,11 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     first = found.cheapest[0]
     above = first.cheaper_above.get(ON_DEMAND)
     even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any use"
-    compared = ", {}" if ON_DEMAND in first.break_even else ""
+    rank = words("cheapest of {}", whole(found.n_hosts)) if found.n_hosts > 1 else "the only host we list"
+    said = [words("{} {}", first.host_name, dollars(first.monthly_usd)), rank]
+    said += [even] if ON_DEMAND in first.break_even else []
     return HostedFacts(
-        hosted=words(f"hosted: {{}} {{}}, cheapest of {{}}{compared}", first.host_name, dollars(first.monthly_usd),
-                     whole(found.n_hosts), even),
+        hosted=words("hosted: {}", joined(", ", said)),
         hosted_monthly=dollars(first.monthly_usd),
         hosts=words("{} a month for the same tokens at {} utilization; prices read {} from {}", at,
                     share(solved.question.settings.utilization), read_on, solved.question.reference.hosted.origin),

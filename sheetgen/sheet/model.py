@@ -51,7 +51,7 @@ PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN[:8])
 TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
 TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
         CONTROL: ("black", "#1F2937")}  # fmt: skip
-LEGEND = "Tabs: " + "; ".join(f"{color}: {kind.lower()}" for kind, (color, _) in TABS.items()) + "."
+LEGEND = "Tabs: " + ", ".join(f"{kind.lower()} {color}" for kind, (color, _) in TABS.items()) + "."
 PRECISIONS = "list_precision"  # the defined name of the precisions, without auto
 AND_AUTO = "list_dtype"  # of the same with auto
 MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
@@ -293,7 +293,7 @@ class Sheet:
     rows: list[Row] = field(default_factory=list)  # cells that share a formula
     linked: dict[tuple[str, int, int], Ref] = field(default_factory=dict)  # cells of other sheets, by where they are
     widths: dict[int, float] = field(default_factory=dict)
-    heights: dict[int, float] = field(default_factory=dict)
+    heights: dict[int, float] = field(default_factory=dict)  # least ones: the writer makes room for wrapped texts
     status_cells: list[tuple[int, int]] = field(default_factory=list)
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen

@@ -136,8 +136,8 @@ def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
     gutter = points(bold, "KV/token", *(row.tier for row in rows))
     kv = points(bold, "KV, GiB", *(cell.kv for cell in cells))
     month = points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells))
-    words = (word for block in page.matrix for word in (*block.workload.split(), block.context))
-    return Ladder(models, full, gutter, kv, month, points(bold, *words))
+    names = (word for block in page.matrix for word in (*block.workload.split(), block.context))
+    return Ladder(models, full, gutter, kv, month, points(bold, *names))
 
 
 def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder], list[Ladder]]:

@@ -365,7 +365,7 @@ def put_brand(workbook: Any, worksheet: Any, sheet: Sheet, brand: Brand) -> None
     column = max(c for (_, c), cell in sheet.cells.items() if cell.role != "off_page")
     if brand.logo is not None:
         right = sum(_pixels(sheet.widths.get(c, 8.43)) for c in range(column + 1))
-        row = sheet.heights.get(0, 15.0) * 4 / 3
+        row = sheet.heights.get(0, DEFAULT_HEIGHT) * 4 / 3
         width, height = brand.logo.within(max(LEAST_LOGO, min(MOST_LOGO, right - TITLE_PIXELS)), row * LOGO_SHARE)
         place = {
             "image_data": io.BytesIO(brand.logo.png),

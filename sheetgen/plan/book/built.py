@@ -18,7 +18,7 @@ from sheetgen.plan.findings import Findings, inputs_sha256
 from sheetgen.plan.pages import PlanPage
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.scenario.parse import Kind
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Validation
 from sheetgen.sheet.page import Table
 from sheetgen.units import EXACT_PERCENT, PLAIN, TEXT, USD, WHOLE
@@ -49,10 +49,7 @@ def put_table(sheet: Sheet, row: int, of: Table, n_columns: int = 0) -> int:
     """A table of a page as values under its title; gives the row below it."""
     width = max(n_columns, len(of.columns))
     sheet.texts(row, 0, (of.title, *[""] * (width - 1)), "section")
-    heads = [one.head for one in of.columns]
-    sheet.texts(row + 1, 0, heads)
-    lines = max((head_lines(head, sheet.widths.get(i, 10)) for i, head in enumerate(heads)), default=1)
-    sheet.heights[row + 1] = 4 + 14.0 * lines
+    sheet.texts(row + 1, 0, [one.head for one in of.columns])
     for at, values in enumerate(of.rows, row + 2):
         for column, one in enumerate(values):
             value, display = shown_value(one)
@@ -222,4 +219,3 @@ def packed_record(record: Mapping[str, Any]) -> Sequence[str]:
     """A plan as JSON has it, in texts that fit into cells."""
     text = base64.b64encode(zlib.compress(json.dumps(record).encode(), 9)).decode()
     return [text[i : i + IN_A_CELL] for i in range(0, len(text), IN_A_CELL)]
-

@@ -17,7 +17,7 @@ from sheetgen.plan.pages import MONEY, PlanPage
 from sheetgen.plan.schema import DOLLARS, QUANTILES
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.yellow import of_currency
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, put_light, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.model import NONE, Cell, Chart, Lookup, Range, Ref, Sheet, Source, derived
 from sheetgen.sheet.page import Cell as Shown
 from sheetgen.units import (
@@ -93,12 +93,6 @@ class Pages:
         sheet.widths = dict(enumerate(widths))
         return sheet
 
-    def _heads(self, sheet: Sheet, row: int, heads: Sequence[str]) -> None:
-        sheet.texts(row, 0, heads)
-        sheet.heights[row] = 4 + 14.0 * max(
-            head_lines(head, sheet.widths.get(column, 10)) for column, head in enumerate(heads)
-        )
-
     def _bar(self, sheet: Sheet, row: int, title: str, n_columns: int) -> None:
         sheet.texts(row, 0, (title, *[""] * (n_columns - 1)), "section")
 
@@ -111,7 +105,7 @@ class Pages:
     def _quarters(self, sheet: Sheet, row: int) -> list[list[Ref]]:
         """Spend against the budget by quarter, fiscal year where there are several, and in all; gives the columns of
         amounts."""
-        self._heads(sheet, row, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", "Budget holds"))
+        sheet.texts(row, 0, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", "Budget holds"))
         n, quarters = self.work.n_quarters, self.work.quarters.columns
         columns: list[list[Ref]] = [[] for _ in MONEY]
         for at, (name, _, many) in enumerate(self.spans, row + 1):
@@ -140,7 +134,7 @@ class Pages:
 
     def _in_currency(self, sheet: Sheet, row: int, columns: Sequence[Sequence[Ref]]) -> None:
         """The same amounts in the plan's currency, at the rate on Inputs."""
-        self._heads(sheet, row, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", ""))
+        sheet.texts(row, 0, ("Quarter", *MONEY[:-1], f"{MONEY[-1]} (build)", ""))
         display, _ = of_currency(self.plan.head)
         for at, ((name, *_), *amounts) in enumerate(zip(self.spans, *columns, strict=True), row + 1):
             sheet.text(at, 0, name, "label" if at <= row + self.work.n_quarters else "light")
@@ -166,7 +160,7 @@ class Pages:
             self._in_currency(sheet, row + 1, columns)
             row += len(self.spans) + 3
         self._bar(sheet, row, "What it is made of, at p50", 9)
-        self._heads(sheet, row + 1, ("Quarter", "Bought", "Late orders cost more", "Committed", "Owned", "Together",
+        sheet.texts(row + 1, 0, ("Quarter", "Bought", "Late orders cost more", "Committed", "Owned", "Together",
                                      "Contingency", "Prices over today's", ""))  # fmt: skip
         for q in range(n):
             at = row + 2 + q
@@ -192,7 +186,7 @@ class Pages:
         """A block with a row for each name and a column for each quarter."""
         n = self.work.n_quarters
         sheet.texts(row, 0, (title, *[""] * max(8, n)), "section")
-        self._heads(sheet, row + 1, ("", *map(str, self.plan.quarters), *[""] * (8 - n)))
+        sheet.texts(row + 1, 0, ("", *map(str, self.plan.quarters), *[""] * (8 - n)))
         for i, name in enumerate(names):
             sheet.text(row + 2 + i, 0, name, "label")
             for q in range(n):
@@ -231,7 +225,7 @@ class Pages:
             "stated. p10, p50 and p90 of one service are exact. Hardware and its times are values of the build.",
             (22, 9, *[10] * 6, *[8] * 3, 12, 32, *[11] * 3), freeze=(HEAD_ROWS + 1, 2),
         )  # fmt: skip
-        self._heads(sheet, HEAD_ROWS, (
+        sheet.texts(HEAD_ROWS, 0, (
             "Service", "Quarter", "Demand, p10", "p50", "p90", "At once, p10", "p50", "p90", "Replicas, p10", "p50",
             "p90", "Set by, as planned", "Machine (build)", "$ a month, p10", "p50", "p90",
         ))  # fmt: skip
@@ -268,7 +262,7 @@ class Pages:
             "Supply", "Machines by quarter and type at the quantile that is bought: needed, owned, committed, to buy.",
             (10, 36, *[11] * 7), freeze=(HEAD_ROWS + 1, 2),
         )  # fmt: skip
-        self._heads(sheet, HEAD_ROWS, ("Quarter", "Machine", "Needed", "Owned", "Committed", "To buy", "Idle",
+        sheet.texts(HEAD_ROWS, 0, ("Quarter", "Machine", "Needed", "Owned", "Committed", "To buy", "Idle",
                                        "Order by", "$ a month of one"))  # fmt: skip
         row = HEAD_ROWS
         for q in range(n):
@@ -297,7 +291,7 @@ class Pages:
         heads = ("GPUs", "", *(f"{name}, p50" for name in kinds), "Owned and committed",
                  *(f"{name} of all together (build)" for name in QUANTILES))  # fmt: skip
         self._bar(sheet, row, "GPUs by quarter", max(10, len(heads)))
-        self._heads(sheet, row + 1, (*heads, *[""] * (10 - len(heads))))
+        sheet.texts(row + 1, 0, (*heads, *[""] * (10 - len(heads))))
         self.gpus: dict[str, list[Ref]] = {}
         counts = work.by_type.columns["gpu_count"]
         for q, quarter in enumerate(drawn.quarters):
@@ -333,7 +327,7 @@ class Pages:
         )  # fmt: skip
         heads = ("By", "What", "Machines", "Machine", "Needed from", "Owner", "$", "$ of a quarter's delay", "State",
                  "In words, as built")  # fmt: skip
-        self._heads(sheet, HEAD_ROWS, heads)
+        sheet.texts(HEAD_ROWS, 0, heads)
         in_order = sorted(self.found.decisions, key=lambda one: not one.late)
         rows = [row for one in (*self.page.first, *self.page.second) if "ecisions" in one.title for row in one.rows]
         listed: set[int] = set()
@@ -504,7 +498,7 @@ class Pages:
         more = f"; {n_more} more on Decisions" if n_more else ""
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", 9)
         heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "State", "Machine", "")
-        self._heads(sheet, row + 1, heads)
+        sheet.texts(row + 1, 0, heads)
         for at, line in enumerate(self.lines[:ON_PLAN], row + 2):
             for column, (k, display) in enumerate(((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD),
                                                    (8, TEXT), (3, TEXT))):  # fmt: skip

@@ -259,8 +259,6 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]
     table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, linked=True)
-    for row, source in enumerate(sources, table.top + 1):
-        sheet.heights[row] = 13.0 * max(1, -(-len(source) // 105)) + 3
     wiring.names["list_gpu"] = table.range("gpu")
     return sheet
 

@@ -18,11 +18,6 @@ TEXT_WIDTH = 120
 Blocks = Sequence[tuple[str, Sequence[tuple[str, str | None]]]]  # titles, texts, addresses
 
 
-def lines(text: str, width: float) -> int:
-    """Lines that a wrapped text takes in a column of this width."""
-    return max(1, -(-len(text) // int(width)))
-
-
 @formula("Where it breaks", TEXT)
 def breaking_words(context_words: Any, n_instances: Any, instance: Any, replica_sequences: Any, n_replicas: Any) -> Any:
     """Where the recommended hardware of a load stops holding requests: sequences per replica x replicas."""
@@ -49,7 +44,6 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         first, *rest = (str(t) for t in (one.where, one.bill, one.looks_like, one.change, one.here))
         sheet.text(row, 0, first, "wrapped_bold")
         sheet.texts(row, 1, rest, "wrapped")
-        sheet.heights[row] = 13.5 * max(lines(t, w) for t, (_, w) in zip((first, *rest), heads, strict=True)) + 5
     row = HEAD_ROWS + 2 + len(page.fingerprints)
     sheet.texts(row, 0, ("Where each load of this sheet breaks (live)", "", "", "Longest context, as built",
                          "Parts of memory, and what there is for them, as built"), "section")  # fmt: skip
@@ -126,7 +120,6 @@ def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
     sheet.texts(row, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there", ""), "section")
     for row, one in enumerate(hidden, HEAD_ROWS + 1):
         sheet.text(row, 0, f"{one.name}: {one.about}", "wrapped")
-        sheet.heights[row] = 13.5 * lines(str(sheet.cells[row, 0].value), TEXT_WIDTH) + 2
         sheet.text(row, 1, one.name, "link_text", url=f"internal:'{one.name}'!A1")
     row += 2
     for title, texts in blocks:
@@ -134,7 +127,6 @@ def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
         for text, url in texts:
             row += 1
             sheet.text(row, 0, text, "wrapped")
-            sheet.heights[row] = 13.5 * lines(text, TEXT_WIDTH) + 2
             if url:
                 sheet.text(row, 1, unquote(url.removeprefix(BESIDE)), "link_text", url=url)
         row += 2

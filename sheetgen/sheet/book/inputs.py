@@ -116,7 +116,6 @@ LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
 PRINTED = NOTE + 1  # columns; those to the right are for formulas
 WIDTHS = {LABEL: 40, VALUE: 16, UNIT: 10, BUILT: 14, STATE: 11, NOTE: 60, LEAST: 11, MOST: 11, NTH: 4}
 STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
-NOTE_CHARS, NOTE_LINE = 66, 12.0  # that a line of a note holds at its 9 points, and its height
 HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
 FOLDED = f"{RARE}: open it with the + at the left"
@@ -206,15 +205,13 @@ class InputsSheet:
         self.sheet.text(self.row, LABEL, label, "label")
         self.sheet.text(self.row, UNIT, unit, "unit")
         self.sheet.text(self.row, NOTE, note, "remark_wrapped")
-        if len(note) > NOTE_CHARS:
-            self.sheet.heights[self.row] = NOTE_LINE * -(-len(note) // NOTE_CHARS) + 3
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`, where the constants are."""
     page = InputsSheet(
         solved, wiring, "Inputs", "Change any yellow cell; memory, fit, hardware and price follow. "
-        f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {LEGEND}",
+        f"Blue on yellow: input. Black: formula. Green: from another sheet. {LEGEND}",
     )  # fmt: skip
     for fill in (_questions, _money, _targets, _draft):
         fill(page)

@@ -60,9 +60,6 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         wrapped = SENTENCES.get(label, 0)
         table.given(label, label, values, display, role="remark_wrapped" if wrapped else "fixed",
                     width=wrapped or width)  # fmt: skip
-        for row, text in enumerate(values if wrapped else (), HEAD_ROWS + 1):
-            lines = -(-len(text) // wrapped)  # of a smaller print: some room is left
-            sheet.heights[row] = max(sheet.heights.get(row, 15.0), 13.0 * lines + 2)
 
     # To the right, a line per load: what it took when the levers were worked out, and whether that still holds.
     # The load of the first sheet is not among them: to choose another one there leaves these as built.

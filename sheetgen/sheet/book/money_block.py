@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from sheetgen import cost
 from sheetgen.formula import Formula, both, is_number, join_text, where
 from sheetgen.sheet.book.sizing import built_entry
-from sheetgen.sheet.book.wiring import Wiring, head_lines
+from sheetgen.sheet.book.wiring import Wiring
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.units import TEXT, Display
 
@@ -17,15 +17,6 @@ HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a
 N_PRINTED = 12  # columns; to the right stands what look-ups found
 FOUND = N_PRINTED + 1
 WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED: 3}
-
-
-HEAD_LINE = 13.5  # points
-
-
-def put_heads(sheet: Sheet, row: int, labels: Sequence[str | None]) -> None:
-    """A row of wrapped heads: two lines high, or as many as the longest one takes in its column."""
-    sheet.texts(row, 0, labels)
-    sheet.heights[row] = 4 + HEAD_LINE * max(2, *(head_lines(one or "", WIDTHS[at]) for at, one in enumerate(labels)))
 
 
 class Block:
@@ -57,7 +48,7 @@ class Block:
 
     def head(self, *labels: str | None) -> None:
         """A row of column heads."""
-        put_heads(self.sheet, self.row, labels)
+        self.sheet.texts(self.row, 0, labels)
         self.row += 1
 
     def label(self, text: str, column: int = 0, role: str = "label") -> Ref:

@@ -10,7 +10,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.parse import TEXT as ANY_TEXT
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import of_class_in_use
-from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, after, entry, put_heads
+from sheetgen.sheet.book.money_block import N_PRINTED, Block, above_zero, after, entry
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring
 from sheetgen.sheet.model import (
     NONE,
@@ -78,7 +78,7 @@ class MoneyPage:
         return self.row - 1
 
     def _heads(self, *labels: str | None) -> None:
-        put_heads(self.sheet, self.row, labels)
+        self.sheet.texts(self.row, 0, labels)
         self.row += 1
 
     def _total(self, row: int, column: int, cells: Sequence[Ref], display: units.Display = USD) -> Ref:

@@ -44,17 +44,6 @@ def profile_columns(question: Question) -> list[tuple[int, Layout]]:
     return plain + [(gpu, layout) for gpu in linked for layout in question.layouts if layout not in PLAIN_LAYOUTS]
 
 
-def head_lines(label: str, width: float) -> int:
-    """Lines that a wrapped head takes in a column of this width, words kept whole."""
-    lines, left = 1, width
-    for word in label.split():
-        size = 1.2 * len(word)  # bold letters
-        if left < width and size > left:
-            lines, left = lines + 1, width
-        left -= size + 1
-    return lines
-
-
 def in_words(name: str) -> str:
     """A column's name as its head says it: kv_budget_bytes is Kv budget bytes."""
     return name.replace("_", " ").capitalize()
@@ -101,8 +90,6 @@ class Table:
         self.next_column += 1
         self.sheet.text(self.top, column, label, "head", note=note)
         self.sheet.widths[column] = max(self.sheet.widths.get(column, 0), width)
-        lines = head_lines(label, self.sheet.widths[column])
-        self.sheet.heights[self.top] = max(self.sheet.heights.get(self.top, 0), 14.0 * lines + 4)
         return column
 
     def place(self, column: int, i: int) -> tuple[int, int]:
