@@ -185,7 +185,9 @@ def test_a_model_that_nobody_hosts_says_so() -> None:
     assert str(hosted_facts(solved, 0).hosts) == "nobody in our list of 2026-11-23 hosts this model"
 
 
-@pytest.mark.parametrize(("model", "said"), [("70b", ", cheapest of "), ("c4ai-command-r-08-2024", ", the only host we")])
+@pytest.mark.parametrize(
+    ("model", "said"), [("70b", ", cheapest of "), ("c4ai-command-r-08-2024", ", the only host we")]
+)
 def test_the_host_named_says_of_how_many_it_is_the_cheapest(model: str, said: str) -> None:
     solved = recommended({"model": model, **LOAD}, catalog())
     assert (hosts_of(solved, 0).n_hosts > 1) is ("cheapest" in said)
