@@ -372,13 +372,10 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
-            rows = [row for row, one in enumerate(solved.choices) if one.offer is not None]
-            tight = has_little_headroom(solved, rows, [solved.choices[row].offer or 0 for row in rows])
-            answers: list[Rental | None] = [None] * len(question.loads)
-            for row, is_tight in zip(rows, tight, strict=True):
-                c = solved.choices[row]
-                answers[row] = Rental(solved.candidate(c.offer or 0), c.n_instances, c.monthly_usd, is_tight)
-            yield purchase, answers
+            yield purchase, _rented(solved, question.candidates, {
+                row: Pick(one.offer, one.n_instances, one.monthly_usd)
+                for row, one in enumerate(solved.choices) if one.offer is not None
+            })  # fmt: skip
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
         if not candidates:
@@ -392,11 +389,16 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
         of_loads = enumerate(zip(question.loads, picks, strict=True))
         chosen = {row: one[0] for row, (load, one) in of_loads if one and not load.over_limit}
-        tight = has_little_headroom(replace(known, grid=grid), list(chosen), [one.offer for one in chosen.values()])
-        answers = [None] * len(question.loads)
-        for (row, one), is_tight in zip(chosen.items(), tight, strict=True):
-            answers[row] = Rental(candidates[offers[one.offer].candidate], one.n_instances, one.usd, is_tight)
-        yield purchase, answers
+        yield purchase, _rented(replace(known, grid=grid, offers=offers), candidates, chosen)
+
+
+def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[Rental | None]:
+    """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
+    answers: list[Rental | None] = [None] * len(solved.question.loads)
+    tight = has_little_headroom(solved, list(chosen), [one.offer for one in chosen.values()])
+    for (row, one), is_tight in zip(chosen.items(), tight, strict=True):
+        answers[row] = Rental(candidates[solved.offers[one.offer].candidate], one.n_instances, one.usd, is_tight)
+    return answers
 
 
 def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> tuple[Solution, Picks]:

@@ -364,7 +364,7 @@ def put_brand(workbook: Any, worksheet: Any, sheet: Sheet, brand: Brand) -> None
     """Logo and name at the right edge of the first rows."""
     column = max(c for (_, c), cell in sheet.cells.items() if cell.role != "off_page")
     if brand.logo is not None:
-        right = sum(_pixels(sheet.widths.get(c, 8.43)) for c in range(column + 1))
+        right = sum(_pixels(sheet.widths.get(c, DEFAULT_WIDTH)) for c in range(column + 1))
         row = sheet.heights.get(0, DEFAULT_HEIGHT) * 4 / 3
         width, height = brand.logo.within(max(LEAST_LOGO, min(MOST_LOGO, right - TITLE_PIXELS)), row * LOGO_SHARE)
         place = {
