@@ -170,7 +170,7 @@ CONSTANTS = {
         Constant("block_size", ("messages.py",), default_of("cache_block_seq_len")),
     ),
     "sglang": (),
-}  # fmt: skip
+}
 RULES = {  # by engine: a file, and the functions and classes in it that decide what memory is for
     "vllm": {
         "config/vllm.py": ("max_concurrent_batches", "max_in_flight_tokens", "use_v2_model_runner",

@@ -121,10 +121,15 @@ CLAIM = "12,000 tok/s at concurrency 512 on 8x H100"
 def asked(line: str, there: Path) -> list[str]:
     """A question's words, with the files that it names by @."""
     names = {
-        "@log": LOG, "@config": CONFIG, "@edited": str(there / "edited.xlsx"),
-        "@claim": CLAIM, "@scenario": str(there / "scenario.yaml"), "@out": str(there / "out"),
-        "@sheet": str(there / "three.xlsx"), "@other": str(there / "one.xlsx"),
-    }  # fmt: skip
+        "@log": LOG,
+        "@config": CONFIG,
+        "@edited": str(there / "edited.xlsx"),
+        "@claim": CLAIM,
+        "@scenario": str(there / "scenario.yaml"),
+        "@out": str(there / "out"),
+        "@sheet": str(there / "three.xlsx"),
+        "@other": str(there / "one.xlsx"),
+    }
     return [names.get(word, word) for word in line.split()]
 
 
@@ -157,9 +162,17 @@ def edit(book: Path, edited: Path) -> None:
     import openpyxl
 
     opened = openpyxl.load_workbook(book)
-    for name, value in {"in_tier_2": 48, "in_discount_fraction": 0.1, "in_survive": 1, "in_context_rag": 20000,
-                        "in_output_chat": 500, "in_context_bytes": 7e8, "in_as_of": "2026-11-01",
-                        "in_hours_per_month": 700, "in_whatif_users": 77}.items():  # fmt: skip
+    for name, value in {
+        "in_tier_2": 48,
+        "in_discount_fraction": 0.1,
+        "in_survive": 1,
+        "in_context_rag": 20000,
+        "in_output_chat": 500,
+        "in_context_bytes": 7e8,
+        "in_as_of": "2026-11-01",
+        "in_hours_per_month": 700,
+        "in_whatif_users": 77,
+    }.items():
         sheet, area = next(iter(opened.defined_names[name].destinations))
         opened[sheet][area].value = value
     opened.save(edited)

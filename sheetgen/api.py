@@ -48,15 +48,43 @@ def _both_ends(*names: str) -> list[str]:
 
 
 RESULTS = (
-    "n_params", "n_params_active", "weights_bytes", "weights_bytes_per_gpu", "activation_bytes_per_gpu",
-    "non_torch_bytes_per_gpu", "cuda_graph_bytes_per_gpu", "gpu_memory_bytes", "kv_pool_bytes_per_gpu",
-    "kv_bytes_per_token", "kv_bytes_per_token_per_gpu", "state_bytes_per_sequence", "kv_bytes_per_sequence",
-    "kv_bytes_per_sequence_steady", "kv_bytes", "kv_admission_bytes", "kv_tokens", "max_concurrency",
-    "max_context_tokens_that_fit", "fits", "verdict", "short_by_bytes", "min_gpus", "ttft_seconds", "tpot_seconds",
-    "output_tokens_per_second", "output_tokens_per_second_per_gpu", "bound_by", "error", *_both_ends(*PREDICTED),
-    "band_scope", *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"), "speed_scope",
-    "running_requests", "max_requests_per_second", "queue",
-)  # fmt: skip
+    "n_params",
+    "n_params_active",
+    "weights_bytes",
+    "weights_bytes_per_gpu",
+    "activation_bytes_per_gpu",
+    "non_torch_bytes_per_gpu",
+    "cuda_graph_bytes_per_gpu",
+    "gpu_memory_bytes",
+    "kv_pool_bytes_per_gpu",
+    "kv_bytes_per_token",
+    "kv_bytes_per_token_per_gpu",
+    "state_bytes_per_sequence",
+    "kv_bytes_per_sequence",
+    "kv_bytes_per_sequence_steady",
+    "kv_bytes",
+    "kv_admission_bytes",
+    "kv_tokens",
+    "max_concurrency",
+    "max_context_tokens_that_fit",
+    "fits",
+    "verdict",
+    "short_by_bytes",
+    "min_gpus",
+    "ttft_seconds",
+    "tpot_seconds",
+    "output_tokens_per_second",
+    "output_tokens_per_second_per_gpu",
+    "bound_by",
+    "error",
+    *_both_ends(*PREDICTED),
+    "band_scope",
+    *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"),
+    "speed_scope",
+    "running_requests",
+    "max_requests_per_second",
+    "queue",
+)
 _MOST = 308
 _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
 _CALIBRATED, _NONE = (numpy.array(one, object) for one in ("calibrated", None))  # bands' scopes
@@ -67,10 +95,18 @@ WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one
 ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
 _FRACTIONS = ("max_concurrency", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
-    *_FRACTIONS, *_both_ends(*_FRACTIONS), "gpu_memory_utilization", "requests_per_second", "max_requests_per_second",
-    "requests_per_day", "burst_factor", "peak_hour_share", "speed_factor", "ttft_factor",
+    *_FRACTIONS,
+    *_both_ends(*_FRACTIONS),
+    "gpu_memory_utilization",
+    "requests_per_second",
+    "max_requests_per_second",
+    "requests_per_day",
+    "burst_factor",
+    "peak_hour_share",
+    "speed_factor",
+    "ttft_factor",
     "output_tokens_per_second_per_gpu",
-)  # fmt: skip  # all other quantities are whole numbers
+)  # all other quantities are whole numbers
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,14 @@ from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, W
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
 CONSTANTS = {  # what the formulas count in, by the name under which they read it
-    "hours_in_a_month": HOURS_IN_A_MONTH, "months_in_a_year": 12, "months_in_three_years": 36,
-    "seconds_in_an_hour": 3600, "tokens_in_a_million": 10**6, "watts_in_a_kilowatt": 1000,
+    "hours_in_a_month": HOURS_IN_A_MONTH,
+    "months_in_a_year": 12,
+    "months_in_three_years": 36,
+    "seconds_in_an_hour": 3600,
+    "tokens_in_a_million": 10**6,
+    "watts_in_a_kilowatt": 1000,
     "cents_in_a_dollar": 100,
-}  # fmt: skip
+}
 
 
 @formula("$ per hour, paid", USD_CENTS)
@@ -45,9 +49,13 @@ def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Qu
 
 @formula("Instances")
 def n_instances(
-    n_replicas: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, load_requests: Quantity,
-    data_parallel_size: Quantity, price_usd_per_hour: Quantity,
-) -> Any:  # fmt: skip
+    n_replicas: Quantity,
+    paced_requests: Quantity,
+    replicas_per_instance: Quantity,
+    load_requests: Quantity,
+    data_parallel_size: Quantity,
+    price_usd_per_hour: Quantity,
+) -> Any:
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
     holds it but no count meets the targets of speed. Data-parallel ranks are for loads that give each a request.
 
@@ -149,9 +157,12 @@ def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Any:
 
 @formula("Million answer tokens a month", ONE_DECIMAL)
 def million_output_tokens_per_month(
-    output_tokens_per_second: Quantity, utilization: Quantity, hours_per_month: Quantity, seconds_in_an_hour: Quantity,
+    output_tokens_per_second: Quantity,
+    utilization: Quantity,
+    hours_per_month: Quantity,
+    seconds_in_an_hour: Quantity,
     tokens_in_a_million: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Tokens of answers that all replicas write in a month, in millions.
 
     They do this load in `utilization` of the hours that they run, and nothing in the rest.
@@ -218,10 +229,15 @@ def usd_per_million_tokens(
 
 @formula("Hosted, $ per month", USD)
 def hosted_monthly_usd(
-    million_input_tokens_per_month: Quantity, million_output_tokens_per_month: Quantity, input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity, input_usd_per_million: Quantity, cached_usd_per_million: Quantity,
-    output_usd_per_million: Quantity, max_input_tokens: Quantity,
-) -> Any:  # fmt: skip
+    million_input_tokens_per_month: Quantity,
+    million_output_tokens_per_month: Quantity,
+    input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    input_usd_per_million: Quantity,
+    cached_usd_per_million: Quantity,
+    output_usd_per_million: Quantity,
+    max_input_tokens: Quantity,
+) -> Any:
     """What a host of the model would take for the load's tokens of a month, in US dollars; none where the prompt is
     longer than the host accepts.
 

@@ -101,10 +101,11 @@ SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 _BAND_ENDS = {
-    "weights_bytes_per_gpu": "weights_error_share", "activation_bytes_per_gpu": "activation_error_bytes",
+    "weights_bytes_per_gpu": "weights_error_share",
+    "activation_bytes_per_gpu": "activation_error_bytes",
     "non_torch_bytes_per_gpu": "non_torch_error_bytes",
     **dict.fromkeys(("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency"), "kv_pool_error_bytes"),
-}  # fmt: skip
+}
 SEARCHED |= {
     f"{name}_{end}": (f"The {end} end of the 80 % error band of {name}.", (name, f"{error}_{end}"))
     for name, error in _BAND_ENDS.items()
@@ -178,9 +179,14 @@ class Origins:
         return self._of_speed_or_model(name)
 
     def _in_file(
-        self, relative: str, loc: tuple[str | int, ...] | None, words: str, source: str, kind: str = "catalog",
+        self,
+        relative: str,
+        loc: tuple[str | int, ...] | None,
+        words: str,
+        source: str,
+        kind: str = "catalog",
         inputs: tuple[str, ...] = (),
-    ) -> Origin:  # fmt: skip
+    ) -> Origin:
         """A number in a file of the catalogs: at `loc`, or in no one line."""
         document = self.reference.catalog.read_document(relative)
         place = document.where if loc is None else document.at(loc)
@@ -396,9 +402,15 @@ def _given(name: str, value: Any, origin: Origin, inputs: Iterable[Step] = ()) -
 
 
 def _computed(
-    name: str, formula: Formula, value: Any, reads: Iterable[str], inputs: list[Step], shown: Iterable[Any],
-    about: str = "", reading: str = "",
-) -> Step:  # fmt: skip
+    name: str,
+    formula: Formula,
+    value: Any,
+    reads: Iterable[str],
+    inputs: list[Step],
+    shown: Iterable[Any],
+    about: str = "",
+    reading: str = "",
+) -> Step:
     """A quantity by its formula, whose text is that of its function, of the names that it reads and of the values that
     are `shown` for them."""
     names, values = (spaced(formula.function(*of).text) for of in (map(Expr, reads), map(literal, shown)))
@@ -490,9 +502,14 @@ class ChoiceDerivation:
         self.overrides = overrides
         model = question.models[question.loads[0].model]
         names = Resolved(
-            model.model, self.candidate.gpu, question.engine, model.weight_dtype, model.kv_cache_dtype, question.draft,
+            model.model,
+            self.candidate.gpu,
+            question.engine,
+            model.weight_dtype,
+            model.kv_cache_dtype,
+            question.draft,
             question.speed,
-        )  # fmt: skip
+        )
         self.origins = Origins(names, overrides, question.reference)
         less = question.discount(self.candidate.provider, self.candidate.purchase)
         discounted = {"price_usd_per_hour": "discounted_usd_per_hour"} if less else {}

@@ -51,30 +51,39 @@ class Dtype:
 # MXFP4 one byte per 32. KV of int8/int4 keeps one 4-byte scale per token and head for keys and for values:
 # with head_dim 128 that is the 1.94x and 3.75x that vLLM reports instead of 2x and 4x.
 # Source: Hugging Face checkpoints of each format, counted tensor by tensor; vLLM v1 kv_cache_interface.
-DTYPES: dict[str, Dtype] = {d.name: d for d in (
-    Dtype("bf16", 2, 2, 0, 2, 0, "16-bit brain float"),
-    Dtype("fp16", 2, 2, 0, 2, 0, "16-bit float"),
-    Dtype("fp32", 4, 4, 0, 4, 0, "32-bit float"),
-    Dtype("fp8", 1, 2, 1, 1, 0, "8-bit float e4m3"),
-    Dtype("fp8_e5m2", 1, 2, 1, 1, 0, "8-bit float e5m2"),
-    Dtype("int8", 1, 2, 1, 1, 4, "8-bit integer; KV with a scale per token and head"),
-    Dtype("int4", 0.51953125, 2, 0, 0.5, 4, "4-bit integer in groups of 128; KV with a scale per token and head"),
-    Dtype("nvfp4", 0.5625, 2, 0.5625, 0.5625, 0, "4-bit float, an 8-bit scale per 16"),
-    Dtype("mxfp4", 0.53125, 2, 0, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
-)}  # fmt: skip
+DTYPES: dict[str, Dtype] = {
+    d.name: d
+    for d in (
+        Dtype("bf16", 2, 2, 0, 2, 0, "16-bit brain float"),
+        Dtype("fp16", 2, 2, 0, 2, 0, "16-bit float"),
+        Dtype("fp32", 4, 4, 0, 4, 0, "32-bit float"),
+        Dtype("fp8", 1, 2, 1, 1, 0, "8-bit float e4m3"),
+        Dtype("fp8_e5m2", 1, 2, 1, 1, 0, "8-bit float e5m2"),
+        Dtype("int8", 1, 2, 1, 1, 4, "8-bit integer; KV with a scale per token and head"),
+        Dtype("int4", 0.51953125, 2, 0, 0.5, 4, "4-bit integer in groups of 128; KV with a scale per token and head"),
+        Dtype("nvfp4", 0.5625, 2, 0.5625, 0.5625, 0, "4-bit float, an 8-bit scale per 16"),
+        Dtype("mxfp4", 0.53125, 2, 0, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
+    )
+}
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
 # Of the KV cache alone, by the names that vLLM 0.33.0 has for them (config/cache.py), with what they take.
 KV_NOT_SIZED = {
     "fp8_ds_mla": "an entry of sparse attention with its scales; say fp8, which is that where the kernel has it",
     "nvfp4_ds_mla": "352 bytes an entry of sparse attention, on B200 and B300 alone",
-    **dict.fromkeys(("turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc"),
-                    "keys and values of a head are packed together, and the outer layers keep 16 bits"),
-    **dict.fromkeys(("octave_k3v4", "octave_k3v3", "octave_k3v3_compact", "ultraquant_4bit"),
-                    "keys and values of a head are packed together"),
-    **dict.fromkeys(("fp8_per_token_head", "int8_per_token_head", "int4_per_token_head"),
-                    "a scale for each token and head; int8 and int4 are so, too"),
+    **dict.fromkeys(
+        ("turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc"),
+        "keys and values of a head are packed together, and the outer layers keep 16 bits",
+    ),
+    **dict.fromkeys(
+        ("octave_k3v4", "octave_k3v3", "octave_k3v3_compact", "ultraquant_4bit"),
+        "keys and values of a head are packed together",
+    ),
+    **dict.fromkeys(
+        ("fp8_per_token_head", "int8_per_token_head", "int4_per_token_head"),
+        "a scale for each token and head; int8 and int4 are so, too",
+    ),
     "nvfp4_4over6": "the same size as nvfp4: say that",
-}  # fmt: skip
+}
 DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
 

@@ -54,14 +54,19 @@ def judge(known: Mapping[str, Any], names: Sequence[Resolved] | Grouped) -> Verd
     set_pool = known["kv_cache_memory_bytes"] * (1 - known["set_pool_is_limit"])  # outright, not as a limit
     fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
     said = {name: known[name] for name in _SAID} | {
-        "runs": runs, "fits": fits, "n_gpus": n_gpus, "short": short,
+        "runs": runs,
+        "fits": fits,
+        "n_gpus": n_gpus,
+        "short": short,
         "held": known["data_parallel_size"] * known["sequences_in_pool"],
         # Of engines whose pool is a share of what is free, all that they see is there for the rest.
         "limit": numpy.where(known["fraction_of_free"] == 1, known["gpu_memory_bytes"], known["memory_budget_bytes"]),
-        "left": known["kv_budget_bytes_per_gpu"] + set_pool, "set_pool": set_pool,
+        "left": known["kv_budget_bytes_per_gpu"] + set_pool,
+        "set_pool": set_pool,
         "refused": of_name(lambda one: f"{_NOT}{obstacle(one)}"),
-        "gpu": of_name(lambda one: one.gpu.short_name), "guess": of_name(_guess),
-    }  # fmt: skip
+        "gpu": of_name(lambda one: one.gpu.short_name),
+        "guess": of_name(_guess),
+    }
     fewest = numpy.where(runs, fewest, numpy.nan)
     return Verdicts(fits, numpy.where(fits, numpy.nan, short), fewest, once_a_group(_sentences, said))
 
@@ -102,15 +107,25 @@ _whole = "{:,.0f}".format
 _requests = partial(count, word="request")
 # What stands in the sentences: the column that it is of, and how that is written.
 _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "room": ("sequences_per_replica", _requests), "admitted": ("sequences_per_replica", _whole),
-    "next": ("sequences_per_replica", lambda room: _whole(room + 1)), "held": ("held", _whole),
-    "asked": ("concurrent_requests", _whole), "requests": ("concurrent_requests", _requests),
-    "context": ("context_tokens", _whole), "longest": ("max_model_len", _whole),
-    "short": ("short", _gib), "n_gpus": ("n_gpus", "{:.0f}".format), "gpu": ("gpu", str),
-    "arriving": ("requests_per_second", "{:,.4g}".format), "rate": ("max_requests_per_second", "{:,.4g}".format),
-    "waiting": ("waiting", _whole), "budget": ("limit", _gib), "pool": ("set_pool", _gib), "left": ("left", _gib),
+    "room": ("sequences_per_replica", _requests),
+    "admitted": ("sequences_per_replica", _whole),
+    "next": ("sequences_per_replica", lambda room: _whole(room + 1)),
+    "held": ("held", _whole),
+    "asked": ("concurrent_requests", _whole),
+    "requests": ("concurrent_requests", _requests),
+    "context": ("context_tokens", _whole),
+    "longest": ("max_model_len", _whole),
+    "short": ("short", _gib),
+    "n_gpus": ("n_gpus", "{:.0f}".format),
+    "gpu": ("gpu", str),
+    "arriving": ("requests_per_second", "{:,.4g}".format),
+    "rate": ("max_requests_per_second", "{:,.4g}".format),
+    "waiting": ("waiting", _whole),
+    "budget": ("limit", _gib),
+    "pool": ("set_pool", _gib),
+    "left": ("left", _gib),
     "weights": ("loaded_weights_bytes_per_gpu", _gib),
-}  # fmt: skip
+}
 _ROUNDED: dict[Any, tuple[int, int]] = {_whole: (1, 0), _gib: (GIB, 1)}  # in which unit, to how many decimals
 _FITS, _NOT = "fits: ", "does not fit: "
 _CAPPED = _FITS + "{room} of {context} tokens at once, which is max_num_seqs; memory for {held}."
@@ -127,8 +142,15 @@ _NARROW = _LACKS + "memory for {room} of {context} tokens at once, {asked} reque
 _ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
 _WAITS = "{waiting} of {requests} wait for their turn"
 # What the verdicts' sentences read of `estimate.point`.
-_SAID = ("sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len",
-         "loaded_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "shortage_bytes_per_gpu")  # fmt: skip
+_SAID = (
+    "sequences_per_replica",
+    "concurrent_requests",
+    "context_tokens",
+    "max_model_len",
+    "loaded_weights_bytes_per_gpu",
+    "kv_budget_bytes_per_gpu",
+    "shortage_bytes_per_gpu",
+)
 
 
 def _guess(names: Resolved) -> str:
@@ -141,16 +163,21 @@ def _guess(names: Resolved) -> str:
 def _sentences(said: Mapping[str, Any]) -> Any:
     """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
     fits, runs, full = said["fits"], said["runs"], said["kv_budget_bytes_per_gpu"] < 0
-    text = _written(said["refused"].copy(), said, runs, (
-        (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
-        (fits, _ROOMY),
-        (said["short"] == 0, _REFUSED),
-        (full & (said["set_pool"] > 0) & (said["left"] >= 0), _OVERSET),
-        (full & (said["loaded_weights_bytes_per_gpu"] > said["limit"]), _HEAVY),
-        (full, _CROWDED),
-        (said["shortage_bytes_per_gpu"] == 0, _STUCK),
-        (runs, _NARROW),
-    ))  # fmt: skip
+    text = _written(
+        said["refused"].copy(),
+        said,
+        runs,
+        (
+            (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
+            (fits, _ROOMY),
+            (said["short"] == 0, _REFUSED),
+            (full & (said["set_pool"] > 0) & (said["left"] >= 0), _OVERSET),
+            (full & (said["loaded_weights_bytes_per_gpu"] > said["limit"]), _HEAVY),
+            (full, _CROWDED),
+            (said["shortage_bytes_per_gpu"] == 0, _STUCK),
+            (runs, _NARROW),
+        ),
+    )
     at = numpy.flatnonzero(runs & said["guess"].astype(bool))
     text[at] += said["guess"][at]
     return text
@@ -209,8 +236,9 @@ def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "queue": once_a_group(_queues, {**said, "grows": grows, "waiting": waiting}),
         "bound_by": numpy.where(numpy.isnan(known["tpot_seconds"]), _as_object(None), bound),
-        "speed_scope": numpy.choose(known["speed_scope"], [_as_object(one) for one in SPEED_SCOPES]), **served,
-    }  # fmt: skip
+        "speed_scope": numpy.choose(known["speed_scope"], [_as_object(one) for one in SPEED_SCOPES]),
+        **served,
+    }
 
 
 def _as_object(one: Any) -> Any:

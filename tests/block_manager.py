@@ -62,9 +62,14 @@ class Engine:
     """steps under way: 1, or 2 with asynchronous scheduling. gate: whether the whole prompt must fit to be admitted."""
 
     def __init__(
-        self, groups: list[Group], n_blocks: int, batched_tokens: int, max_model_len: int, in_flight: int = 1,
+        self,
+        groups: list[Group],
+        n_blocks: int,
+        batched_tokens: int,
+        max_model_len: int,
+        in_flight: int = 1,
         gate: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.groups, self.free, self.batched_tokens, self.gate = groups, n_blocks, batched_tokens, gate
         self.max_model_len, self.in_flight = max_model_len, in_flight
         self.waiting: list[Request] = []

@@ -280,9 +280,12 @@ def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
     page = max(grow_block * grow if n_grow else 0, win_block * win if n_win else 0, 0 if n_grow else state)
     kinds = {"growing": n_grow, "windowed": n_win, "state": n_state}
     return Layout(
-        Fraction(page) * size, window, chunked, {kind: -(-n // size) for kind, n in kinds.items()},
+        Fraction(page) * size,
+        window,
+        chunked,
+        {kind: -(-n // size) for kind, n in kinds.items()},
         {"growing": grow_block, "windowed": win_block},
-    )  # fmt: skip
+    )
 
 
 def charge(
@@ -321,10 +324,12 @@ def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
     has the answer of the catalog's workload of that context, or 1,024 tokens; the others are the catalog's; the targets
     are those of the shortest of these that reaches the context."""
     known = sorted(
-        ((int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]), float(w["ttft_target_ms"]))
-         for w in read("workloads.yaml")["workloads"]),
+        (
+            (int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]), float(w["ttft_target_ms"]))
+            for w in read("workloads.yaml")["workloads"]
+        ),
         key=lambda w: w[0] + w[1],
-    )  # fmt: skip
+    )
     like = next((w for w in known if w[0] + w[1] >= context), known[-1])
     if not asked:
         return like

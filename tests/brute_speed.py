@@ -63,9 +63,20 @@ def chunk_tokens(engine: str, gpu: Any) -> int:
 
 
 def parts(
-    model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
-    bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm", draft: str = "",
-) -> dict[str, float]:  # fmt: skip
+    model: str,
+    gpu_id: str,
+    tp: int,
+    weight_dtype: str,
+    kv_dtype: str,
+    prompt: int,
+    answer: int,
+    weights: float,
+    bytes_of: dict[str, Any],
+    stages: int = 1,
+    dp: int = 1,
+    engine: str = "vllm",
+    draft: str = "",
+) -> dict[str, float]:
     """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt.
 
     dp: ranks of data-parallel attention, every one of which has requests. draft: its cache is read like the model's.

@@ -101,9 +101,15 @@ def _lines(found: Fidelity, name: str, version: pandas.Series, pools: pandas.Dat
         s = summary(errors) if len(errors) else None
         near = f"{(tokens.abs() <= TOKENS_WITHIN).sum()}" if len(tokens) else "–"
         yield [
-            engine.name, since or "–", changed[at], f"{len(tokens) or '–'}", near, f"{len(errors) or '–'}",
-            _size(s["median"]) if s else "–", _percent(s["worst"], 1) if s else "–",
-        ]  # fmt: skip
+            engine.name,
+            since or "–",
+            changed[at],
+            f"{len(tokens) or '–'}",
+            near,
+            f"{len(errors) or '–'}",
+            _size(s["median"]) if s else "–",
+            _percent(s["worst"], 1) if s else "–",
+        ]
 
 
 def _fields(change: object) -> set[str]:

@@ -103,9 +103,13 @@ def _described(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 def _version_group(version: str) -> str:
     minor = int(version.split(".")[1])
     for first, name in (
-        (29, "0.29 and later"), (25, "0.25 to 0.28"), (20, "0.20 to 0.24"), (17, "0.17 to 0.19"),
-        (11, "0.11 to 0.16"), (9, "0.9 and 0.10"),
-    ):  # fmt: skip
+        (29, "0.29 and later"),
+        (25, "0.25 to 0.28"),
+        (20, "0.20 to 0.24"),
+        (17, "0.17 to 0.19"),
+        (11, "0.11 to 0.16"),
+        (9, "0.9 and 0.10"),
+    ):
         if minor >= first:
             return name
     return "0.6 to 0.8"
@@ -219,8 +223,9 @@ def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
     shared = lines["gpu_id"].map(lambda name: found.catalog.gpu(name).memory.shared_with_host)
     scopes = {
         "calibrated": found.held_out.assign(source=found.held_out["model_id"]),
-        "shared": lines[shared], "other": lines[~shared],
-    }  # fmt: skip
+        "shared": lines[shared],
+        "other": lines[~shared],
+    }
     return {
         scope: {
             figure: band(part, found.releases, relative=relative)

@@ -37,12 +37,17 @@ def calibrated_on() -> list[Calibrated]:
     with (DATA / "calibrated_on.csv").open(encoding="utf-8", newline="") as file:
         return [
             Calibrated(
-                row["engine"], tuple(row["constants"].split()), row["rule"], float(row["otherwise"] or "nan"),
-                {name: float(value) if value else None
-                 for name, _, value in (log.partition("=") for log in row["logs"].split())},
+                row["engine"],
+                tuple(row["constants"].split()),
+                row["rule"],
+                float(row["otherwise"] or "nan"),
+                {
+                    name: float(value) if value else None
+                    for name, _, value in (log.partition("=") for log in row["logs"].split())
+                },
             )
             for row in csv.DictReader(file)
-        ]  # fmt: skip
+        ]
 
 
 def source_of(text: str) -> str:

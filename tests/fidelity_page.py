@@ -273,12 +273,21 @@ def _bands(found: Fidelity) -> list[str]:
         "",
     ]
     rows = [
-        [figure, SCOPES[scope], _end(figure, one.low), _end(figure, one.high), " to ".join(dict.fromkeys(one.releases)),
-         f"{one.n_rows}", f"{one.n_groups}", f"{one.plain}", f"{one.wider:.0%}",
-         f"{one.inside} ({one.inside / one.n_rows:.0%})"]
+        [
+            figure,
+            SCOPES[scope],
+            _end(figure, one.low),
+            _end(figure, one.high),
+            " to ".join(dict.fromkeys(one.releases)),
+            f"{one.n_rows}",
+            f"{one.n_groups}",
+            f"{one.plain}",
+            f"{one.wider:.0%}",
+            f"{one.inside} ({one.inside / one.n_rows:.0%})",
+        ]
         for scope, by_figure in bands(found).items()
         for figure, one in by_figure.items()
-    ]  # fmt: skip
+    ]
     head = ("Figure", "Scope", "From", "To", "Releases", "Rows", "Groups", "Inside", "Wider by", "Inside then")
     return [*out, *_table(head, rows)]
 

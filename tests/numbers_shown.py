@@ -22,10 +22,20 @@ HEAD = 4  # the row of a table's head
 DISPLAYS = {d.excel: d for d in vars(units).values() if isinstance(d, Display)}
 FIGURE = re.compile(r"\$?\d[\d,]*(?:\.\d+)?(?: ?(?:GiB|MiB|KiB|GB|MB|KB|ms|[kMBs%])(?![A-Za-z]))?")
 SCALES = {
-    "": (1.0,), "k": (1e3, 1024.0), "M": (1e6, 2.0**20), "B": (1e9, 1.0), "%": (0.01,), "ms": (1e-3, 1.0),
+    "": (1.0,),
+    "k": (1e3, 1024.0),
+    "M": (1e6, 2.0**20),
+    "B": (1e9, 1.0),
+    "%": (0.01,),
+    "ms": (1e-3, 1.0),
     "s": (1.0, 1e3),
-    "GiB": (GIB, 1.0), "MiB": (MIB,), "KiB": (1024.0,), "GB": (GB, 1.0), "MB": (1e6,), "KB": (1e3,),
-}  # fmt: skip
+    "GiB": (GIB, 1.0),
+    "MiB": (MIB,),
+    "KiB": (1024.0,),
+    "GB": (GB, 1.0),
+    "MB": (1e6,),
+    "KB": (1e3,),
+}
 
 
 @dataclass(frozen=True)

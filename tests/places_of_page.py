@@ -35,7 +35,7 @@ AS_BUILT = {
     "fp8_term": tuple(f"at FP8, reserved-{n}yr{what}" for n in (1, 3) for what in ("", ", $ per month")),
     **dict.fromkeys(("span", "band"), ("the ends of the speed band",)),
     **dict.fromkeys(("not_asked", "cheapest_not_asked"), ("took no part, and cheaper",)),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, repr=False)

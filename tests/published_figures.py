@@ -79,10 +79,17 @@ def _per_token() -> Iterator[Figure]:
         if "layers" in entry:
             case += f" ({entry['layers']} layers, {entry['kv_heads']} KV heads of {entry['head_dim']})"
         yield Figure(
-            "KV bytes per token", case, entry["stated"], ours, f"{ours:,.0f} B = {ours / 1024:,.0f} KiB",
-            entry["agrees"], number_in(entry["stated"], gqa), 0, entry["exact"],
+            "KV bytes per token",
+            case,
+            entry["stated"],
+            ours,
+            f"{ours:,.0f} B = {ours / 1024:,.0f} KiB",
+            entry["agrees"],
+            number_in(entry["stated"], gqa),
+            0,
+            entry["exact"],
             entry.get("why") or entry.get("note", ""),
-        )  # fmt: skip
+        )
 
 
 def _ratios() -> Iterator[Figure]:
@@ -94,19 +101,34 @@ def _ratios() -> Iterator[Figure]:
         else:
             other = kv_per_token({**entry, "kv_dtype": "bf16"})
         yield Figure(
-            "KV bytes per token", entry["case"], entry["stated"], other / latent, f"{other / latent:.1f}x",
-            entry["agrees"], 10, 0, entry["exact"], entry["why"],
-        )  # fmt: skip
+            "KV bytes per token",
+            entry["case"],
+            entry["stated"],
+            other / latent,
+            f"{other / latent:.1f}x",
+            entry["agrees"],
+            10,
+            0,
+            entry["exact"],
+            entry["why"],
+        )
 
 
 def _weights() -> Iterator[Figure]:
     for entry in FIGURES["weights_bytes"]:
         ours = size(model=entry["model"], weight_dtype=entry["weight_dtype"], gpu="spark")["weights_bytes"]
         yield Figure(
-            "Weights", f"{entry['model']}, {entry['weight_dtype']}", entry["stated"], float(ours),
-            f"{ours / GIB:.2f} GiB", entry["agrees"], number_in(entry["stated"]), 0, entry["exact_gib"] * GIB,
+            "Weights",
+            f"{entry['model']}, {entry['weight_dtype']}",
+            entry["stated"],
+            float(ours),
+            f"{ours / GIB:.2f} GiB",
+            entry["agrees"],
+            number_in(entry["stated"]),
+            0,
+            entry["exact_gib"] * GIB,
             entry["why"],
-        )  # fmt: skip
+        )
 
 
 def _caches() -> Iterator[Figure]:
@@ -121,9 +143,17 @@ def _caches() -> Iterator[Figure]:
             stated, published, exact = entry["stated"], number_in(entry["stated"]), entry["exact"]
             shown = f"{ours / GIB:,.4g} GiB"
         yield Figure(
-            "KV cache of a load", case, stated, ours, shown, entry["agrees"], published, entry.get("tol", 0),
-            exact, entry.get("why", ""),
-        )  # fmt: skip
+            "KV cache of a load",
+            case,
+            stated,
+            ours,
+            shown,
+            entry["agrees"],
+            published,
+            entry.get("tol", 0),
+            exact,
+            entry.get("why", ""),
+        )
 
 
 def _fits() -> Iterator[Figure]:
@@ -134,18 +164,34 @@ def _fits() -> Iterator[Figure]:
     ours = float(memory.sequences_in_pool((seven["memory_gib"] - seven["weights_gib"]) * GIB, charge, charge))
     case = f"{seven['model']} on {seven['memory_gib']} GiB, {seven['weights_gib']} GiB weights, 4k each"
     yield Figure(
-        section, case, f"{seven['sequences']} sequences", ours, f"{ours:.0f} sequences", True, seven["sequences"],
-        0, seven["sequences"], "",
-    )  # fmt: skip
+        section,
+        case,
+        f"{seven['sequences']} sequences",
+        ours,
+        f"{ours:.0f} sequences",
+        True,
+        seven["sequences"],
+        0,
+        seven["sequences"],
+        "",
+    )
 
     token = kv_per_token({"layers": 64, "kv_heads": 4, "head_dim": 256, "kv_dtype": "fp8"})
     budget = memory.memory_budget_bytes(naive["memory_gib"] * GIB, 0, naive["utilization"], 0, 0)
     ours = (budget - naive["weights_gib"] * GIB) / (token * naive["context"])
     case = f"naive 27b on {naive['memory_gib']} GiB x {naive['utilization']}, 128k each, fp8 KV"
     yield Figure(
-        section, case, f"{naive['requests']} requests", ours, f"{ours:.2f} requests", True, naive["requests"], 0.02,
-        None, naive["note"],
-    )  # fmt: skip
+        section,
+        case,
+        f"{naive['requests']} requests",
+        ours,
+        f"{ours:.2f} requests",
+        True,
+        naive["requests"],
+        0.02,
+        None,
+        naive["note"],
+    )
 
     load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "users": 32, "context": 16000}
     sized = size(model="70b", gpu="h200", tensor_parallel_size=2, weight_dtype="fp8", context=16000, users=32)
@@ -158,15 +204,31 @@ def _fits() -> Iterator[Figure]:
     spare = (2 * CATALOG.gpu("h200").memory.marketed_gb * GB - 70 * GB - 128 * GB) / GB
     shown = f"{sized['min_gpus']} H200 ({spare:.0f} GB to spare of the marketed memory)"
     yield Figure(
-        section, three_h200["case"], three_h200["stated"], float(sized["min_gpus"]), shown, False, 3, 0, 2,
+        section,
+        three_h200["case"],
+        three_h200["stated"],
+        float(sized["min_gpus"]),
+        shown,
+        False,
+        3,
+        0,
+        2,
         three_h200["why"],
-    )  # fmt: skip
+    )
 
     ours = float(memory.sequences_in_pool(24 * GB - 6 * GB, 0.5 * GIB, 0.5 * GIB))
     yield Figure(
-        section, small["case"], f"{small['stated_sequences']} sequences", ours, f"{ours:.0f} sequences", False,
-        small["stated_sequences"], 0, small["exact_sequences"], small["why"],
-    )  # fmt: skip
+        section,
+        small["case"],
+        f"{small['stated_sequences']} sequences",
+        ours,
+        f"{ours:.0f} sequences",
+        False,
+        small["stated_sequences"],
+        0,
+        small["exact_sequences"],
+        small["why"],
+    )
 
 
 def _alone(kv: float, gpus: tuple[tuple[str, int], ...]) -> tuple[bool, str]:
@@ -184,9 +246,17 @@ def _fit(section: str, entry: dict[str, Any], fits: bool, shown: str) -> Figure:
     """A yes or no. Where the source is wrong it said the opposite of `fits`."""
     stated = entry["fits"] if entry["agrees"] else not entry["fits"]
     return Figure(
-        section, entry["case"], "fits" if stated else "does not fit", float(fits), shown, entry["agrees"],
-        float(stated), 0, float(entry["fits"]), entry.get("why", ""),
-    )  # fmt: skip
+        section,
+        entry["case"],
+        "fits" if stated else "does not fit",
+        float(fits),
+        shown,
+        entry["agrees"],
+        float(stated),
+        0,
+        float(entry["fits"]),
+        entry.get("why", ""),
+    )
 
 
 def _speeds() -> Iterator[Figure]:
@@ -196,18 +266,42 @@ def _speeds() -> Iterator[Figure]:
     kv = float(size(model="8b", context=4096)["kv_bytes"])
     ours = kv / h100 * 1000
     yield Figure(
-        section, read["case"], f"{read['stated_ms']} ms", ours, f"{ours:.3f} ms", False, read["stated_ms"], 0,
-        read["exact_ms"], read["why"],
-    )  # fmt: skip
+        section,
+        read["case"],
+        f"{read['stated_ms']} ms",
+        ours,
+        f"{ours:.3f} ms",
+        False,
+        read["stated_ms"],
+        0,
+        read["exact_ms"],
+        read["why"],
+    )
     yield Figure(
-        section, ratio["case"], ratio["stated"], h200 / h100, f"{h200 / h100:.3f}", True, ratio["published"], 0.03,
-        ratio["exact"], "",
-    )  # fmt: skip
+        section,
+        ratio["case"],
+        ratio["stated"],
+        h200 / h100,
+        f"{h200 / h100:.3f}",
+        True,
+        ratio["published"],
+        0.03,
+        ratio["exact"],
+        "",
+    )
     slow, fast = (size(model="8b", gpu=name, context=4096)["tpot_seconds"] for name in ("h100", "h200"))
     yield Figure(
-        section, lift["case"], lift["stated"], slow / fast, f"{slow / fast - 1:.0%}", True, lift["published"],
-        lift["tol"], None, "",
-    )  # fmt: skip
+        section,
+        lift["case"],
+        lift["stated"],
+        slow / fast,
+        f"{slow / fast - 1:.0%}",
+        True,
+        lift["published"],
+        lift["tol"],
+        None,
+        "",
+    )
     # Each was of a prompt of 29 tokens and an answer of 200, counted while it answered: they agree where they lie in
     # the prediction's band.
     for entry in measured:
@@ -216,10 +310,17 @@ def _speeds() -> Iterator[Figure]:
         ours, low, high = (1 / sized[f"tpot_seconds{end}"] for end in ("", "_high", "_low"))
         stated = entry["measured_tok_s"]
         yield Figure(
-            section, entry["case"], f"{stated} tokens/s, measured", ours,
-            f"{ours:.1f} tokens/s, 80 % band {low:.1f} to {high:.1f}", low <= stated <= high, stated,
-            max(high - ours, ours - low) / stated, None, "",
-        )  # fmt: skip
+            section,
+            entry["case"],
+            f"{stated} tokens/s, measured",
+            ours,
+            f"{ours:.1f} tokens/s, 80 % band {low:.1f} to {high:.1f}",
+            low <= stated <= high,
+            stated,
+            max(high - ours, ours - low) / stated,
+            None,
+            "",
+        )
 
 
 def document() -> str:

@@ -86,16 +86,21 @@ def commands_document() -> str:
         for heading in HEADINGS:
             if rows := [(code(option), words) for of, option, words in own if of == heading]:
                 parts.append(table(heading if several else "Option", "", rows=rows))
-    return "\n\n".join(
-        [
-            "# Commands",
-            f"Every command has these: `{'`, `'.join(ANY_COMMAND[:3])}` (where it has a result, reads catalogs, says "
-            "more than its result) and `-h, --help`. What each input takes, and its default: [inputs](inputs.md). The "
-            "examples name files of yours.",
-            *parts,
-            MADE,
-        ]
-    ) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                "# Commands",
+                f"Every command has these: `{'`, `'.join(ANY_COMMAND[:3])}` (where it has a result, reads "
+                "catalogs, says "
+                "more than its result) and `-h, --help`. What each input takes, and its default: "
+                "[inputs](inputs.md). The "
+                "examples name files of yours.",
+                *parts,
+                MADE,
+            ]
+        )
+        + "\n"
+    )
 
 
 # Inputs.
@@ -155,10 +160,18 @@ def input_rows(catalog: Catalog) -> Iterator[tuple[str, tuple[str, ...]]]:
         typed = SHORT.get(one.name, f"--{one.asked_as.replace('_', '-')}") if option else ""
         words = DEFAULT.sub("", option.help).strip() if option else row_.note if row_ else ""
         label, unit = (row_.label if row_.section else "", row_.unit) if row_ else ("", "")
-        yield GROUPS[option.group] if option else CELLS, (
-            code(name), code(typed), label, words or name.replace("_", " "), unit, default(one, catalog),
-            allowed(one.kind, one.words),
-        )  # fmt: skip
+        yield (
+            GROUPS[option.group] if option else CELLS,
+            (
+                code(name),
+                code(typed),
+                label,
+                words or name.replace("_", " "),
+                unit,
+                default(one, catalog),
+                allowed(one.kind, one.words),
+            ),
+        )
 
 
 def inputs_document(catalog: Catalog) -> str:
@@ -166,18 +179,25 @@ def inputs_document(catalog: Catalog) -> str:
     parts = []
     for heading in [*dict.fromkeys(GROUPS.values()), CELLS]:
         own = [of for where, of in rows if where == heading]
-        parts += [f"## {heading}", table("name", "option", "row of Inputs", "what it is", "unit", "default", "allowed",
-                                         rows=own)]  # fmt: skip
-    return "\n\n".join(
-        [
-            "# Inputs",
-            "An input may be changed by its option; in Python under the option's name with underscores; one of `build` "
-            "in a scenario file under the option's name; and where it has a row of Inputs, in its yellow cell of the "
-            "workbook. An input without a default follows from others, or is left out.",
-            *parts,
-            MADE,
+        parts += [
+            f"## {heading}",
+            table("name", "option", "row of Inputs", "what it is", "unit", "default", "allowed", rows=own),
         ]
-    ) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                "# Inputs",
+                "An input may be changed by its option; in Python under the option's name with underscores; "
+                "one of `build` "
+                "in a scenario file under the option's name; and where it has a row of Inputs, in its yellow "
+                "cell of the "
+                "workbook. An input without a default follows from others, or is left out.",
+                *parts,
+                MADE,
+            ]
+        )
+        + "\n"
+    )
 
 
 # Quantities.
@@ -194,20 +214,24 @@ def quantities_document() -> str:
     of_choice = [one for name, one in CHOICE_FORMULAS.items() if name not in QUANTITIES]
     known = {*QUANTITIES, *CHOICE_FORMULAS}
     others = [(code(name), words) for name, _, words in quantities() if name not in known]
-    return "\n\n".join(
-        [
-            "# Quantities",
-            "In the order in which they come about. The formula is that of Python and of the workbook, one function "
-            "read twice; `sheetgen explain NAME` prints it with the values put in.",
-            "## Of a deployment",
-            *map(entry, QUANTITIES.values()),
-            "## Of an answer: replicas, machines, money",
-            *map(entry, of_choice),
-            "## By no one formula",
-            table("quantity", "what it is", rows=others),
-            MADE,
-        ]
-    ) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                "# Quantities",
+                "In the order in which they come about. The formula is that of Python and of the workbook, "
+                "one function "
+                "read twice; `sheetgen explain NAME` prints it with the values put in.",
+                "## Of a deployment",
+                *map(entry, QUANTITIES.values()),
+                "## Of an answer: replicas, machines, money",
+                *map(entry, of_choice),
+                "## By no one formula",
+                table("quantity", "what it is", rows=others),
+                MADE,
+            ]
+        )
+        + "\n"
+    )
 
 
 def documents() -> dict[str, str]:

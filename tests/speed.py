@@ -57,8 +57,9 @@ BAND = (0.1, 0.9)
 KINDS = ("dense", "moe")
 PLACES = (  # scope and kind of every band
     *((scope, kind) for scope in ("fitted", "other") for kind in MODEL_KINDS),
-    *((scope, "any") for scope in OF_ANY_KIND), *(("anchored", kind) for kind in MODEL_KINDS),
-)  # fmt: skip
+    *((scope, "any") for scope in OF_ANY_KIND),
+    *(("anchored", kind) for kind in MODEL_KINDS),
+)
 MANY_RUNS = 20  # of a kind of model in a cell: fewer, of one configuration, do not make it a measured one
 FEW_RUNS = 10  # fewer draw no band
 # Public runs of DeepSeek-V3.2 and GLM-5.2 on 8 H200 under SGLang gave a third to a half of the predicted tokens.
@@ -127,8 +128,9 @@ def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> dict[s
             elif scope != "anchored":
                 ends += [REPORTED.get((figure, kind), (1, 1)), found.get((figure, "fitted", kind), (1, 1))]
             low, high = found[figure, scope, kind] = (
-                min(1, *(low for low, _ in ends)), max(1, *(high for _, high in ends))
-            )  # fmt: skip
+                min(1, *(low for low, _ in ends)),
+                max(1, *(high for _, high in ends)),
+            )
             bands[scope].append({"figure": figure, "kind": kind, "low": low, "high": high, "n_rows": len(own_ones)})
     return bands
 
@@ -143,10 +145,13 @@ def ratios(runs: Runs, found: Columns) -> pandas.DataFrame:
     """A line for each figure and run: its scope, its kind of model, measured / predicted."""
     seen, together = measured(runs), (runs.rows["data_parallel_size"] > 1) & runs.rows["is_moe"]
     scope = numpy.where(together, "ranks", "fitted")
-    return pandas.concat([
-        runs.rows[["kind"]].assign(scope=scope, figure=figure, ratio=seen[name] / found[name])
-        for figure, (name, _) in FIGURES.items()
-    ], ignore_index=True)  # fmt: skip
+    return pandas.concat(
+        [
+            runs.rows[["kind"]].assign(scope=scope, figure=figure, ratio=seen[name] / found[name])
+            for figure, (name, _) in FIGURES.items()
+        ],
+        ignore_index=True,
+    )
 
 
 def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
@@ -161,8 +166,14 @@ def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
         for name, factor in factors.items():
             factor[group.index] = seen[name][at] / found[name][at]
     out = {name: found[name] * factors[name] for name in factors}
-    rate = measured(Runs(rows.assign(tpot_ms=out["tpot_seconds"] * 1e3, ttft_ms=out["ttft_seconds"] * 1e3),
-                         runs.values, runs.cells, runs.cell))  # fmt: skip
+    rate = measured(
+        Runs(
+            rows.assign(tpot_ms=out["tpot_seconds"] * 1e3, ttft_ms=out["ttft_seconds"] * 1e3),
+            runs.values,
+            runs.cells,
+            runs.cell,
+        )
+    )
     return {**out, "output_tokens_per_second": rate["output_tokens_per_second"]}, points
 
 
@@ -174,10 +185,15 @@ def bands(runs: Runs, found: Columns, use: Any | None = None) -> list[dict[str, 
         for kind in KINDS:
             mine = (runs.rows["is_moe"] == (kind == "moe")).to_numpy() & (True if use is None else use)
             low, high = numpy.quantile(seen[name][mine] / found[name][mine], BAND)
-            rows.append({
-                "figure": figure, "kind": kind, "low": round(float(min(low, 1)), 3),
-                "high": round(float(max(high, 1)), 3), "n_rows": int(mine.sum()),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "figure": figure,
+                    "kind": kind,
+                    "low": round(float(min(low, 1)), 3),
+                    "high": round(float(max(high, 1)), 3),
+                    "n_rows": int(mine.sum()),
+                }
+            )
     return rows
 
 
@@ -405,8 +421,9 @@ def _before_and_after(runs: Runs, results: Results) -> list[str]:
         "| --- | ---: |" + " ---: | ---: |" * len(FIGURES),
     ]
     tried = [("runs of the second file", second, results.before)]
-    tried += [(scope, use, {name: column[use] for name, column in results.plain.items()})
-              for scope, use in scopes.items()]  # fmt: skip
+    tried += [
+        (scope, use, {name: column[use] for name, column in results.plain.items()}) for scope, use in scopes.items()
+    ]
     for scope, use, before in tried:
         part = runs.part(numpy.flatnonzero(use))
         pair = [errors(part, one) for one in (before, {k: v[use] for k, v in results.held_out.items()})]

@@ -250,8 +250,10 @@ def _step(
     drawn = eye * firm * free[:, :, None]
     through = numpy.linalg.solve(own, numpy.concatenate([drawn, (ends * free)[:, :, None]], axis=2))
     common = eye * (1 + damping) * (len(square) * firm + firm_common)
-    ways = numpy.linalg.solve(common - (drawn.transpose(0, 2, 1) @ through[:, :, :-1]).sum(0),
-                              common_ends + (drawn.transpose(0, 2, 1) @ through[:, :, -1:]).sum(0)[:, 0])  # fmt: skip
+    ways = numpy.linalg.solve(
+        common - (drawn.transpose(0, 2, 1) @ through[:, :, :-1]).sum(0),
+        common_ends + (drawn.transpose(0, 2, 1) @ through[:, :, -1:]).sum(0)[:, 0],
+    )
     return through[:, :, -1] + through[:, :, :-1] @ ways, ways
 
 
@@ -288,16 +290,24 @@ LEFT = {"of_kind": "kind of model", "of_dtype": "precision"}
 COLUMN = {"of_kind": "kind", "of_dtype": "weight_dtype"}
 STRUCTURES = tuple(
     Structure(tuple(LEFT)[:n], strength, power)
-    for power in (0, 0.5, 1) for n, strength in ((0, 1), *itertools.product((1, 2), (1, 3, 6)))
-)  # fmt: skip
+    for power in (0, 0.5, 1)
+    for n, strength in ((0, 1), *itertools.product((1, 2), (1, 3, 6)))
+)
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
     Structure(("of_kind", "of_dtype")[:n], strength, power)
     for n, strength, power in (
-        (2, 3, 0.5), (2, 3, 0.5), (1, 1, 0.5), (1, 1, 1), (1, 1, 0.5), (2, 3, 0.5), (2, 3, 0.5), (2, 1, 0.5),
+        (2, 3, 0.5),
+        (2, 3, 0.5),
+        (1, 1, 0.5),
+        (1, 1, 1),
+        (1, 1, 0.5),
+        (2, 3, 0.5),
+        (2, 3, 0.5),
+        (2, 1, 0.5),
         (2, 3, 0.5),
     )
-)  # fmt: skip
+)
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten
 

@@ -133,11 +133,24 @@ def band_shares(lines: pandas.DataFrame, narrow: dict[tuple[str, bool], tuple[fl
     whether the model has experts) and inside the printed band."""
     found = []
     for (scope, kind, figure), part in lines.groupby(["scope", "kind", "figure"], sort=False):
-        before = [low <= ratio <= high for ratio, (low, high) in zip(
-            part["ratio"], (narrow[str(figure), bool(moe)] for moe in part["moe"]), strict=True
-        )]  # fmt: skip
-        found.append((scope, kind, figure, len(part), numpy.mean(before), part["inside"].mean(), part["low"].iloc[0],
-                      part["high"].iloc[0]))  # fmt: skip
+        before = [
+            low <= ratio <= high
+            for ratio, (low, high) in zip(
+                part["ratio"], (narrow[str(figure), bool(moe)] for moe in part["moe"]), strict=True
+            )
+        ]
+        found.append(
+            (
+                scope,
+                kind,
+                figure,
+                len(part),
+                numpy.mean(before),
+                part["inside"].mean(),
+                part["low"].iloc[0],
+                part["high"].iloc[0],
+            )
+        )
     columns = ["scope", "kind", "figure", "runs", "before", "inside", "low", "high"]
     return pandas.DataFrame(found, columns=columns).sort_values(["scope", "kind"], kind="stable")
 
@@ -171,8 +184,10 @@ def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]
             out.append(f"| {what} | {gpu} | {known} | {' | '.join(cells)} |")
     lines = served(catalog)
     shares = band_shares(lines, narrow)
-    short = [f"{b.scope}, {b.kind}, {b.figure} ({b.runs} runs: {100 * b.inside:.0f} %)"
-             for b in tuples(shares[shares["inside"] < HELD])]  # fmt: skip
+    short = [
+        f"{b.scope}, {b.kind}, {b.figure} ({b.runs} runs: {100 * b.inside:.0f} %)"
+        for b in tuples(shares[shares["inside"] < HELD])
+    ]
     out += [
         "",
         "Of these runs, static batches aside, by scope and kind of model: the share inside the bands that the fit's own"

@@ -128,14 +128,16 @@ def test_names_that_are_unknown_are_told_first() -> None:
 
 
 def test_one_point_for_the_rows_of_a_frame() -> None:
-    frame = pandas.DataFrame({
-        "model": ["deepseek-r1", "deepseek-r1", "deepseek-ai/DeepSeek-R1", "nope"],
-        "gpu": ["h200", "h200", "nvidia-h200-sxm5-141gb", "h200"],
-        "tensor_parallel_size": 8,
-        "users": [64, 900, 1, 1],
-        "context": [2048, 4096, "x", 1],
-        "max_num_seqs": [None, 128, None, 5],
-    })  # fmt: skip
+    frame = pandas.DataFrame(
+        {
+            "model": ["deepseek-r1", "deepseek-r1", "deepseek-ai/DeepSeek-R1", "nope"],
+            "gpu": ["h200", "h200", "nvidia-h200-sxm5-141gb", "h200"],
+            "tensor_parallel_size": 8,
+            "users": [64, 900, 1, 1],
+            "context": [2048, 4096, "x", 1],
+            "max_num_seqs": [None, 128, None, 5],
+        }
+    )
     sized = sheetgen.size_frame(frame, anchor=POINT)
     assert sized["error"].notna().tolist() == [False, False, True, True]
     for row in (0, 1):

@@ -81,11 +81,18 @@ MORE = (
 BANDS = [
     f"{name}_{end}"
     for name in (
-        "weights_bytes_per_gpu", "activation_bytes_per_gpu", "non_torch_bytes_per_gpu", "kv_pool_bytes_per_gpu",
-        "kv_tokens", "max_concurrency", "tpot_seconds", "ttft_seconds", "output_tokens_per_second",
+        "weights_bytes_per_gpu",
+        "activation_bytes_per_gpu",
+        "non_torch_bytes_per_gpu",
+        "kv_pool_bytes_per_gpu",
+        "kv_tokens",
+        "max_concurrency",
+        "tpot_seconds",
+        "ttft_seconds",
+        "output_tokens_per_second",
     )
     for end in ("low", "high")
-]  # fmt: skip
+]
 SPEED = ("ttft_seconds", "tpot_seconds", "output_tokens_per_second", "output_tokens_per_second_per_gpu", "bound_by")
 
 

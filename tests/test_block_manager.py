@@ -33,9 +33,19 @@ ANSWER = 2  # tokens of the newest request
 def known(model: str, context: int, version: str) -> dict[str, float]:
     asked = {"model": model, "gpu": "h200", "engine_version": version, "context_tokens": context}
     sized = sized_point(asked, Catalog())
-    return {name: float(column[0]) for name, column in sized.known.items() if name in (
-        "kv_blocks_per_sequence", "kv_blocks_per_sequence_steady", "max_num_batched_tokens", "in_flight_batches",
-        "state_blocks", "checkpoint_blocks")}  # fmt: skip
+    return {
+        name: float(column[0])
+        for name, column in sized.known.items()
+        if name
+        in (
+            "kv_blocks_per_sequence",
+            "kv_blocks_per_sequence_steady",
+            "max_num_batched_tokens",
+            "in_flight_batches",
+            "state_blocks",
+            "checkpoint_blocks",
+        )
+    }
 
 
 def shape(model: str, version: str) -> tuple[int, list[Group], int, int]:

@@ -79,15 +79,24 @@ def told(record: dict[str, Any] | None) -> tuple[str, int, float] | None:
 
 
 def check(
-    cell: dict[str, Any], kinds: Kinds | None = None, discount: str = "0", over: bool = False,
+    cell: dict[str, Any],
+    kinds: Kinds | None = None,
+    discount: str = "0",
+    over: bool = False,
     limits: Mapping[str, Any] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Compare one record of the JSON with the brute force, and count what kinds of answer it was."""
     kinds = Kinds() if kinds is None else kinds
     load = Load(
-        cell["model"], cell["context_tokens"], cell["concurrent_requests"], cell["weight_dtype"],
-        cell["kv_cache_dtype"], cell["workload"] == "asked", **(limits or {}), rate=cell["requests_per_second"] or 0,
-    )  # fmt: skip
+        cell["model"],
+        cell["context_tokens"],
+        cell["concurrent_requests"],
+        cell["weight_dtype"],
+        cell["kv_cache_dtype"],
+        cell["workload"] == "asked",
+        **(limits or {}),
+        rate=cell["requests_per_second"] or 0,
+    )
     found = "over the model's" if over else answer(load, discount)
     if isinstance(found, str):
         assert cell["instance"] is None and cell["monthly_usd"] is None, load
@@ -275,9 +284,17 @@ def test_random_rates(catalog: Catalog) -> None:
 
 OFTEN = (
     "by survival",
-    "data-parallel", "one rank", "one replica", "several replicas", "by memory", "by tpot", "by ttft",
-    "not the very cheapest", "too slow", *(f"in {one}" for one in CLASSES),
-)  # fmt: skip
+    "data-parallel",
+    "one rank",
+    "one replica",
+    "several replicas",
+    "by memory",
+    "by tpot",
+    "by ttft",
+    "not the very cheapest",
+    "too slow",
+    *(f"in {one}" for one in CLASSES),
+)
 SELDOM = ("stages", "an end without a price", *(("nothing fits",) if IN_LONG else ()))
 
 
@@ -311,8 +328,10 @@ def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest
     monkeypatch.setattr(brute_force, "candidates", of_racks)
     kinds, spanning, stages = Kinds(), 0, set()
     losses: tuple[dict[str, Any], ...] = (
-        {}, *({"survive": loss} for loss in ("replica", "machine")), {"survive": "zone", "zones": 3},
-    )  # fmt: skip
+        {},
+        *({"survive": loss} for loss in ("replica", "machine")),
+        {"survive": "zone", "zones": 3},
+    )
     models = (("llama-3.1-405b", "auto"), ("kimi-k2", "bf16"), ("deepseek-v3", "auto"), ("llama-3.1-70b", "auto"))
     for (model, weight_dtype), limits in itertools.product(models, losses):
         for context, users in ((16384, 32), (131072, 5), (4096, 300)):
@@ -375,7 +394,7 @@ def one_way(**other: Any) -> Plan:
         ({"price": 50, "n": 2, "count": 2}, {"price": 104, "n": 1, "count": 8}),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_ties_are_broken_as_the_rules_say(better: dict[str, Any], worse: dict[str, Any]) -> None:
     ways = [one_way(**better), one_way(**worse)]
     assert choose(ways)[0] is ways[0] and choose(ways[::-1])[0] is ways[0]

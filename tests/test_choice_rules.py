@@ -33,10 +33,12 @@ def catalog() -> Catalog:
 def _question(chance: random.Random) -> dict[str, Any]:
     chat, rag = chance.randint(1500, 8000), chance.randint(8001, 32_000)
     options: dict[str, Any] = {
-        "models": ",".join(chance.sample(MODELS, 3)), "workloads": "chat,rag", "contexts": f"chat={chat},rag={rag}",
+        "models": ",".join(chance.sample(MODELS, 3)),
+        "workloads": "chat,rag",
+        "contexts": f"chat={chat},rag={rag}",
         "tiers": ",".join(map(str, sorted([*chance.sample(range(1, 400), 3), chance.randint(400, 3000)]))),
         "as_of": "2026-11-24",
-    }  # fmt: skip
+    }
     if chance.random() < 0.3:
         options["providers"] = chance.choice(("aws", "gcp", "azure", "aws,gcp"))
     if chance.random() < 0.3:
@@ -128,10 +130,16 @@ def test_served_at_target_is_the_most_whose_load_has_places(spare: float) -> Non
     """By the load itself, for every number of places: 33 hold the load of 30 and a tenth."""
     places = numpy.arange(1.0, 20_001)
     one = numpy.ones_like(places)
-    served = parallelism.served_at_target.of({
-        "n_instances": places, "replicas_per_instance": one, "paced_requests": one, "survive": 0 * one,
-        "zones": 3 * one, "extra_headroom_fraction": spare * one,
-    })  # fmt: skip
+    served = parallelism.served_at_target.of(
+        {
+            "n_instances": places,
+            "replicas_per_instance": one,
+            "paced_requests": one,
+            "survive": 0 * one,
+            "zones": 3 * one,
+            "extra_headroom_fraction": spare * one,
+        }
+    )
     assert (parallelism.load_requests(served, spare) <= places).all()
     assert (parallelism.load_requests(served + 1, spare) > places).all()
 

@@ -23,9 +23,13 @@ def test_what_fits_is_what_size_says() -> None:
     assert [one["layout"] for one in answer["capacity"]][::2] == ["TP 1 x 8", "TP 2 x 4", "TP 4 x 2", "TP 8"]
     for one, row in zip(answer["capacity"], answer["shapes"][0]["readings"], strict=True):
         deployment = {
-            "model": "70b", "gpu": "h100", "weight_dtype": "fp8", "kv_cache_dtype": one["kv_cache_dtype"],
-            "tensor_parallel_size": one["tensor_parallel_size"], "users": 512 // one["n_replicas"],
-        }  # fmt: skip
+            "model": "70b",
+            "gpu": "h100",
+            "weight_dtype": "fp8",
+            "kv_cache_dtype": one["kv_cache_dtype"],
+            "tensor_parallel_size": one["tensor_parallel_size"],
+            "users": 512 // one["n_replicas"],
+        }
         full = sheetgen.size(**deployment, context=131_072)
         shape = sheetgen.size(**deployment, context=2048, input_tokens=1024, output_tokens=1024)
         assert one["longest_context_tokens"] == full["max_context_tokens_that_fit"]
@@ -52,9 +56,14 @@ def test_the_longest_context_holds_all_and_a_block_more_does_not() -> None:
         longest, replicas = one["longest_context_tokens"], one["n_replicas"]
         for context, fits in ((longest, True), (longest + 16, False)):
             sized = sheetgen.size(
-                model="70b", gpu="h100", weight_dtype="fp8", kv_cache_dtype=one["kv_cache_dtype"], context=context,
-                tensor_parallel_size=one["tensor_parallel_size"], users=512 // replicas,
-            )  # fmt: skip
+                model="70b",
+                gpu="h100",
+                weight_dtype="fp8",
+                kv_cache_dtype=one["kv_cache_dtype"],
+                context=context,
+                tensor_parallel_size=one["tensor_parallel_size"],
+                users=512 // replicas,
+            )
             assert sized["fits"] is fits, one
 
 
@@ -64,9 +73,15 @@ def test_requests_that_do_not_divide_over_the_replicas() -> None:
         for one in answer["shapes"][0]["readings"]:
             fullest = -(-n // one["n_replicas"])
             alone = sheetgen.size(
-                model="8b", gpu="h100", weight_dtype="fp8", kv_cache_dtype=one["kv_cache_dtype"], context=2048,
-                users=fullest, tensor_parallel_size=one["tensor_parallel_size"], **SHAPE,
-            )["output_tokens_per_second"]  # fmt: skip
+                model="8b",
+                gpu="h100",
+                weight_dtype="fp8",
+                kv_cache_dtype=one["kv_cache_dtype"],
+                context=2048,
+                users=fullest,
+                tensor_parallel_size=one["tensor_parallel_size"],
+                **SHAPE,
+            )["output_tokens_per_second"]
             assert one["output_tokens_per_second"] == pytest.approx(alone * n / fullest, rel=1e-9)
             assert one["concurrent_requests"] == n and one["running_requests"] <= n
 
@@ -110,9 +125,13 @@ def test_at_your_context() -> None:
     assert best["output_tokens_per_second"] == max(r["output_tokens_per_second"] for r in own)
     assert (best["input_tokens"], best["output_tokens"]) == (15_360, 1024)
     alone = sheetgen.size(
-        model="70b", gpu="h100", weight_dtype="fp8", context="16k", users=200 // best["n_replicas"],
+        model="70b",
+        gpu="h100",
+        weight_dtype="fp8",
+        context="16k",
+        users=200 // best["n_replicas"],
         tensor_parallel_size=best["tensor_parallel_size"],
-    )  # fmt: skip
+    )
     assert best["tpot_seconds"] == alone["tpot_seconds"] and best["ttft_seconds"] == alone["ttft_seconds"]
     three_digits = float(f"{best['output_tokens_per_second']:.3g}")
     assert f"becomes about {three_digits:,.0f} at 16,384 tokens and 200 users" in silent["words"]
@@ -229,9 +248,19 @@ def test_the_record_is_plain_and_the_same_each_time() -> None:
     first, second = (sheetgen.decode(**CLAIM, context="16k", users=200) for _ in range(2))
     assert json.dumps(first, allow_nan=False) == json.dumps(second, allow_nan=False)
     assert list(first) == [
-        "schema_version", "claim", "per_user", "verdict", "verdict_words", "nearest", "longest_context_tokens",
-        "longest_context_words", "capacity", "shapes", "at_context", "cautions",
-    ]  # fmt: skip
+        "schema_version",
+        "claim",
+        "per_user",
+        "verdict",
+        "verdict_words",
+        "nearest",
+        "longest_context_tokens",
+        "longest_context_words",
+        "capacity",
+        "shapes",
+        "at_context",
+        "cautions",
+    ]
 
 
 BAD = {

@@ -80,8 +80,18 @@ def serving_claims() -> list[dict[str, Any]]:
     alive = (rows["ttft_ms"] + (rows["output_tokens"] - 1) * rows["tpot_ms"]) / 1e3
     rows["tokens_per_second"] = rows["concurrent_requests"] * rows["output_tokens"] / alive
     rows = rows.rename(columns={"concurrent_requests": "concurrency"})
-    names = ["model", "gpu", "n_gpus", "weight_dtype", "concurrency", "input_tokens", "output_tokens", "engine",
-             "tensor_parallel_size", "tokens_per_second"]  # fmt: skip
+    names = [
+        "model",
+        "gpu",
+        "n_gpus",
+        "weight_dtype",
+        "concurrency",
+        "input_tokens",
+        "output_tokens",
+        "engine",
+        "tensor_parallel_size",
+        "tokens_per_second",
+    ]
     return rows[names].to_dict("records")
 
 

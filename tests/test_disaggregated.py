@@ -59,8 +59,17 @@ def test_both_pools_by_hand(load: tuple[str, str, float]) -> None:
     for pool, seconds in ((found.prefill, found.prefill.seconds), (found.decode, found.decode.seconds)):
         assert pool.layout.data_parallel_size == 1
         weights = float(solved.models["weights_bytes"][0])
-        part = parts(model, pool.candidate.gpu.id, pool.layout.tensor_parallel_size, "bf16", "bf16", prompt, answer,
-                     weights, BYTES)  # fmt: skip
+        part = parts(
+            model,
+            pool.candidate.gpu.id,
+            pool.layout.tensor_parallel_size,
+            "bf16",
+            "bf16",
+            prompt,
+            answer,
+            weights,
+            BYTES,
+        )
         if pool is found.prefill:
             assert seconds == pytest.approx(part["ttft_left"] * (part["base"] + part["first"]), rel=1e-6)
             each, busy = 1, rate * seconds
@@ -87,9 +96,11 @@ def left(n_replicas: int, each: int, survive: str, zones: int = 3) -> tuple[int,
     machines = [each] * (n_replicas // each) + [n_replicas % each] * (n_replicas % each > 0)
     dealt = [machines[zone::zones] for zone in range(zones)]
     lost, gone = {
-        "none": (0, 0), "replica": (1, 0), "machine": (max(machines), 1),
+        "none": (0, 0),
+        "replica": (1, 0),
+        "machine": (max(machines), 1),
         "zone": (max(map(sum, dealt)), max(map(len, dealt))),
-    }[survive]  # fmt: skip
+    }[survive]
     return n_replicas - lost, len(machines) - gone
 
 
@@ -109,11 +120,23 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         tuple[int, float, int, int, int, int]
     ] = []  # places of a replica, seconds, replicas of a machine, sized, held; machines
     for pool in (found.prefill, found.decode):
-        part = parts(model, pool.candidate.gpu.id, pool.layout.tensor_parallel_size, "bf16", "bf16",
-                     workload.input_tokens, answer, weights, BYTES)  # fmt: skip
+        part = parts(
+            model,
+            pool.candidate.gpu.id,
+            pool.layout.tensor_parallel_size,
+            "bf16",
+            "bf16",
+            workload.input_tokens,
+            answer,
+            weights,
+            BYTES,
+        )
         is_first, places = pool is found.prefill, pool.requests_per_replica
-        seconds = (part["ttft_left"] * (part["base"] + part["first"]) if is_first
-                   else part["tpot_left"] * (answer - 1) * step(part, places))  # fmt: skip
+        seconds = (
+            part["ttft_left"] * (part["base"] + part["first"])
+            if is_first
+            else part["tpot_left"] * (answer - 1) * step(part, places)
+        )
         each = pool.candidate.gpu_count // pool.layout.n_gpus
         room = pool.n_replicas if shared else math.ceil(pool.n_replicas / each) * each
         pools.append((places, seconds, each, pool.n_replicas, room, left(room, each, survive)[1]))
@@ -135,11 +158,16 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         moved = rate * found.kv_transfer_bytes
         if sum(found.n_instances.values()) == 1:
             return True  # one machine's links, far from full here
-        shares, use = zip(*(
-            (one.network_gbps * 1e9 / 8 * pool.layout.n_gpus / one.gpu_count,
-             moved / (n * one.network_gbps * 1e9 / 8))
-            for one, pool, n in zip(share, (found.prefill, found.decode), machines, strict=True)
-        ), strict=True)  # fmt: skip
+        shares, use = zip(
+            *(
+                (
+                    one.network_gbps * 1e9 / 8 * pool.layout.n_gpus / one.gpu_count,
+                    moved / (n * one.network_gbps * 1e9 / 8),
+                )
+                for one, pool, n in zip(share, (found.prefill, found.decode), machines, strict=True)
+            ),
+            strict=True,
+        )
         wait = found.kv_transfer_bytes / min(shares) / (1 - max(use)) if max(use) < 1 else math.inf
         return pools[0][1] + wait <= workload.ttft_target_ms / 1000
 
@@ -183,9 +211,11 @@ def test_what_goes_over_the_fabric() -> None:
 def test_the_prompt_is_that_of_a_lone_request_of_size() -> None:
     _, found = asked("70b", "16k", 2.4)
     alone = sheetgen.size(
-        model="70b", gpu=found.prefill.candidate.gpu.id, context="16k",
+        model="70b",
+        gpu=found.prefill.candidate.gpu.id,
+        context="16k",
         tensor_parallel_size=found.prefill.layout.tensor_parallel_size,
-    )  # fmt: skip
+    )
     assert found.prefill.seconds == pytest.approx(alone["ttft_seconds"], rel=1e-9)
 
 

@@ -24,7 +24,7 @@ from docs_pages import (
     parse,
     run,
     set_up,
-)  # fmt: skip
+)
 
 from sheetgen.cli import main
 from sheetgen.scenario.inputs import BY_OPTION

@@ -33,11 +33,21 @@ from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 FORMATS = ("xlsx", "pdf", "html", "md-full", "csv", "json")
 FEW = {} if IN_LONG else {"tiers": "1,32"}
 ASKED = SMALL | FEW | {"models": "8b,llama-2-7b,deepseek-v3"}
-BUDGETED = SMALL | FEW | {
-    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "replica",
-    "paper": "letter", "extra_headroom_fraction": "0.2", "purchase": "reserved-1yr", "discount_fraction": "0.15",
-    **({} if IN_LONG else {"models": "8b,deepseek-v3"}),
-}  # fmt: skip
+BUDGETED = (
+    SMALL
+    | FEW
+    | {
+        "currency": "EUR",
+        "fx_rate": "0.93",
+        "contingency_fraction": "0.15",
+        "survive": "replica",
+        "paper": "letter",
+        "extra_headroom_fraction": "0.2",
+        "purchase": "reserved-1yr",
+        "discount_fraction": "0.15",
+        **({} if IN_LONG else {"models": "8b,deepseek-v3"}),
+    }
+)
 
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {

@@ -98,8 +98,13 @@ def test_every_log_is_used_or_says_why_not(found: Fidelity) -> None:
         assert len(str(row.reason)) >= 10, row.id
     countable = rows[rows["kv_pool_gib_per_gpu"].notna() & rows["kv_tokens"].notna()]
     left_out = countable[~countable["use"].isin(("tokens", "both"))]
-    assert set(left_out["id"]) == {"file-68969270797-a", "file-68969270797-b", "vllm-13061", "club3090-46",
-                                   "club3090-1084"}  # fmt: skip
+    assert set(left_out["id"]) == {
+        "file-68969270797-a",
+        "file-68969270797-b",
+        "vllm-13061",
+        "club3090-46",
+        "club3090-1084",
+    }
 
 
 def test_tokens_follow_from_the_logged_pool(found: Fidelity) -> None:
@@ -127,8 +132,10 @@ def test_the_worst_rows_are_explained(found: Fidelity) -> None:
 
 def test_bands_hold_80_percent_of_what_they_were_made_without(found: Fidelity) -> None:
     assert {scope: set(by_figure) for scope, by_figure in bands(found).items()} == {
-        "calibrated": set(BANDED), "shared": {"weights", "KV pool"}, "other": set(BANDED),
-    }  # fmt: skip
+        "calibrated": set(BANDED),
+        "shared": {"weights", "KV pool"},
+        "other": set(BANDED),
+    }
     for scope, by_figure in bands(found).items():
         for figure, one in by_figure.items():
             assert one.low <= 0 <= one.high
@@ -149,8 +156,15 @@ def test_the_targets_hold_without_the_source_of_each_log(found: Fidelity) -> Non
     assert whole.abs().median() <= POOL_MEDIAN
     plain = found.pools[found.pools["figure"] == "KV pool"].set_index("id")["relative"]
     moved = whole.index[(whole - plain[whole.index]).abs() > 1e-9]
-    assert set(moved) == {"shaamil-llama70b-a", "file-3706561278", "vllm-13061", "file-68290709404",
-                          "wayne-llama8b-fp8-0.90", "wayne-llama8b-fp8-0.80", "wayne-llama8b-fp8-0.95-OOM"}  # fmt: skip
+    assert set(moved) == {
+        "shaamil-llama70b-a",
+        "file-3706561278",
+        "vllm-13061",
+        "file-68290709404",
+        "wayne-llama8b-fp8-0.90",
+        "wayne-llama8b-fp8-0.80",
+        "wayne-llama8b-fp8-0.95-OOM",
+    }
     explained = reasons()
     for name in moved:
         assert len(explained.get(f"{name} left out", "")) > EXPLAINED, name

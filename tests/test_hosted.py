@@ -229,15 +229,21 @@ def test_a_load_that_nothing_holds_has_no_hosts() -> None:
 
 
 @given(
-    millions=st.floats(0.001, 1e6), answers=st.floats(0.001, 1e6), hit=st.floats(0, 1), prompt=st.floats(0.01, 100),
-    answer=st.floats(0.01, 100), rent=st.floats(1, 1e7), utilization=st.floats(0.01, 1),
-)  # fmt: skip
+    millions=st.floats(0.001, 1e6),
+    answers=st.floats(0.001, 1e6),
+    hit=st.floats(0, 1),
+    prompt=st.floats(0.01, 100),
+    answer=st.floats(0.01, 100),
+    rent=st.floats(1, 1e7),
+    utilization=st.floats(0.01, 1),
+)
 def test_the_bill_grows_with_the_tokens_and_the_rent_does_not(
     millions: float, answers: float, hit: float, prompt: float, answer: float, rent: float, utilization: float
 ) -> None:
     def bill(share: float) -> float:
-        return float(cost.hosted_monthly_usd(millions * share, answers * share, 100, hit, prompt, prompt / 2, answer,
-                                             math.nan))  # fmt: skip
+        return float(
+            cost.hosted_monthly_usd(millions * share, answers * share, 100, hit, prompt, prompt / 2, answer, math.nan)
+        )
 
     even = float(cost.hosted_break_even_utilization(rent, bill(utilization), utilization))
     assert bill(even) == pytest.approx(rent, rel=1e-9)

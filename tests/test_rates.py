@@ -82,11 +82,15 @@ SHARES_OF_TABLE = (0.2, 0.05, 0.01)
 
 def table() -> str:
     """The table of docs/rates.md: places by the rule, and what share waits by exact Erlang-C."""
-    rows = [f"| {load:,} |" + "".join(
-        f" {n:,}: {100 * exact_wait_fraction(n, load):.1f} % |"
-        for share in SHARES_OF_TABLE
-        for n in [math.ceil(load + z_of(share) * math.sqrt(load))]
-    ) for load in LOADS_OF_TABLE]  # fmt: skip
+    rows = [
+        f"| {load:,} |"
+        + "".join(
+            f" {n:,}: {100 * exact_wait_fraction(n, load):.1f} % |"
+            for share in SHARES_OF_TABLE
+            for n in [math.ceil(load + z_of(share) * math.sqrt(load))]
+        )
+        for load in LOADS_OF_TABLE
+    ]
     head = "| Offered load, erlangs |" + "".join(f" {100 * share:g} % asked |" for share in SHARES_OF_TABLE)
     return "\n".join([head, "|" + " ---: |" * (1 + len(SHARES_OF_TABLE)), *rows])
 

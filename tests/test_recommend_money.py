@@ -187,8 +187,12 @@ CLASS_KEYS = {
 def test_the_json_of_every_cell() -> None:
     answer = document(small())
     assert answer["inputs"]["money"] == {
-        "currency": "USD", "fx_rate": 1.0, "fx_date": "2026-11-20", "utilization": 0.7, "contingency_fraction": 0.0,
-    }  # fmt: skip
+        "currency": "USD",
+        "fx_rate": 1.0,
+        "fx_date": "2026-11-20",
+        "utilization": 0.7,
+        "contingency_fraction": 0.0,
+    }
     assert answer["inputs"]["owning"]["owned_years"] == 5
     assert "utilization" not in answer["inputs"]
     for cell in answer["cells"]:
@@ -206,5 +210,9 @@ def test_the_json_where_nothing_fits() -> None:
     assert cell["instance"] is None
     assert all(cell[key] is None for key in KEYS)
     assert cell["purchase_classes"] == [] and cell["owned"] is None and cell["budget"] is None
-    assert cell["providers"] == [{"provider": "aws", **dict.fromkeys(
-        ("instance", "gpu", "tensor_parallel_size", "n_instances", "hourly_usd", "monthly_usd"))}]  # fmt: skip
+    assert cell["providers"] == [
+        {
+            "provider": "aws",
+            **dict.fromkeys(("instance", "gpu", "tensor_parallel_size", "n_instances", "hourly_usd", "monthly_usd")),
+        }
+    ]

@@ -20,9 +20,13 @@ def test_the_page_is_of_this_code(file: str) -> None:
 
 def test_nothing_is_left_out() -> None:
     options = {
-        option for _, one in tree(main, "sheetgen") for part in one.params if isinstance(part, click.Option)
-        for option in part.opts if option.startswith("--")
-    }  # fmt: skip
+        option
+        for _, one in tree(main, "sheetgen")
+        for part in one.params
+        if isinstance(part, click.Option)
+        for option in part.opts
+        if option.startswith("--")
+    }
     assert len(options) > 90 and [one for one in options if one not in PAGES["commands.md"]] == []
     inputs = [one.name for one in INPUTS if not one.name.startswith(("log_", "case_", "model"))]
     assert len(BY_OPTION) > 70 and [one for one in inputs if f"| `{one}` |" not in PAGES["inputs.md"]] == []

@@ -59,9 +59,11 @@ def test_machines_serve_what_the_same_ones_serve_when_rented() -> None:
     assert (choice.n_instances, choice.served_at_target) == (2, most.served_at_target)
     assert most.tpot_seconds == pytest.approx(choice.tpot_seconds) and most.memory_holds == choice.memory_holds
     alone = sheetgen.size(
-        **QUESTIONS[0], gpu="h100", tensor_parallel_size=most.layout.tensor_parallel_size,
+        **QUESTIONS[0],
+        gpu="h100",
+        tensor_parallel_size=most.layout.tensor_parallel_size,
         concurrent_requests=most.served_at_target // most.n_replicas,
-    )  # fmt: skip
+    )
     assert most.ttft_seconds == pytest.approx(alone["ttft_seconds"]) and alone["fits"]
     assert most.of_one_more == 3 * most.served_at_target // 2
 
@@ -210,10 +212,16 @@ def test_from_python_as_the_command_says_it() -> None:
             sheetgen.recommend(model="70b", context="16k", **options)
 
 
-@pytest.mark.parametrize(("text", "shape"), [
-    ("h100:16", [(8, 2)]), ("h100:4", [(4, 1)]), ("h100:20", [(8, 2), (4, 1)]), ("l40s:8x4", [(4, 8)]),
-    ("h100:8,l40s:2", [(8, 1), (2, 1)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("h100:16", [(8, 2)]),
+        ("h100:4", [(4, 1)]),
+        ("h100:20", [(8, 2), (4, 1)]),
+        ("l40s:8x4", [(4, 8)]),
+        ("h100:8,l40s:2", [(8, 1), (2, 1)]),
+    ],
+)
 def test_machines_as_they_are_written(text: str, shape: list[tuple[int, int]]) -> None:
     assert [(size, count) for _, size, count in machines_of(text, Catalog())] == shape
 

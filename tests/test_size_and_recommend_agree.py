@@ -181,10 +181,15 @@ def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked
             continue
         inputs = {k: v for k, v in asked.items() if k in ("draft_model", "engine")} | profile.layout._asdict()
         point = sized_point(
-            inputs | {"model": model.model.id, "gpu": question.gpus[profile.gpu].id,
-                      "weight_dtype": model.weight_dtype, "kv_cache_dtype": model.kv_cache_dtype},
+            inputs
+            | {
+                "model": model.model.id,
+                "gpu": question.gpus[profile.gpu].id,
+                "weight_dtype": model.weight_dtype,
+                "kv_cache_dtype": model.kv_cache_dtype,
+            },
             catalog,
-        )  # fmt: skip
+        )
         for name in OF_MEMORY:
             assert solved.pools[name][m, p] == point.known[name][0], (model.model.id, profile, name)
         for name, sign in (("loaded_weights_bytes_per_gpu", 1), ("kv_budget_bytes_per_gpu", -1)):

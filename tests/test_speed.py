@@ -241,12 +241,34 @@ def test_a_lone_request_is_served_faster_by_all_gpus_together(engine: str) -> No
 @pytest.mark.parametrize("model", ["deepseek-v3", "gpt-oss-120b", "llama-3.1-405b"])
 def test_ranks_and_stages_are_as_in_plain_python(model: str, tp: int, dp: int, stages: int, engine: str) -> None:
     batch = 3
-    seen = known(model=model, gpu="b300", engine=engine, engine_version=None, weight_dtype="fp8", context_tokens=9216,
-                 tensor_parallel_size=tp, data_parallel_size=dp, pipeline_parallel_size=stages,
-                 kv_cache_dtype="bf16", concurrent_requests=batch * dp * stages)  # fmt: skip
+    seen = known(
+        model=model,
+        gpu="b300",
+        engine=engine,
+        engine_version=None,
+        weight_dtype="fp8",
+        context_tokens=9216,
+        tensor_parallel_size=tp,
+        data_parallel_size=dp,
+        pipeline_parallel_size=stages,
+        kv_cache_dtype="bf16",
+        concurrent_requests=batch * dp * stages,
+    )
     assert seen["batch_requests"] == batch
-    part = parts(model, "nvidia-b300-sxm6-288gb", tp, "fp8", "bf16", 8192, 1024, float(seen["loaded_weights_bytes"]),
-                 BYTES, stages, dp, engine)  # fmt: skip
+    part = parts(
+        model,
+        "nvidia-b300-sxm6-288gb",
+        tp,
+        "fp8",
+        "bf16",
+        8192,
+        1024,
+        float(seen["loaded_weights_bytes"]),
+        BYTES,
+        stages,
+        dp,
+        engine,
+    )
     assert seen["tpot_seconds"] == pytest.approx(tpot(part, batch), rel=1e-9)
     assert seen["service_ttft_seconds"] == pytest.approx(ttft(part, batch), rel=1e-9)
 
@@ -309,8 +331,15 @@ def known(**inputs: object) -> dict[str, float]:
 @pytest.mark.parametrize(("dtype", "tokens"), [("fp8", 25), ("nvfp4", 38.8)])
 def test_one_stream_on_dgx_spark_is_inside_the_band(dtype: str, tokens: float) -> None:
     """Llama 3.1 8B on TensorRT-LLM, a prompt of 29 tokens and an answer of 200: tokens a second while it answers."""
-    seen = sheetgen.size(model="llama-3.1-8b", gpu="spark", engine="tensorrt-llm", weight_dtype=dtype,
-                         input_tokens=29, output_tokens=200, context_tokens=229)  # fmt: skip
+    seen = sheetgen.size(
+        model="llama-3.1-8b",
+        gpu="spark",
+        engine="tensorrt-llm",
+        weight_dtype=dtype,
+        input_tokens=29,
+        output_tokens=200,
+        context_tokens=229,
+    )
     assert seen["speed_scope"] == "other"
     assert seen["tpot_seconds_low"] <= 1 / tokens <= seen["tpot_seconds_high"]
     assert seen["output_tokens_per_second_low"] <= tokens <= seen["output_tokens_per_second_high"]

@@ -124,10 +124,12 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
         """Of the fullest of so many replicas, all its requests running."""
         fullest = -(-users // replicas)
         sized = by_size(
-            model=load["model"], context=load["context"], users=-(-fullest // choice.pipeline_parallel_size),
+            model=load["model"],
+            context=load["context"],
+            users=-(-fullest // choice.pipeline_parallel_size),
             gpu=solved.candidate(choice.offer or 0).gpu.id,
             **solved.layout(choice.offer or 0)._asdict(),
-        )  # fmt: skip
+        )
         return math.inf if fullest > choice.sequences_per_replica else float(sized["tpot_seconds"])
 
     assert tpot(choice.n_replicas) <= target * (1 + 1e-12)
@@ -146,16 +148,28 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
-    found = answer(Load(
-        model.model.id, cell.context_tokens, cell.concurrent_requests, model.weight_dtype, model.kv_cache_dtype, True,
-        math.inf, math.inf,
-    ))  # fmt: skip
+    found = answer(
+        Load(
+            model.model.id,
+            cell.context_tokens,
+            cell.concurrent_requests,
+            model.weight_dtype,
+            model.kv_cache_dtype,
+            True,
+            math.inf,
+            math.inf,
+        )
+    )
     assert not isinstance(found, str)
     best, layout = found.best, off.layout(choice.offer or 0)
     assert (best.offer.instance, best.replica.tp, best.replica.dp, best.replica.pp, best.replicas, best.instances) == (
-        off.candidate(choice.offer or 0).instance, layout.tensor_parallel_size, layout.data_parallel_size,
-        choice.pipeline_parallel_size, choice.n_replicas, choice.n_instances,
-    )  # fmt: skip
+        off.candidate(choice.offer or 0).instance,
+        layout.tensor_parallel_size,
+        layout.data_parallel_size,
+        choice.pipeline_parallel_size,
+        choice.n_replicas,
+        choice.n_instances,
+    )
     assert float(best.monthly) == pytest.approx(choice.monthly_usd, rel=1e-12)
 
 
@@ -326,9 +340,12 @@ def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], 
 def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> float:
     """Milliseconds of a lone request on a slot, by `size`."""
     found = by_size(
-        model=load["model"], context=load["context"], gpu=solved.candidate(offer).gpu.id,
-        **solved.layout(offer)._asdict(), pipeline_parallel_size=int(solved.costs["pipeline_stages"][0, offer]),
-    )  # fmt: skip
+        model=load["model"],
+        context=load["context"],
+        gpu=solved.candidate(offer).gpu.id,
+        **solved.layout(offer)._asdict(),
+        pipeline_parallel_size=int(solved.costs["pipeline_stages"][0, offer]),
+    )
     return 1000 * float(found["ttft_seconds" if first else "tpot_seconds"])
 
 
@@ -340,9 +357,16 @@ def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> f
 @pytest.mark.parametrize("tpot_ms", ["off", "50", "25"])
 @pytest.mark.parametrize("users", [8, 200])
 def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) -> None:
-    question = ask(catalog(), {
-        "models": "70b", "context_tokens": "16k", "users": users, "as_of": AS_OF, "tpot_ms": tpot_ms,
-    })  # fmt: skip
+    question = ask(
+        catalog(),
+        {
+            "models": "70b",
+            "context_tokens": "16k",
+            "users": users,
+            "as_of": AS_OF,
+            "tpot_ms": tpot_ms,
+        },
+    )
     base = solve(question)
     offer = base.choices[0].offer
     assert offer is not None and base.choices[0].runner_up is not None
@@ -374,9 +398,13 @@ def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) 
 def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     """A sheet with all three kinds of answers: written by us, and recalculated from its formulas."""
     solved = sheet(
-        "8b,405b,qwen3.8-2.4t-a95b", workloads="chat,rag", tiers="1,64", headline="rag:64",
-        instances="aws/p5.48xlarge,aws/g6e.12xlarge", tpot_ms="chat=20,rag=30",
-    )  # fmt: skip
+        "8b,405b,qwen3.8-2.4t-a95b",
+        workloads="chat,rag",
+        tiers="1,64",
+        headline="rag:64",
+        instances="aws/p5.48xlarge,aws/g6e.12xlarge",
+        tpot_ms="chat=20,rag=30",
+    )
     verdicts = [c.verdict for c in solved.choices]
     assert set(verdicts) == {"fits", TOO_SLOW, NOTHING_FITS}
     path = tmp_path / "sheet.xlsx"

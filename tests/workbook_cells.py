@@ -179,10 +179,11 @@ def moved(formula: str, first: str, to: str) -> str:
     (left, top), (column, row) = column_and_row(first), column_and_row(to)
     across, down = column - left, row - top
     return "".join(
-        one if isinstance(one, str) else
-        f"{one[0]}{_column_letters(one[1] + (0 if one[0] else across))}{one[2]}{one[3] + (0 if one[2] else down)}"
+        one
+        if isinstance(one, str)
+        else f"{one[0]}{_column_letters(one[1] + (0 if one[0] else across))}{one[2]}{one[3] + (0 if one[2] else down)}"
         for one in _pieces(formula)
-    )  # fmt: skip
+    )
 
 
 def formulas(path: Path) -> list[Cell]:

@@ -288,10 +288,13 @@ def among(names: Collection[str], complaint: str) -> AfterValidator:
 
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
-Id = Annotated[str, must(
-    lambda value: _ID.fullmatch(value) and len(value) <= 100 and ".." not in value,
-    "is no id: lower case letters, digits, dot, dash and underscore",
-)]  # fmt: skip
+Id = Annotated[
+    str,
+    must(
+        lambda value: _ID.fullmatch(value) and len(value) <= 100 and ".." not in value,
+        "is no id: lower case letters, digits, dot, dash and underscore",
+    ),
+]
 Date = Annotated[str, AfterValidator(_date)]
 _Named = Annotated[str, AfterValidator(lambda value: DTYPE_ALIASES.get(value, value))]
 DtypeName = Annotated[_Named, among(DTYPES, f"is not one of {', '.join(DTYPES)}")]
@@ -329,12 +332,19 @@ E = TypeVar("E", bound=Entry)
 
 _WHOLE = "must be a whole number"
 _KINDS = {
-    "int_type": _WHOLE, "int_from_float": _WHOLE, "float_type": "must be a number",
-    "string_type": "must be text", "bool_type": "must be true or false", "tuple_type": "must be a list",
-    "list_type": "must be a list", "dict_type": "must be a mapping of fields",
-    "model_type": "must be a mapping of fields", "model_attributes_type": "must be a mapping of fields",
-    "union_tag_not_found": "needs a kind", "too_short": "must not be empty",
-}  # fmt: skip
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "float_type": "must be a number",
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping of fields",
+    "model_type": "must be a mapping of fields",
+    "model_attributes_type": "must be a mapping of fields",
+    "union_tag_not_found": "needs a kind",
+    "too_short": "must not be empty",
+}
 
 
 def validate(document: Document, schema: type[E], repeats_values: bool = True) -> E:
@@ -355,9 +365,7 @@ def by_line(document: Document, problems: Iterable[Problem]) -> Iterator[str]:
     yield from dict.fromkeys(f"{document.at(loc)}: {what}" for loc, what in in_order)
 
 
-def checked(
-    data: Any, schema: type[E], at: Loc = (), repeats_values: bool = True
-) -> tuple[E | None, list[Problem]]:
+def checked(data: Any, schema: type[E], at: Loc = (), repeats_values: bool = True) -> tuple[E | None, list[Problem]]:
     """`data`, which stands at `at` of a document, as `schema`; and whole sentences on what is wrong with it. Nothing
     where its fields are not what they must be."""
     try:
@@ -375,8 +383,9 @@ def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[
     what each of these says of it is one fault."""
     misspelt = {
         (loc[:-1], did_you_mean(str(loc[-1]), allowed_fields(schema, fault["loc"][:-1])))
-        for loc, fault in faults if fault["type"] == "extra_forbidden"
-    }  # fmt: skip
+        for loc, fault in faults
+        if fault["type"] == "extra_forbidden"
+    }
     kinds: dict[Loc, list[str]] = {}  # what a value of several kinds must be, by its place
     for loc, fault in faults:
         if fault["type"] in _KINDS and len(fault["loc"]) > len(loc):
@@ -452,8 +461,11 @@ def allowed_fields(schema: Any, loc: tuple[str | int, ...]) -> list[str]:
     models = list(_models(schema))
     for part in loc:  # a field, or the kind of a union's member; all else is a place in a list or mapping
         fields = [model.model_fields[part].annotation for model in models if part in model.model_fields]
-        of_kind = [model for model in models if "kind" in model.model_fields
-                   and part in get_args(model.model_fields["kind"].annotation)]  # fmt: skip
+        of_kind = [
+            model
+            for model in models
+            if "kind" in model.model_fields and part in get_args(model.model_fields["kind"].annotation)
+        ]
         models = [inner for annotation in fields for inner in _models(annotation)] or of_kind or models
     return sorted({field.alias or name for model in models for name, field in model.model_fields.items()})
 

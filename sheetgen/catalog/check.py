@@ -20,10 +20,21 @@ from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 _SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
-_FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
-    WorkloadFile, TierFile, FingerprintFile, AssumptionFile, LeverFile, StackFile, SpeedFile, OwningFile,
-    HostedFile, LeftOutFile,
-)}  # fmt: skip
+_FILES: dict[str, type[Entry]] = {
+    one.file_name: one
+    for one in (
+        WorkloadFile,
+        TierFile,
+        FingerprintFile,
+        AssumptionFile,
+        LeverFile,
+        StackFile,
+        SpeedFile,
+        OwningFile,
+        HostedFile,
+        LeftOutFile,
+    )
+}
 
 
 def faults_of(catalog: Catalog) -> list[Fault]:
@@ -147,6 +158,8 @@ def _entries(folders: Iterable[Folder], part: str, names: Iterable[str], schema:
 
 def _done(before: Mapping[str, Any], after: Mapping[str, Any]) -> Counter[str]:
     """How many of `after` are new, or another than before; and how many of `before` are gone."""
-    changed = ("added" if name not in before else "as before" if before[name] == value else "replaced"
-               for name, value in after.items())  # fmt: skip
+    changed = (
+        "added" if name not in before else "as before" if before[name] == value else "replaced"
+        for name, value in after.items()
+    )
     return Counter[str]([*changed, *(["taken away"] * len(before.keys() - after.keys()))])

@@ -47,10 +47,13 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"(?<!\(\?)(?<!\(\?P)<(\w{1,40})>", lambda m: f"(?P<{m[1]}>{NUMBER[1:]}", pattern))
 
 
-Word = Annotated[str, must(
-    lambda text: len(text.strip()) >= 3 and len(text) <= 80 and text.isascii(),
-    "must be 3 to 80 characters of ASCII: a plain part of the line",
-)]  # fmt: skip
+Word = Annotated[
+    str,
+    must(
+        lambda text: len(text.strip()) >= 3 and len(text) <= 80 and text.isascii(),
+        "must be 3 to 80 characters of ASCII: a plain part of the line",
+    ),
+]
 Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){0,3}$")]
 
 
@@ -104,10 +107,13 @@ LABELS = (
     "concurrency_spike", "long_completion", "sampler_logits_peak", "multimodal_encoder_profile", "lora_draft_model",
     "fragmentation", "host_ram_oom", "gpu_shared_by_other_process", "not_an_oom", "healthy",
 )  # fmt: skip
-Flag = Annotated[str, must(
-    lambda text: re.sub("[_=-]", "", text).isalnum() and len(text) <= 60,
-    "is no flag: write it as the engine's command line has it, such as --max-model-len",
-)]  # fmt: skip
+Flag = Annotated[
+    str,
+    must(
+        lambda text: re.sub("[_=-]", "", text).isalnum() and len(text) <= 60,
+        "is no flag: write it as the engine's command line has it, such as --max-model-len",
+    ),
+]
 # A line of a log, as it is printed.
 Line = Annotated[str, must(lambda text: text.strip() and len(text) <= 240, "is empty or longer than 240 characters")]
 EngineFlags = dict[Id, Flag]

@@ -277,8 +277,10 @@ class Catalog:
                     raise CatalogError(*faults)
                 rows.update({(provider, row.type): row for row in file.instances})
         names = self._names["gpus"]
-        out = (Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
-               for (provider, _), row in rows.items())  # fmt: skip
+        out = (
+            Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
+            for (provider, _), row in rows.items()
+        )
         return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider)))
 
     def gpu_faults(self, folder: Folder, file: InstanceFile | OwningFile) -> list[str]:

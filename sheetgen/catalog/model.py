@@ -171,13 +171,22 @@ class LeftOutFile(Entry):
 SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
 
 # The end of a checkpoint's name, and the precision of its weights. First match wins.
-_SUFFIXES = tuple((re.compile(rf"[-_.]({pattern})$"), dtype) for pattern, dtype in (
-    (r"fp8[-_](dynamic|static|block|kv|tensor)", "fp8"), (r"(quantized\.)?w8a8[-_]fp8", "fp8"), (r"fp8", "fp8"),
-    (r"nvfp4(a16)?([-_](kv|v\d+))?|fp4", "nvfp4"), (r"mxfp4", "mxfp4"),
-    (r"gptq[-_](int8|8bit)|(quantized\.)?(w8a8|w8a16)([-_](int8|g128))?|int8|8bit", "int8"),
-    (r"(quantized\.)?w4a16([-_]g128)?", "int4"), (r"(awq|gptq|autoround)([-_](int4|4bit|g128|w4a16|marlin))*", "int4"),
-    (r"(unsloth[-_])?bnb[-_]4bit|int4([-_](awq|gptq|autoround))?|4bit", "int4"), (r"bf16", "bf16"), (r"fp16", "fp16"),
-))  # fmt: skip
+_SUFFIXES = tuple(
+    (re.compile(rf"[-_.]({pattern})$"), dtype)
+    for pattern, dtype in (
+        (r"fp8[-_](dynamic|static|block|kv|tensor)", "fp8"),
+        (r"(quantized\.)?w8a8[-_]fp8", "fp8"),
+        (r"fp8", "fp8"),
+        (r"nvfp4(a16)?([-_](kv|v\d+))?|fp4", "nvfp4"),
+        (r"mxfp4", "mxfp4"),
+        (r"gptq[-_](int8|8bit)|(quantized\.)?(w8a8|w8a16)([-_](int8|g128))?|int8|8bit", "int8"),
+        (r"(quantized\.)?w4a16([-_]g128)?", "int4"),
+        (r"(awq|gptq|autoround)([-_](int4|4bit|g128|w4a16|marlin))*", "int4"),
+        (r"(unsloth[-_])?bnb[-_]4bit|int4([-_](awq|gptq|autoround))?|4bit", "int4"),
+        (r"bf16", "bf16"),
+        (r"fp16", "fp16"),
+    )
+)
 
 
 def stem(name: str) -> str:
@@ -343,20 +352,30 @@ class Model(Entry):
             mean = out["mla_width"] / latents
             out["mla_width"] = int(mean) if mean.is_integer() else mean
         return {
-            "n_layers": self.n_layers, "n_heads": self.n_heads, "hidden_size": self.hidden_size,
-            "vocab_size": self.vocab_size, "intermediate_size": self.intermediate_size or 0,
+            "n_layers": self.n_layers,
+            "n_heads": self.n_heads,
+            "hidden_size": self.hidden_size,
+            "vocab_size": self.vocab_size,
+            "intermediate_size": self.intermediate_size or 0,
             "ffn_matrices": 3 if self.gated_ffn else 2,
             "n_experts": self.experts.n if self.experts else 0,
             "experts_per_token": self.experts.top_k if self.experts else 0,
             "expert_intermediate_size": expert_width if self.experts else 0,
             "encoder_item_tokens": self.encoder.max_item_tokens if self.encoder else 0,
             "encoder_item_elements": self.encoder.max_item_elements if self.encoder else 0,
-            "rope_table_elements": self.rope_table_elements, "max_context_tokens": self.max_context_tokens or 0, **out,
-            "n_params": p.total, "n_params_active": p.active,
-            "n_params_quantizable": p.body + p.routed_experts - p.unquantized, "n_params_copied": p.copied,
-            "n_params_mtp": p.mtp_extra, "n_params_routed": p.routed_experts, "n_params_embedding": p.embedding,
-            "n_params_lm_head": p.lm_head, "n_params_per_layer_embedding": p.per_layer_embedding,
-        }  # fmt: skip
+            "rope_table_elements": self.rope_table_elements,
+            "max_context_tokens": self.max_context_tokens or 0,
+            **out,
+            "n_params": p.total,
+            "n_params_active": p.active,
+            "n_params_quantizable": p.body + p.routed_experts - p.unquantized,
+            "n_params_copied": p.copied,
+            "n_params_mtp": p.mtp_extra,
+            "n_params_routed": p.routed_experts,
+            "n_params_embedding": p.embedding,
+            "n_params_lm_head": p.lm_head,
+            "n_params_per_layer_embedding": p.per_layer_embedding,
+        }
 
     def stage_shares(self) -> dict[str, float]:
         """By number of stages the most of the layers' parameters, and of the layers that keep a cache, on one stage; 0

@@ -27,8 +27,9 @@ class Plausible:
         known = guidance.assumptions(catalog)
         self.far = guidance.number(known, "large_price_change_factor")
         self.beyond = guidance.number(known, "plausible_price_factor")
-        self._listed = {(row.id, price.purchase): price.usd_per_hour for row in first.instances()
-                        for price in row.prices}  # fmt: skip
+        self._listed = {
+            (row.id, price.purchase): price.usd_per_hour for row in first.instances() for price in row.prices
+        }
         self._per_gpu: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         shares: dict[str, list[float]] = defaultdict(list)
         for row in first.instances():

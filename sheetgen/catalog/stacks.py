@@ -26,10 +26,23 @@ FACTS = (
 )  # fmt: skip
 TEXT_FACTS = ("vendor", "gpu", "architecture", "weight_dtype", "kv_cache_dtype", "engine_version")
 Input = Literal[
-    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "max_model_len",
-    "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "block_size",
-    "kv_cache_memory_bytes", "enable_prefix_caching", "hybrid_kv_manager", "draft_model", "dtype", "input_tokens",
-]  # fmt: skip
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "expert_parallel_size",
+    "max_model_len",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "gpu_memory_utilization",
+    "kv_cache_dtype",
+    "block_size",
+    "kv_cache_memory_bytes",
+    "enable_prefix_caching",
+    "hybrid_kv_manager",
+    "draft_model",
+    "dtype",
+    "input_tokens",
+]
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
@@ -206,10 +219,22 @@ class StackFile(Entry):
 
 Family = Literal["precision", "prefix", "context", "users", "speed", "hardware", "model", "offload"]
 LeverId = Literal[
-    "fp8-kv-cache", "fp8-weights", "fp8-both", "fp4-weights", "prefix-cache", "half-context", "shorter-context",
-    "fewer-users", "users-for-less", "slower-tokens", "later-first-token", "slower-and-later", "bigger-gpus",
-    "leaner-model", "host-memory",
-]  # fmt: skip
+    "fp8-kv-cache",
+    "fp8-weights",
+    "fp8-both",
+    "fp4-weights",
+    "prefix-cache",
+    "half-context",
+    "shorter-context",
+    "fewer-users",
+    "users-for-less",
+    "slower-tokens",
+    "later-first-token",
+    "slower-and-later",
+    "bigger-gpus",
+    "leaner-model",
+    "host-memory",
+]
 
 
 TOKENS_A_SECOND = ("now", "then")  # what braces in a lever's cost may name

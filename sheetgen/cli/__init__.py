@@ -142,6 +142,19 @@ def main() -> None:
 
 
 for command in (
-    build, recommend, size, decode, pull, diff, plan, diagnose, mail, explain, list_entries, show, check, catalog,
-):  # fmt: skip
+    build,
+    recommend,
+    size,
+    decode,
+    pull,
+    diff,
+    plan,
+    diagnose,
+    mail,
+    explain,
+    list_entries,
+    show,
+    check,
+    catalog,
+):
     main.add_command(command)

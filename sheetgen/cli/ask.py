@@ -41,10 +41,18 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
 @common
 def size(
-    model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
-    catalog: Catalog, quiet: bool, flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    model: str | None,
+    from_log: str | None,
+    batch: str | None,
+    out: str | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+    flags: str | None,
+    kv_budget: str | None,
+    kv_offload_gib: str | None,
     **inputs: Any,
-) -> None:  # fmt: skip
+) -> None:
     """One deployment, part by part: weights, activations, overhead, KV cache, whether the load fits; and its speed.
 
     What does not fit is an answer, not an error. In a batch, columns have the long names with underscores
@@ -118,8 +126,10 @@ def size(
 @model_option(required=True)
 @text_options(
     ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
-    *LOAD, "split", *ANSWER,
-)  # fmt: skip
+    *LOAD,
+    "split",
+    *ANSWER,
+)
 @click.option("--details", is_flag=True, help="Everything behind the answer: what changes buy, classes, owning, hosts.")
 @click.option("--all", "show_all", is_flag=True, help="--details with every reason against another instance.")
 @click.option(
@@ -132,9 +142,17 @@ def size(
 @flags_option
 @common
 def recommend(
-    as_json: bool, catalog: Catalog, quiet: bool, details: bool, show_all: bool, flags: str | None,
-    disaggregated: bool, budget_usd: str | None, have: str | None, **options: Any,
-) -> None:  # fmt: skip
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+    details: bool,
+    show_all: bool,
+    flags: str | None,
+    disaggregated: bool,
+    budget_usd: str | None,
+    have: str | None,
+    **options: Any,
+) -> None:
     """The question people ask: which instance, how many, $ a month; and, with --details, why not the others.
 
     \b
@@ -241,9 +259,14 @@ def decode(as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None
 @click.option("--depth", type=click.IntRange(0, 99), help="Levels of inputs. Default 2; all in --json.")
 @common
 def explain(
-    quantity: str | None, model: str | None, depth: int | None, as_json: bool, catalog: Catalog, quiet: bool,
+    quantity: str | None,
+    model: str | None,
+    depth: int | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
     **inputs: Any,
-) -> None:  # fmt: skip
+) -> None:
     """The derivation of any quantity: formula, values, result, and where every input is from.
 
     Quantities are those of `size`, or of `recommend` (n_replicas, n_instances, monthly_usd ...). Without
@@ -276,17 +299,17 @@ def explain(
 @click.argument("log", metavar="LOG")
 @model_option()
 @text_options(
-    ("gpu", "NAME", "GPU by id or alias, where the log does not say it."), "precision", *OF_ENGINE,
+    ("gpu", "NAME", "GPU by id or alias, where the log does not say it."),
+    "precision",
+    *OF_ENGINE,
     ("tensor_parallel_size", "NUMBER", "GPUs of one replica, where the log does not say it."),
     ("max_model_len", "TOKENS", "Longest request that the engine admits, where the log does not say it."),
     ("max_num_seqs", "NUMBER", "Most requests in one batch, where the log does not say it."),
     ("context_tokens", "TOKENS", "Tokens of a request: 16k."),
-)  # fmt: skip
+)
 @click.option("--html", "html_file", metavar="FILE", help="Write the page as HTML, too.")
 @common
-def diagnose(
-    log: str, html_file: str | None, as_json: bool, catalog: Catalog, quiet: bool, **options: Any
-) -> None:
+def diagnose(log: str, html_file: str | None, as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None:
     """Name the part of memory that ran out in a serving LOG, how we know, and the flags to move (`-` reads stdin).
 
     Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the

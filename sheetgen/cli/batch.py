@@ -21,7 +21,7 @@ from sheetgen.writers.csv import records, write_csv
 
 def run_batch(
     source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalog: Catalog, quiet: bool
-) -> None:  # fmt: skip
+) -> None:
     """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows.
 
     All rows are written, also where some cannot be sized; then the exit status is 1.

@@ -52,25 +52,40 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
     tensor, stages, data = (answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data"))
     n_gpus, shape = tensor * stages * data, Layout(tensor, data).words(stages)
     follows = "concurrent_requests" in sized.follows
-    return "\n".join([
-        f"{names.model.name} on {n_gpus}x {names.gpu.name} ({shape}), {names.engine.name} {answer['engine_version']}",
-        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}",
-        f"{load_words({**answer, 'concurrent_follows': follows})}, at {answer['context_tokens']:,} tokens "
-        f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
-        "", answer["verdict"], "",
-        table(_memory(known, answer, names), right=(1, 2)), "", _band_words(answer["band_scope"], names.engine), "",
-        table([
-            ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
-            (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
-            (f"longest context for {count(math.ceil(answer['concurrent_requests']), 'request')}",
-             f"{answer['max_context_tokens_that_fit']:,} tokens"),
-            ("fewest of these GPUs that hold it", _fewest(answer, known, n_gpus, shape)),
-        ]),
-        "", *_held_against_speed(answer, known, names),
-        table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)), "",
-        *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
-        *_scope(answer, names, sized.anchored), *_beyond(answer, known, names),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"{names.model.name} on {n_gpus}x {names.gpu.name} ({shape}), {names.engine.name} "
+            f"{answer['engine_version']}",
+            f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}",
+            f"{load_words({**answer, 'concurrent_follows': follows})}, at {answer['context_tokens']:,} tokens "
+            f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
+            "",
+            answer["verdict"],
+            "",
+            table(_memory(known, answer, names), right=(1, 2)),
+            "",
+            _band_words(answer["band_scope"], names.engine),
+            "",
+            table(
+                [
+                    ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
+                    (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
+                    (
+                        f"longest context for {count(math.ceil(answer['concurrent_requests']), 'request')}",
+                        f"{answer['max_context_tokens_that_fit']:,} tokens",
+                    ),
+                    ("fewest of these GPUs that hold it", _fewest(answer, known, n_gpus, shape)),
+                ]
+            ),
+            "",
+            *_held_against_speed(answer, known, names),
+            table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)),
+            "",
+            *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
+            *_scope(answer, names, sized.anchored),
+            *_beyond(answer, known, names),
+        ]
+    )
 
 
 def numbers_of(sized: Sized) -> dict[str, Any]:
@@ -109,8 +124,13 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
     remarks = {
         "weights_bytes_per_gpu": f" ({names.weight_dtype}{wider})",
         "memory_budget_bytes": "" if is_set or not share else f" ({share[1:]})",
-        "kv_pool_bytes_per_gpu": ", set outright" if is_set else ", as limited" if at_limit
-        else f",{share} of what is free" if of_free else "",
+        "kv_pool_bytes_per_gpu": ", set outright"
+        if is_set
+        else ", as limited"
+        if at_limit
+        else f",{share} of what is free"
+        if of_free
+        else "",
         "cuda_graph_bytes_per_gpu": outside,
     }
 

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 PULL_SCHEMA = 1
 OWN_LOAD = (
     ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
-    ("input_tokens", "TOKENS", "Its prompt, where times are of shorter requests than memory is for. Default: the "
-     "context less the answer."),
+    (
+        "input_tokens",
+        "TOKENS",
+        "Its prompt, where times are of shorter requests than memory is for. Default: the context less the answer.",
+    ),
     ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
 )
 
@@ -110,9 +113,16 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
 @brand_option
 @common
 def pull(
-    edited: str, formats: str | None, out: str | None, name: str | None, models: str | None, brand: str | None,
-    as_json: bool, catalog: Catalog, quiet: bool,
-) -> None:  # fmt: skip
+    edited: str,
+    formats: str | None,
+    out: str | None,
+    name: str | None,
+    models: str | None,
+    brand: str | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
     """Carry an edited workbook back: what was changed, the PDF of it, and a scenario file that builds it again.
 
     Every yellow cell is read by its name, so rows may have moved; rows filled below a table take part. What the
@@ -178,15 +188,24 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--block", type=click.Choice(["md"]),
-              help="A short block to paste: what changed since A, with a money bridge per model.")  # fmt: skip
+@click.option(
+    "--block",
+    type=click.Choice(["md"]),
+    help="A short block to paste: what changed since A, with a money bridge per model.",
+)
 @click.option("--all", "show_all", is_flag=True, help="Every change, not the first ones of each section.")
 @click.option("--exit-code", is_flag=True, help="Exit 1 where something changed, as git diff does.")
 @common
 def diff(
-    before: str, after: str, block: str | None, show_all: bool, exit_code: bool, as_json: bool,
-    catalog: Catalog, quiet: bool,
-) -> None:  # fmt: skip
+    before: str,
+    after: str,
+    block: str | None,
+    show_all: bool,
+    exit_code: bool,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
     """What changed from sheet A to sheet B, or from a plan to another: load, inputs, prices, facts of models and GPUs,
     results.
 
@@ -289,10 +308,13 @@ def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: s
 
 @gc_paused()
 def draw(
-    solved: Solution, formats: Sequence[str], catalog: Catalog, brand: Brand | None = None,
+    solved: Solution,
+    formats: Sequence[str],
+    catalog: Catalog,
+    brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
     launched: Mapping[int, Launch] = MappingProxyType({}),
-) -> tuple[dict[str, bytes], tuple[str, ...]]:  # fmt: skip
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Each format's bytes, and why where one that may lack had to be left out, a line each."""
     step(f"drawing {', '.join(formats)}")
     from sheetgen.api import sheet_record

@@ -112,9 +112,16 @@ def catalog() -> None:
 @click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
 @common
 def import_model(
-    config: str, model_id: str | None, name: str | None, out: str | None, to: str | None, force: bool,
-    as_json: bool, catalog: Catalog, quiet: bool,
-) -> None:  # fmt: skip
+    config: str,
+    model_id: str | None,
+    name: str | None,
+    out: str | None,
+    to: str | None,
+    force: bool,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
     """A model entry from a Hugging Face config, as YAML on stdout.
 
     CONFIG is a config.json, a folder with one, or ORG/NAME on Hugging Face (needs huggingface_hub; only
@@ -166,7 +173,8 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 @catalog.command()
 @click.argument("lists", nargs=-1, required=True, metavar="FILE_OR_URL...")
 @click.option(
-    "--to", metavar="DIR",
+    "--to",
+    metavar="DIR",
     help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
@@ -183,9 +191,18 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 @click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
 @common
 def prices(
-    lists: tuple[str, ...], to: str | None, as_of: str | None, region: str | None, add_new: bool,
-    skip_broken: bool, accept_large_changes: bool, dry_run: bool, as_json: bool, catalog: Catalog, quiet: bool,
-) -> None:  # fmt: skip
+    lists: tuple[str, ...],
+    to: str | None,
+    as_of: str | None,
+    region: str | None,
+    add_new: bool,
+    skip_broken: bool,
+    accept_large_changes: bool,
+    dry_run: bool,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
     A list is a CSV file, or a web address that is fetched when named here (http or https), in one of four
@@ -258,8 +275,14 @@ def prices(
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
         say(f"{count(len(doubts), 'implausible price')}, {taken}:")
-        say("\n".join([*(f"  {doubt}" for doubt in doubts[:MOST_ROWS]),
-                       *([f"  and {len(doubts) - MOST_ROWS:,} more; --json has all"] * (len(doubts) > MOST_ROWS))]))
+        say(
+            "\n".join(
+                [
+                    *(f"  {doubt}" for doubt in doubts[:MOST_ROWS]),
+                    *([f"  and {len(doubts) - MOST_ROWS:,} more; --json has all"] * (len(doubts) > MOST_ROWS)),
+                ]
+            )
+        )
     if target is None:
         say("Nothing was written. --to DIR writes the rows that change into a folder for --catalogs.")
     elif not paths:
@@ -290,25 +313,46 @@ def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
         return {"model": model, **price.model_dump(mode="json")}
 
     return {
-        "list": found.where, "n_lines": found.n_lines, "n_matched": found.n_matched, "read_on": found.file.read_on,
-        "changed": [{"before": before.model_dump(mode="json"), **said(model, now)}
-                    for model, before, now in found.changed],
-        "new": [said(*one) for one in found.added], "gone": [said(*one) for one in found.gone],
+        "list": found.where,
+        "n_lines": found.n_lines,
+        "n_matched": found.n_matched,
+        "read_on": found.file.read_on,
+        "changed": [
+            {"before": before.model_dump(mode="json"), **said(model, now)} for model, before, now in found.changed
+        ],
+        "new": [said(*one) for one in found.added],
+        "gone": [said(*one) for one in found.gone],
         "left_out": {reason: list(names) for reason, names in found.left_out.items()},
         "skipped": [str(fault) for fault in found.skipped],
-    }  # fmt: skip
+    }
 
 
 def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
-        "lists": [{"list": one.where, "format": one.format.title, "n_lines": one.n_lines,
-                   "n_without_price": one.n_without_price} for one in found.lists],
+        "lists": [
+            {
+                "list": one.where,
+                "format": one.format.title,
+                "n_lines": one.n_lines,
+                "n_without_price": one.n_without_price,
+            }
+            for one in found.lists
+        ],
         "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
-        "n_unchanged": len(found.changes) - len(changes), "dropped": list(found.dropped),
-        "n_other_regions": found.n_other_regions, "not_in_lists": list(found.not_in_lists),
+        "n_unchanged": len(found.changes) - len(changes),
+        "dropped": list(found.dropped),
+        "n_other_regions": found.n_other_regions,
+        "not_in_lists": list(found.not_in_lists),
         "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
-        "not_matched": [{"provider": one.provider or one.offer.provider, "name": one.offer.name, "at": one.offer.at,
-                         "reason": one.why} for one in found.left],
+        "not_matched": [
+            {
+                "provider": one.provider or one.offer.provider,
+                "name": one.offer.name,
+                "at": one.offer.at,
+                "reason": one.why,
+            }
+            for one in found.left
+        ],
         "skipped": [str(fault) for fault in found.skipped],
-    }  # fmt: skip
+    }

@@ -63,12 +63,15 @@ def _capacity(answer: Record) -> list[str]:
     full = capacity[0]["full_context_tokens"]
     head = ("  layout", "KV", f"tokens of {answer['claim']['concurrency']:,}", *map(_lengths, shapes), f"{full:,}")
     rows = [
-        (f"  {one['layout']}", one["kv_cache_dtype"],
-         f"{one['longest_context_tokens']:,}" if one["longest_context_tokens"] else "none",
-         *(f"{fit.get((one['layout'], one['kv_cache_dtype'], i), 0):,}" for i in range(len(shapes))),
-         f"{one['requests_at_full_context']:,}")
+        (
+            f"  {one['layout']}",
+            one["kv_cache_dtype"],
+            f"{one['longest_context_tokens']:,}" if one["longest_context_tokens"] else "none",
+            *(f"{fit.get((one['layout'], one['kv_cache_dtype'], i), 0):,}" for i in range(len(shapes))),
+            f"{one['requests_at_full_context']:,}",
+        )
         for one in capacity
-    ]  # fmt: skip
+    ]
     return [
         "Requests that fit, each at its full length:",
         table([head, *rows], right=range(2, len(head)), optional=[2]),
@@ -83,8 +86,15 @@ def _reading(one: Record) -> tuple[str, ...]:
     low, high = (rounded(one[f"output_tokens_per_second_{end}"]) for end in ("low", "high"))
     run = f"{one['running_requests']:,}, {one['waiting_requests']:,}"
     rate = rounded(one["output_tokens_per_second"])
-    return (one["kv_cache_dtype"], one["layout"], f"{one['requests_that_fit']:,}", run, _ms(one["tpot_seconds"]), rate,
-            f"{low} to {high}")  # fmt: skip
+    return (
+        one["kv_cache_dtype"],
+        one["layout"],
+        f"{one['requests_that_fit']:,}",
+        run,
+        _ms(one["tpot_seconds"]),
+        rate,
+        f"{low} to {high}",
+    )
 
 
 def _at_context(at: Record) -> str:

@@ -38,17 +38,24 @@ def document(
 
     def side(one: SheetFacts | PlanFacts) -> dict[str, Any]:
         return {
-            "file": one.path, "kind": one.kind, "as_of": one.as_of.isoformat() if one.as_of else None,
-            "version": one.version or None, "catalog_sha256": one.catalog_sha256,
-        }  # fmt: skip
+            "file": one.path,
+            "kind": one.kind,
+            "as_of": one.as_of.isoformat() if one.as_of else None,
+            "version": one.version or None,
+            "catalog_sha256": one.catalog_sha256,
+        }
 
     return {
-        "schema_version": DIFF_SCHEMA, "a": side(found.a), "b": side(found.b), "equal": found.is_equal,
+        "schema_version": DIFF_SCHEMA,
+        "a": side(found.a),
+        "b": side(found.b),
+        "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
         "bridge": _factors(found) if isinstance(found, PlanComparison) else list(map(asdict, bridge)),
-        "quality": list(quality), "not_compared": list(found.not_compared),
+        "quality": list(quality),
+        "not_compared": list(found.not_compared),
         "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
-    }  # fmt: skip
+    }
 
 
 def _factors(found: PlanComparison) -> list[dict[str, Any]]:
@@ -64,16 +71,21 @@ def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
     to = {(c.name.rpartition(".")[2], dtype) for c in changed for dtype in ("fp8", "fp4") if dtype in str(c.after)}
     weights, kv = ("weight_dtype", "fp8") in to, ("kv_cache_dtype", "fp8") in to
     ids = {
-        "fp8-both": weights and kv, "fp8-weights": weights and not kv, "fp8-kv-cache": kv and not weights,
+        "fp8-both": weights and kv,
+        "fp8-weights": weights and not kv,
+        "fp8-kv-cache": kv and not weights,
         "fp4-weights": ("weight_dtype", "fp4") in to,
-    }  # fmt: skip
+    }
     return tuple(f"{one.words}: {one.cost}. {one.more}." for one in catalog.file(LeverFile).levers if ids.get(one.id))
 
 
 def text(
-    found: Comparison | PlanComparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False,
+    found: Comparison | PlanComparison,
+    bridge: Sequence[Bridge],
+    show_all: bool,
+    quiet: bool = False,
     quality: Sequence[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Both files, then each section that has changes; one line each."""
     titles = OF_PLANS if isinstance(found, PlanComparison) else SECTIONS
     lines = []
@@ -140,9 +152,7 @@ def _arrows(text: str) -> str:
     return text.replace(ARROW, " → ")
 
 
-def block_text(
-    found: Comparison | PlanComparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()
-) -> str:
+def block_text(found: Comparison | PlanComparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
     """The block to paste: what dollars became and why, then what changed, in a few lines each."""
     is_plan = isinstance(found, PlanComparison)
     since = f"the plan of {found.a.as_of}" if is_plan else found.a.as_of or "the sheet before"
@@ -177,9 +187,11 @@ def _sheet_blocks(found: Comparison, bridge: Sequence[Bridge], quality: Sequence
 def _plan_blocks(found: PlanComparison) -> Iterator[str]:
     """Spend by what changed it, then what changed."""
     if found.bridge is not None:
-        rows = [("Last plan", usd(found.bridge.last_usd)),
-                *((name.capitalize(), _signed(each)) for name, each in found.bridge.parts.items()),
-                ("This plan", usd(found.bridge.usd))]  # fmt: skip
+        rows = [
+            ("Last plan", usd(found.bridge.last_usd)),
+            *((name.capitalize(), _signed(each)) for name, each in found.bridge.parts.items()),
+            ("This plan", usd(found.bridge.usd)),
+        ]
         yield table_text(table("", (OF_ALL_QUARTERS, Column("$", right=True)), rows))
     yield _list(line for name, changes in found.sections.items() for line in _first(OF_PLANS[name], changes))
 
@@ -252,8 +264,10 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
         load, why = _arrows(f"{one.name}, {one.load}"), "; ".join([*words, parts(one)])
         money.append(Money(load, _usd(one.before_usd), _usd(one.after_usd), why))
     # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
-    telling = ([c for c in changes if "what" in c.more or not (c.before is None is c.after)]
-               for changes in _by_kind(found).values())  # fmt: skip
+    telling = (
+        [c for c in changes if "what" in c.more or not (c.before is None is c.after)]
+        for changes in _by_kind(found).values()
+    )
     return _in_a_message(found, money, telling, quality_words(found, catalog))
 
 
@@ -267,9 +281,12 @@ def plan_changes_since(
 
 
 def _in_a_message(
-    found: Comparison | PlanComparison, money: Sequence[Money], groups: Iterable[Sequence[Change]],
-    last: Iterable[str] = (), per: str = "a month",
-) -> Changes:  # fmt: skip
+    found: Comparison | PlanComparison,
+    money: Sequence[Money],
+    groups: Iterable[Sequence[Change]],
+    last: Iterable[str] = (),
+    per: str = "a month",
+) -> Changes:
     """What was not compared, which puts the rest in place; the first changes of each group; and the `last` lines."""
     lines, more = [f"not compared: {reason}" for reason in found.not_compared], 0
     for changes in groups:

@@ -38,9 +38,7 @@ SHORTER: dict[str, Callable[[Any], str]] = {
 @click.argument("words", nargs=-1)
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
-def list_entries(
-    kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalog: Catalog, quiet: bool
-) -> None:
+def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """Models, GPUs, instances, workloads, engines, or hosts of models; only rows that contain every one of WORDS.
 
     \b
@@ -98,25 +96,30 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
 
     if kind == "models":
         for model in catalog.models():
-            yield {**fields(model, "id", "name", "aliases"), "n_params": model.params.total,
-                   "n_params_active": model.params.active,
-                   **fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence")}  # fmt: skip
+            yield {
+                **fields(model, "id", "name", "aliases"),
+                "n_params": model.params.total,
+                "n_params_active": model.params.active,
+                **fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence"),
+            }
     elif kind == "gpus":
         for gpu in catalog.gpus():
             yield {
                 **fields(gpu, "id", "name", "aliases", "vendor"),
-                "memory_bytes": gpu.memory.engine_bytes, "memory_gib": round(gpu.memory.engine_bytes / GIB, 2),
+                "memory_bytes": gpu.memory.engine_bytes,
+                "memory_gib": round(gpu.memory.engine_bytes / GIB, 2),
                 "memory_basis": gpu.memory.basis,
                 "bandwidth_gb_per_second": round(gpu.memory_bandwidth_bytes_per_second / GB, 1),
-            }  # fmt: skip
+            }
     elif kind == "instances":
         for one in catalog.instances():
             price = one.price(ON_DEMAND)
             yield {
                 **fields(one, "id", "gpu", "gpu_count", "unit", "region"),
-                "on_demand_usd_per_hour": price and price.usd_per_hour, "price_as_of": price and price.as_of,
+                "on_demand_usd_per_hour": price and price.usd_per_hour,
+                "price_as_of": price and price.as_of,
                 "other_prices": [other.purchase for other in one.prices if other != price],
-            }  # fmt: skip
+            }
     elif kind == "workloads":
         for load in catalog.workloads():
             yield fields(load, "id", "name", "context_tokens", "input_tokens", "output_tokens", "about")
@@ -128,9 +131,12 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
                 yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
-            yield {"id": engine.engine, **fields(engine, "name", "default_version"),
-                   "rules_change_from": [version.from_version for version in engine.versions],
-                   **fields(engine, "gpu_memory_utilization", "block_size", "vendors")}  # fmt: skip
+            yield {
+                "id": engine.engine,
+                **fields(engine, "name", "default_version"),
+                "rules_change_from": [version.from_version for version in engine.versions],
+                **fields(engine, "gpu_memory_utilization", "block_size", "vendors"),
+            }
 
 
 def _cell(value: Any) -> str:
@@ -211,8 +217,11 @@ def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
     if name != engine:
         found["as"] = f"{name}: {known.same_as_source}"
     for cell in (c for c in known.cells if c.engine == name):
-        measured = {"n_rows": cell.n_rows, "n_configurations": cell.n_configurations,
-                    "measured_gpus": list(cell.measured_gpus)}  # fmt: skip
+        measured = {
+            "n_rows": cell.n_rows,
+            "n_configurations": cell.n_configurations,
+            "measured_gpus": list(cell.measured_gpus),
+        }
         found[cell.generation] = {**measured, **cell.constants.model_dump(mode="json")}
     found["other GPUs"] = {"source": known.default_source, **known.default.model_dump(mode="json")}
     return found
@@ -310,8 +319,11 @@ def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[
         inside = target.resolve().relative_to(folder.resolve()).as_posix()
     faults = faults_of(catalog)
     found, remarks = (
-        {said: f"{one.shown_as}/{file}" for one, file, said in many
-         if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/")))}
+        {
+            said: f"{one.shown_as}/{file}"
+            for one, file, said in many
+            if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/")))
+        }
         for many in (faults, () if faults else remarks_of(catalog))
-    )  # fmt: skip
+    )
     return found, remarks

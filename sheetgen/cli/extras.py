@@ -30,9 +30,12 @@ from sheetgen.units import GIB, PERCENT, Layout, count, rate_text
 
 
 def extras(
-    requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    requested: Mapping[str, Any],
+    flags: str | None,
+    kv_budget: str | None,
+    kv_offload_gib: str | None,
     catalog: Catalog,
-) -> tuple[dict[str, Any], Callable[[Sized, Mapping[str, Any]], tuple[dict[str, Any], str]]]:  # fmt: skip
+) -> tuple[dict[str, Any], Callable[[Sized, Mapping[str, Any]], tuple[dict[str, Any], str]]]:
     """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags, --kv-budget and
     --kv-offload-gib add to the record of their point, and the text below its bills.
 
@@ -148,9 +151,14 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
 
 
 def run_reverse(
-    budget_usd: str | None, have: str | None, options: Mapping[str, Any], as_json: bool, catalog: Catalog,
-    quiet: bool, has_extras: bool,
-) -> None:  # fmt: skip
+    budget_usd: str | None,
+    have: str | None,
+    options: Mapping[str, Any],
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+    has_extras: bool,
+) -> None:
     """Print the most that a sum a month or machines of one's own serve, and what the next step costs."""
     load = [one for one in A_LOAD if options.get(one) is not None]
     if load or has_extras or (budget_usd is not None and have is not None):

@@ -45,9 +45,11 @@ WITH_A_PLAN = ("brand", "out", "name")  # options that go with it, and with a wo
 @click.option("--credentials", metavar="FILE", help="The login in a file: machine HOST login USER password PASSWORD.")
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, help="Tries while it fails for a time. Default 4.")
 @click.option(
-    "--timeout", type=click.FloatRange(0.1, 3600), default=30.0,
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=30.0,
     help="Seconds for each reply; ten times that for all. Default 30.",
-)  # fmt: skip
+)
 @click.option("--dry-run", is_flag=True, help="Show the message; write nothing, connect to nothing.")
 @text_options("sheet", *ANSWER)
 @click.option("--out", metavar="DIR", help="Folder for the draft. Default output.")
@@ -56,10 +58,24 @@ WITH_A_PLAN = ("brand", "out", "name")  # options that go with it, and with a wo
 @brand_option
 @common
 def mail(
-    workbook: str | None, to: tuple[str, ...], cc: tuple[str, ...], sender: str | None, subject: str | None,
-    since: str | None, pdf: str | None, smtp: str | None, security: str | None, credentials: str | None,
-    attempts: int, timeout: float, dry_run: bool, as_json: bool, catalog: Catalog, quiet: bool, **options: Any,
-) -> None:  # fmt: skip
+    workbook: str | None,
+    to: tuple[str, ...],
+    cc: tuple[str, ...],
+    sender: str | None,
+    subject: str | None,
+    since: str | None,
+    pdf: str | None,
+    smtp: str | None,
+    security: str | None,
+    credentials: str | None,
+    attempts: int,
+    timeout: float,
+    dry_run: bool,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+    **options: Any,
+) -> None:
     """A message with the answer and its figures, workbook and PDF attached: a draft for a mail program, or sent.
 
     Without SHEET.xlsx the sheet is built, by the options of `build`. With it, that workbook is attached as it is, and
@@ -105,9 +121,15 @@ def mail(
 
 
 def _message(
-    addresses: Envelope, workbook: str | None, pdf: str | None, since: str | None, subject: str | None,
-    catalog: Catalog, options: dict[str, Any], notes: list[str],
-) -> tuple[Mail, Path]:  # fmt: skip
+    addresses: Envelope,
+    workbook: str | None,
+    pdf: str | None,
+    since: str | None,
+    subject: str | None,
+    catalog: Catalog,
+    options: dict[str, Any],
+    notes: list[str],
+) -> tuple[Mail, Path]:
     """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.pull.pulled import pull
@@ -165,9 +187,14 @@ def _message(
 
 
 def _plan_message(
-    addresses: Envelope, file: str, pdf: str | None, since: str | None, subject: str | None,
-    catalog: Catalog, options: dict[str, Any],
-) -> tuple[Mail, Path]:  # fmt: skip
+    addresses: Envelope,
+    file: str,
+    pdf: str | None,
+    since: str | None,
+    subject: str | None,
+    catalog: Catalog,
+    options: dict[str, Any],
+) -> tuple[Mail, Path]:
     """The message of a plan, and the place of its draft."""
     from sheetgen.cli.plan import drawn, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
@@ -221,16 +248,27 @@ def _send(message: Mail, server: Server, attempts: int, timeout: float, as_json:
     sender, data = message.envelope.sender, message.ready(datetime.datetime.now().astimezone())
     assert sender is not None  # ready() has refused that
     done = deliver(
-        server, sender.addr_spec, message.envelope.recipients, data,
-        attempts=attempts, timeout=timeout, report=lambda line: note(line, quiet),
-    )  # fmt: skip
+        server,
+        sender.addr_spec,
+        message.envelope.recipients,
+        data,
+        attempts=attempts,
+        timeout=timeout,
+        report=lambda line: note(line, quiet),
+    )
     whole = not done.refused and not done.unsure
     _report(
-        message, "sent" if whole else "sent in part" if done.accepted else "unsure",
-        f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else "", as_json, quiet and whole,
-        server=str(server), accepted=list(done.accepted), refused=done.refused, unsure=list(done.unsure),
+        message,
+        "sent" if whole else "sent in part" if done.accepted else "unsure",
+        f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else "",
+        as_json,
+        quiet and whole,
+        server=str(server),
+        accepted=list(done.accepted),
+        refused=done.refused,
+        unsure=list(done.unsure),
         attempts=done.attempts,
-    )  # fmt: skip
+    )
     for address, why in done.refused.items():
         say(f"{server}: {address}: {why}. It was not sent there.", err=True)
     if done.unsure:
@@ -245,11 +283,13 @@ def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> N
     by = f"by {server} ({server.security}{login})" if server else "a draft"
     envelope = message.envelope
     heads = [
-        ("From", str(envelope.sender or "")), ("To", ", ".join(map(str, envelope.to))),
-        ("Cc", ", ".join(map(str, envelope.cc))), ("Subject", message.subject),
+        ("From", str(envelope.sender or "")),
+        ("To", ", ".join(map(str, envelope.to))),
+        ("Cc", ", ".join(map(str, envelope.cc))),
+        ("Subject", message.subject),
         *(("Attached", f"{name}, {len(data):,} bytes") for name, data in message.attachments.items()),
         ("Would go", by),
-    ]  # fmt: skip
+    ]
     shown_heads = "\n".join(f"{head + ':':<10}{value}" for head, value in heads if value)
     words = f"{shown_heads}\n\n{message.text}\nNothing was sent or written."
     _report(message, "dry run", words, as_json, quiet, server=str(server) if server else None, text=message.text)
@@ -262,8 +302,15 @@ def _report(message: Mail, status: str, words: str, as_json: bool, quiet: bool, 
         if words and not quiet:
             say(words)
         return
-    print_json({
-        "schema_version": MAIL_SCHEMA, "status": status, "from": str(envelope.sender) if envelope.sender else None,
-        "to": list(map(str, envelope.to)), "cc": list(map(str, envelope.cc)), "subject": message.subject,
-        "attachments": {name: len(data) for name, data in message.attachments.items()}, **more,
-    })  # fmt: skip
+    print_json(
+        {
+            "schema_version": MAIL_SCHEMA,
+            "status": status,
+            "from": str(envelope.sender) if envelope.sender else None,
+            "to": list(map(str, envelope.to)),
+            "cc": list(map(str, envelope.cc)),
+            "subject": message.subject,
+            "attachments": {name: len(data) for name, data in message.attachments.items()},
+            **more,
+        }
+    )

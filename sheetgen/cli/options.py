@@ -28,14 +28,28 @@ SHORT = {"context_tokens": "--context"}
 TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
 # The headings of a long help, each with its groups of options, and options by name that are of no group of them.
 HEADINGS = {
-    "Model and load": (*LOAD, "load", "split", "model", "models", "workloads", "contexts", "tiers", "headline",
-                       "together", "budget_usd", "have", "batch", "from_log"),
+    "Model and load": (
+        *LOAD,
+        "load",
+        "split",
+        "model",
+        "models",
+        "workloads",
+        "contexts",
+        "tiers",
+        "headline",
+        "together",
+        "budget_usd",
+        "have",
+        "batch",
+        "from_log",
+    ),
     "Targets": ("targets", "chance", "factors", "pace"),
     "Hardware and provider": ("gpu", "parallel", "market", "headroom", "disaggregated"),
     "Money": ("billing", "money"),
     "Engine": ("engine", "precision", "limits", "caches", "kv_budget", "kv_offload_gib", "flags"),
     "Output": (),  # and all else
-}  # fmt: skip
+}
 MOST_IN_A_LIST = 20  # options of a help without headings
 OF_FILES = ("out", "name", "format", "pdf_variant", "attach")  # options of `build` that change no answer
 
@@ -119,16 +133,19 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
 
 
 model_option = functools.partial(
-    click.option, "--model", metavar="NAME",
+    click.option,
+    "--model",
+    metavar="NAME",
     help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
-)  # fmt: skip
+)
 flags_option = click.option(
     "--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all."
 )
 brand_option = click.option(
-    "--brand", metavar="FILE.yaml",
+    "--brand",
+    metavar="FILE.yaml",
     help="Your company's name, logo, colours and footer line, for workbook and PDF; see templates/brand/.",
-)  # fmt: skip
+)
 
 
 def one_load(options: Mapping[str, Any]) -> None:
@@ -146,8 +163,9 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
     """
 
     @click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")
-    @click.option("--catalogs", multiple=True, metavar="DIR",
-                  help="A folder that adds to the catalogs or overrides them.")  # fmt: skip
+    @click.option(
+        "--catalogs", multiple=True, metavar="DIR", help="A folder that adds to the catalogs or overrides them."
+    )
     @click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")
     @functools.wraps(function)
     def run(*arguments: Any, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> Any:
@@ -179,8 +197,9 @@ def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
         parts = (("prices", one.prices), ("models", one.models), ("GPUs", one.gpus))
         said = [
             f"{name} {', '.join(f'{done[what]:,} {what}' for what in DONE if done[what])}"
-            for name, done in parts if done
-        ]  # fmt: skip
+            for name, done in parts
+            if done
+        ]
         said += [f"{', '.join(one.files)} read instead"] if one.files else []
         if not said:
             raise CatalogError(f"{one.folder}: adds nothing: its files have no entry.")

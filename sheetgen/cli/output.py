@@ -86,8 +86,9 @@ def _filled(words: str, first: str, rest: str) -> str:
     """Words in lines of the terminal's width, which begin with these."""
     import textwrap
 
-    return textwrap.fill(words, columns(), initial_indent=first, subsequent_indent=rest, break_long_words=False,
-                         break_on_hyphens=False)  # fmt: skip
+    return textwrap.fill(
+        words, columns(), initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def print_json(value: Any) -> None:

@@ -69,8 +69,13 @@ def plan() -> None:
 
 @plan.command()
 @click.option("--out", metavar="DIR", default=".", help="Folder to write to. Default: this one.")
-@click.option("--from", "sheet", metavar="SHEET", help="A plan of that sheet's models: its "
-              "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.")  # fmt: skip
+@click.option(
+    "--from",
+    "sheet",
+    metavar="SHEET",
+    help="A plan of that sheet's models: its "
+    "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.",
+)
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
 def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
@@ -141,18 +146,35 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
 @click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {DEFAULT_FORMATS}.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
-@click.option("--since", metavar="LAST", help="Say what changed since that plan: its JSON, or its workbook as built. "
-              "Default: plan.since of the file.")  # fmt: skip
+@click.option(
+    "--since",
+    metavar="LAST",
+    help="Say what changed since that plan: its JSON, or its workbook as built. Default: plan.since of the file.",
+)
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
 @click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
-@click.option("--sheets", is_flag=True, help="Also the sizing sheet of each service in its first quarter, workbook and "
-              "PDF, to which the plan's workbook links.")  # fmt: skip
+@click.option(
+    "--sheets",
+    is_flag=True,
+    help="Also the sizing sheet of each service in its first quarter, workbook and "
+    "PDF, to which the plan's workbook links.",
+)
 @brand_option
 @common
 def build(
-    file: str, formats: str | None, out: str | None, name: str | None, since: str | None, paper: str,
-    pdf_variant: str | None, sheets: bool, brand: str | None, as_json: bool, catalog: Catalog, quiet: bool,
-) -> None:  # fmt: skip
+    file: str,
+    formats: str | None,
+    out: str | None,
+    name: str | None,
+    since: str | None,
+    paper: str,
+    pdf_variant: str | None,
+    sheets: bool,
+    brand: str | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
     """Work a plan out and write it; `plan PLAN.yaml` does the same.
 
     \b
@@ -201,10 +223,16 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     compared = [] if said is None else list(real.against(said, found))
     quarters, measured = list(real.by_quarter(found)), list(real.measured(found))
     if as_json:
-        print_json({
-            "schema_version": ACTUALS_SCHEMA, "lines": len(found.lines), "left_out": found.left_out,
-            "quarters": quarters, "measured": measured, "against": compared,
-        })  # fmt: skip
+        print_json(
+            {
+                "schema_version": ACTUALS_SCHEMA,
+                "lines": len(found.lines),
+                "left_out": found.left_out,
+                "quarters": quarters,
+                "measured": measured,
+                "against": compared,
+            }
+        )
         return
     rows = [("quarter", "$", "of it unused $")]
     rows += [(one["quarter"], f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}") for one in quarters]
@@ -217,8 +245,10 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
             against.append((one["quarter"], *usd, error))
         say("\n" + table(against, right=(1, 2, 3, 4)))
     for one in measured:
-        say(f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
-            f"replicas: {one['replicas']:g}}}")  # fmt: skip
+        say(
+            f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
+            f"replicas: {one['replicas']:g}}}"
+        )
 
 
 def summary(found: dict[str, Any]) -> list[str]:
@@ -234,8 +264,10 @@ def summary(found: dict[str, Any]) -> list[str]:
     def there(usd: float) -> float:
         return float(in_currency(usd, head.get("fx_rate", 1)))
 
-    rows = [("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
-            ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds")]  # fmt: skip
+    rows = [
+        ("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
+        ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds"),
+    ]
     for one in found["money"]:
         budget, spent = one["budget_usd"], (one["p50_usd"], one["p90_usd"], one["contingency_p90_usd"])
         left = None if budget is None else budget_left_usd(budget, *spent[1:])
@@ -316,8 +348,10 @@ def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: st
         since = str(Path(file).parent / read.head.since)
     solved = solved_of(read, None if since is None else Since(since, record_of_file(Path(since))), paper)
     if built is not None and solved.record["money"] != built["money"]:
-        raise ScenarioError(f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
-                            "plan.yaml, and build it anew.")  # fmt: skip
+        raise ScenarioError(
+            f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
+            "plan.yaml, and build it anew."
+        )
     return solved
 
 
@@ -335,9 +369,13 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
 
 
 def draw_plan(
-    formats: Sequence[str], place: Path, solved: Solved, brand: Brand | None, archive: Archive | None = None,
+    formats: Sequence[str],
+    place: Path,
+    solved: Solved,
+    brand: Brand | None,
+    archive: Archive | None = None,
     sheets: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[dict[Path, bytes], Problems]:  # fmt: skip
+) -> tuple[dict[Path, bytes], Problems]:
     """The plan's files, and what is missing to draw the others. sheets: see `drawn`."""
     written, problems = dict[Path, bytes](), Problems()
     for one in formats:
@@ -350,9 +388,12 @@ def draw_plan(
 
 
 def drawn(
-    name: str, solved: Solved, brand: Brand | None, archive: Archive | None = None,
+    name: str,
+    solved: Solved,
+    brand: Brand | None,
+    archive: Archive | None = None,
     sheets: Mapping[str, str] = MappingProxyType({}),
-) -> bytes:  # fmt: skip
+) -> bytes:
     """The plan in a format. sheets: by service the workbook beside it that is its sizing sheet."""
     from sheetgen.writers import plan as texts
     from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
@@ -412,9 +453,15 @@ def draw_sheets(
 
 
 def pull_book(
-    edited: str, formats: str | None, out: str | None, name: str | None, brand: str | None, as_json: bool,
-    catalog: Catalog, quiet: bool,
-) -> None:  # fmt: skip
+    edited: str,
+    formats: str | None,
+    out: str | None,
+    name: str | None,
+    brand: str | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
     """Carry an edited plan's workbook back to a plan.yaml and new documents."""
     from sheetgen import __version__
     from sheetgen.pull.plan import data, lines, plan_text, pull_plan

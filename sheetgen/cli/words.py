@@ -83,10 +83,13 @@ def _question(solved: Solution) -> str:
 
 def load_of(question: Question, load: Load) -> str:
     """A load as it was stated, and the requests at once that this means."""
-    return load_words({
-        **vars(question.settings), **vars(load),
-        "requests_per_day": question.rate.requests_per_day if question.rate else 0,
-    })  # fmt: skip
+    return load_words(
+        {
+            **vars(question.settings),
+            **vars(load),
+            "requests_per_day": question.rate.requests_per_day if question.rate else 0,
+        }
+    )
 
 
 def _pace(solved: Solution) -> Iterator[str]:
@@ -163,10 +166,13 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
 def _hardware(solved: Solution, levers: Sequence[Lever]) -> Iterator[Row]:
     """What the answer rests on: the hardware, what it serves, its price, what is cheaper, and what comes instead."""
     for label, lines in (
-        ("hardware", _replicas(solved)), ("serves", _serves(solved)), ("price", _price(solved)),
-        ("cheaper", _cheaper(solved, levers)), ("instead", _instead(solved)),
+        ("hardware", _replicas(solved)),
+        ("serves", _serves(solved)),
+        ("price", _price(solved)),
+        ("cheaper", _cheaper(solved, levers)),
+        ("instead", _instead(solved)),
         ("hosted", _host(solved)),
-    ):  # fmt: skip
+    ):
         yield from _labelled(label, lines)
 
 
@@ -323,9 +329,13 @@ def _details(
     if stack:
         yield "STACK", (stack.line, *(f"{remark}." for remark in stack.remarks))
     left_out = "; ".join(f"{number} {reason}" for reason, number in solved.question.left_out)
-    yield "WHO TOOK PART", (
-        *([_took_part(solved)] if found else []), *([f"Catalog rows left out: {left_out}."] if left_out else []),
-    )  # fmt: skip
+    yield (
+        "WHO TOOK PART",
+        (
+            *([_took_part(solved)] if found else []),
+            *([f"Catalog rows left out: {left_out}."] if left_out else []),
+        ),
+    )
 
 
 def _memory(solved: Solution) -> Iterator[str]:

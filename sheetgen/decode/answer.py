@@ -255,15 +255,19 @@ def decoded(options: Mapping[str, Any], catalog: Catalog) -> Record:
             longest[kv] = max(longest[kv], fits)
     of_user = {"tokens_per_second": _figure(rate), "seconds_per_token": _figure(1 / rate), "pace": pace, "words": words}
     return {
-        "schema_version": SCHEMA_VERSION, "claim": _claim(analysis), "per_user": of_user,
-        "verdict": analysis.overall, "verdict_words": verdict_words(analysis),
+        "schema_version": SCHEMA_VERSION,
+        "claim": _claim(analysis),
+        "per_user": of_user,
+        "verdict": analysis.overall,
+        "verdict_words": verdict_words(analysis),
         "nearest": None if one is None else reading(one, analysis.claim.tokens_per_second),
         "longest_context_tokens": {name: count or None for name, count in longest.items()},
         "longest_context_words": length_words(analysis, longest),
         "capacity": [_capacity(one) for one in analysis.capacity],
-        "shapes": [_shape(analysis, shape) for shape in analysis.shapes], "at_context": _at_context(analysis),
+        "shapes": [_shape(analysis, shape) for shape in analysis.shapes],
+        "at_context": _at_context(analysis),
         "cautions": [{"kind": kind, "words": words} for kind, words in cautions(analysis).items()],
-    }  # fmt: skip
+    }
 
 
 def reading(one: Reading, tokens_per_second: float | None) -> Record:
@@ -275,12 +279,17 @@ def reading(one: Reading, tokens_per_second: float | None) -> Record:
         running = {"running_requests": one.running, "waiting_requests": one.waiting}
         speeds = {name: (answer | running | rates)[name] for name in SPEEDS}
     return {
-        **_layout(way), "weight_dtype": way.weight_dtype, "kv_cache_dtype": way.kv_cache_dtype,
+        **_layout(way),
+        "weight_dtype": way.weight_dtype,
+        "kv_cache_dtype": way.kv_cache_dtype,
         **{name: answer[name] for name in ("context_tokens", "input_tokens", "output_tokens")},
-        "concurrent_requests": way.n_requests, "holds": one.holds,
-        "reason": None if one.holds else answer["verdict"], "requests_that_fit": one.fit, **speeds,
+        "concurrent_requests": way.n_requests,
+        "holds": one.holds,
+        "reason": None if one.holds else answer["verdict"],
+        "requests_that_fit": one.fit,
+        **speeds,
         "verdict": None if tokens_per_second is None else verdict([one], tokens_per_second),
-    }  # fmt: skip
+    }
 
 
 def _layout(way: Way) -> Record:
@@ -290,28 +299,41 @@ def _layout(way: Way) -> Record:
 def _claim(analysis: Analysis) -> Record:
     claim, names = analysis.claim, analysis.names
     return {
-        "model": names.model.id, "gpu": names.gpu.id, "n_gpus": claim.n_gpus,
-        "stated_tokens_per_second": claim.stated_tokens_per_second, "stated_per": claim.per or "all",
+        "model": names.model.id,
+        "gpu": names.gpu.id,
+        "n_gpus": claim.n_gpus,
+        "stated_tokens_per_second": claim.stated_tokens_per_second,
+        "stated_per": claim.per or "all",
         "tokens_per_second": _figure(claim.tokens_per_second),
         "tokens_per_second_per_gpu": _figure(claim.tokens_per_second / claim.n_gpus),
-        "concurrency": claim.concurrency, "input_tokens": claim.input_tokens, "output_tokens": claim.output_tokens,
-        "weight_dtype": names.weight_dtype, "kv_cache_dtypes": list(analysis.kv_dtypes),
+        "concurrency": claim.concurrency,
+        "input_tokens": claim.input_tokens,
+        "output_tokens": claim.output_tokens,
+        "weight_dtype": names.weight_dtype,
+        "kv_cache_dtypes": list(analysis.kv_dtypes),
         "tensor_parallel_size": claim.tensor_parallel_size,
         "gpu_memory_utilization": analysis.capacity[0].answer["gpu_memory_utilization"],
-        "gpu_memory_utilization_is_raised": analysis.has_raised_share, "engine": names.engine.engine,
-        "engine_version": names.engine.default_version, "text": claim.text, "read_from_text": claim.read,
-    }  # fmt: skip
+        "gpu_memory_utilization_is_raised": analysis.has_raised_share,
+        "engine": names.engine.engine,
+        "engine_version": names.engine.default_version,
+        "text": claim.text,
+        "read_from_text": claim.read,
+    }
 
 
 def _capacity(one: Reading) -> Record:
     """What a layout holds with the cache in a precision, whatever it is used for."""
     answer, longest = one.answer, int(one.answer["max_context_tokens_that_fit"]) if one.runs else 0
     return {
-        **_layout(one.way), "kv_cache_dtype": one.way.kv_cache_dtype,
-        "kv_pool_bytes_per_gpu": answer["kv_pool_bytes_per_gpu"], "requests_per_replica": answer["concurrent_requests"],
-        "longest_context_tokens": longest, "full_context_tokens": answer["context_tokens"],
-        "requests_at_full_context": one.fit, "reason": answer["verdict"] if longest == 0 else None,
-    }  # fmt: skip
+        **_layout(one.way),
+        "kv_cache_dtype": one.way.kv_cache_dtype,
+        "kv_pool_bytes_per_gpu": answer["kv_pool_bytes_per_gpu"],
+        "requests_per_replica": answer["concurrent_requests"],
+        "longest_context_tokens": longest,
+        "full_context_tokens": answer["context_tokens"],
+        "requests_at_full_context": one.fit,
+        "reason": answer["verdict"] if longest == 0 else None,
+    }
 
 
 def _shape(analysis: Analysis, shape: tuple[int, int]) -> Record:
@@ -321,11 +343,14 @@ def _shape(analysis: Analysis, shape: tuple[int, int]) -> Record:
     near = (nearest(each, claimed, analysis.names.kv_cache_dtype) for each in of_dtypes)
     fit_in = {one.way.kv_cache_dtype for one in readings if one.fit >= claim.concurrency}
     return {
-        "input_tokens": shape[0], "output_tokens": shape[1], "stated": claim.states_lengths,
-        "verdict": analysis.verdict(shape), "all_fit_in": [kv for kv in analysis.kv_dtypes if kv in fit_in],
+        "input_tokens": shape[0],
+        "output_tokens": shape[1],
+        "stated": claim.states_lengths,
+        "verdict": analysis.verdict(shape),
+        "all_fit_in": [kv for kv in analysis.kv_dtypes if kv in fit_in],
         "nearest": [reading(one, claimed) for one in near if one is not None],
         "readings": [{**reading(one, claimed), "considered": one in considered} for one in readings],
-    }  # fmt: skip
+    }
 
 
 def _at_context(analysis: Analysis) -> Record | None:
@@ -340,17 +365,21 @@ def _at_context(analysis: Analysis) -> Record | None:
         basis, best = by_claim
         factor = analysis.claim.tokens_per_second / basis.rate
         of_claim = {
-            "factor": _figure(factor), "claimed_tokens_per_second": _figure(factor * basis.rate),
-            "predicted_tokens_per_second": _figure(basis.rate), **reading(best, None),
-        }  # fmt: skip
+            "factor": _figure(factor),
+            "claimed_tokens_per_second": _figure(factor * basis.rate),
+            "predicted_tokens_per_second": _figure(basis.rate),
+            **reading(best, None),
+        }
     rates = map(_figure, (best.rate, best.low, best.high)) if best else (None, None, None)
     return {
-        "context_tokens": analysis.claim.context_tokens, "users": analysis.claim.users or analysis.claim.concurrency,
-        **dict(zip(RATES[:3], rates, strict=True)), "words": context_words(analysis, best, factor),
+        "context_tokens": analysis.claim.context_tokens,
+        "users": analysis.claim.users or analysis.claim.concurrency,
+        **dict(zip(RATES[:3], rates, strict=True)),
+        "words": context_words(analysis, best, factor),
         "predicted": None if predicted is None else reading(predicted, None),
         "scaled_by_claim": of_claim,
         "readings": [reading(one, None) for one in analysis.at_context],
-    }  # fmt: skip
+    }
 
 
 def _figure(value: float) -> float | None:

@@ -18,9 +18,18 @@ MOST_GPUS, MOST_REQUESTS, MOST_TOKENS_PER_SECOND = 10_000, 1_000_000, 1_000_000_
 OF_GPUS = ("model", "gpu", "weight_dtype", "kv_cache_dtype", "engine", "engine_version", "gpu_memory_utilization")
 SHORT = {"context": "context_tokens", "gpus": "n_gpus"}
 OPTIONS = (
-    *OF_GPUS, "n_gpus", "tokens_per_second", "concurrency", "per_gpu", "claim", "input_tokens", "output_tokens",
-    "tensor_parallel_size", "context_tokens", "users",
-)  # fmt: skip
+    *OF_GPUS,
+    "n_gpus",
+    "tokens_per_second",
+    "concurrency",
+    "per_gpu",
+    "claim",
+    "input_tokens",
+    "output_tokens",
+    "tensor_parallel_size",
+    "context_tokens",
+    "users",
+)
 NEEDED = {
     "tokens_per_second": ("tokens per second", "12,000 tok/s"), "concurrency": ("concurrency", "at concurrency 512"),
     "n_gpus": ("number of GPUs", "on 8x H100"), "gpu": ("kind of GPU", "on 8x H100"),
@@ -56,11 +65,17 @@ _AFTER = (
     re.compile(rf"{_LENGTH}[\s-]*(?:tokens?\s+)?(?:output|answer|completion|out\b)", re.I),
 )
 _CONCURRENCY = (
-    re.compile(r"(?:\b(?:concurrency|concurrent\s+(?:requests|users)|batch(?:[\s-]*size)?|bs|users|in[\s-]flight)|@)"
-               rf"{_OF}{_WHOLE}", re.I),
-    re.compile(rf"{_WHOLE}[\s-]*(?:concurrent(?:\s+(?:requests?|users?|sessions?|streams?|sequences?))?|users?"
-               r"|concurrency|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b", re.I),
-)  # fmt: skip
+    re.compile(
+        r"(?:\b(?:concurrency|concurrent\s+(?:requests|users)|batch(?:[\s-]*size)?|bs|users|in[\s-]flight)|@)"
+        rf"{_OF}{_WHOLE}",
+        re.I,
+    ),
+    re.compile(
+        rf"{_WHOLE}[\s-]*(?:concurrent(?:\s+(?:requests?|users?|sessions?|streams?|sequences?))?|users?"
+        r"|concurrency|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b",
+        re.I,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -130,9 +145,20 @@ def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
     total = rate * {"": 1, "gpu": n_gpus, "node": nodes, "user": concurrency}[per]
     inputs = {name: said[name] for name in OF_GPUS if name in said}
     return Claim(
-        inputs, n_gpus, rate, per, total, concurrency, prompt, answer, size, context, users, text,
+        inputs,
+        n_gpus,
+        rate,
+        per,
+        total,
+        concurrency,
+        prompt,
+        answer,
+        size,
+        context,
+        users,
+        text,
         {**read, **({"per": per} if per and not per_gpu else {})},
-    )  # fmt: skip
+    )
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,11 +210,13 @@ def _of_gpus(words: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
         rf"(?:\s*(?:/|per|each|an?)\s*(?P<per>gpu|accelerator|card|chip|{name}|user|request|stream|node|server)s?\b)?"
     )
     patterns = {
-        "rate": rate, "board": rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({name})s?\b",
+        "rate": rate,
+        "board": rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({name})s?\b",
         "times": rf"{_COUNT_NUMBER}\s*[x×*]\s*{_MAKER}((?:{name})(?=s?(?![\w-]))|[a-z][\w-]*)",
         "count_of": rf"{_WHOLE}\s+{_MAKER}({name}|gpu|accelerator)s?\b",
-        "one": rf"\b(single|one|an?)\s+{_MAKER}({name}|gpu)\b", "bare": rf"\b({name})s?\b",
-    }  # fmt: skip
+        "one": rf"\b(single|one|an?)\s+{_MAKER}({name}|gpu)\b",
+        "bare": rf"\b({name})s?\b",
+    }
     return {kind: re.compile(pattern, re.I) for kind, pattern in patterns.items()}
 
 

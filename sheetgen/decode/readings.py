@@ -23,15 +23,30 @@ from sheetgen.verdict import judge, obstacle
 Record = dict[str, Any]
 SPARSE_FACTOR = 2  # peaks of 2:4 sparsity are twice the dense ones (NVIDIA's data sheets since the A100)
 _PERFECT = {
-    "weight_bandwidth_efficiency": 1, "expert_bandwidth_efficiency": 1, "kv_bandwidth_efficiency": 1,
-    "decode_compute_efficiency": 1, "expert_decode_factor": 1, "prefill_compute_efficiency": 1,
-    "expert_prefill_factor": 1, "attention_compute_efficiency": 1, "prefill_weight_reads": 0,
-    "seconds_per_layer": 0, "seconds_per_all_reduce": 0, "wait_factor": 0,
-    "base_ttft_seconds": 0, "steps_before_prefill": 0, "chunks_power": 0, "speed_factor": 1, "ttft_factor": 1,
-    "tpot_of_kind": 1, "tpot_of_dtype": 1, "ttft_of_kind": 1, "ttft_of_dtype": 1,
+    "weight_bandwidth_efficiency": 1,
+    "expert_bandwidth_efficiency": 1,
+    "kv_bandwidth_efficiency": 1,
+    "decode_compute_efficiency": 1,
+    "expert_decode_factor": 1,
+    "prefill_compute_efficiency": 1,
+    "expert_prefill_factor": 1,
+    "attention_compute_efficiency": 1,
+    "prefill_weight_reads": 0,
+    "seconds_per_layer": 0,
+    "seconds_per_all_reduce": 0,
+    "wait_factor": 0,
+    "base_ttft_seconds": 0,
+    "steps_before_prefill": 0,
+    "chunks_power": 0,
+    "speed_factor": 1,
+    "ttft_factor": 1,
+    "tpot_of_kind": 1,
+    "tpot_of_dtype": 1,
+    "ttft_of_kind": 1,
+    "ttft_of_dtype": 1,
     "interconnect_bytes_per_second": numpy.inf,
     "gather_steps": numpy.finfo(float).tiny,  # above 0: ranks take their prompts side by side
-}  # fmt: skip
+}
 LEAST_SHARE = 0.5  # of the fastest layout's rate: nobody publishes, or serves in, a layout that wastes more
 Verdict = Literal["consistent", "slower", "unlikely", "impossible", "unknown"]
 Shape = tuple[int, int]
@@ -92,9 +107,11 @@ class Way:
         layout = self.layout
         return {
             **{name: value for name, value in vars(self).items() if name not in ("layout", "n_requests")},
-            "tensor_parallel_size": layout.tensor_parallel_size, "data_parallel_size": layout.data_parallel_size,
-            "concurrent_requests": -(-self.n_requests // layout.n_replicas), "ttft_factor": self.speed_factor,
-        }  # fmt: skip
+            "tensor_parallel_size": layout.tensor_parallel_size,
+            "data_parallel_size": layout.data_parallel_size,
+            "concurrent_requests": -(-self.n_requests // layout.n_replicas),
+            "ttft_factor": self.speed_factor,
+        }
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,14 @@ _SGLANG = re.compile(r"(Prefill|Decode) batch")
 _SGLANG_FIGURES = {
     name: re.compile(before + _N)
     for name, before in {
-        "running": "#running-req: ", "waiting": "#queue-req: ", "usage": "(?:full |(?<!swa ))token usage: ",
-        "new": "#new-token: ", "tokens": "#(?:full )?token: ", "generated": r"gen throughput \(token/s\): ",
+        "running": "#running-req: ",
+        "waiting": "#queue-req: ",
+        "usage": "(?:full |(?<!swa ))token usage: ",
+        "new": "#new-token: ",
+        "tokens": "#(?:full )?token: ",
+        "generated": r"gen throughput \(token/s\): ",
     }.items()
-}  # fmt: skip
+}
 USAGE_WORDS = ("Avg prompt throughput", "Prefill batch", "Decode batch")
 _LOOKED_AT = 12  # samples before the end
 
@@ -197,10 +201,15 @@ def sample_of(line: Line) -> Sample | None:
     if match is None or "running" not in found:
         return None
     return Sample(
-        line.number, found["running"], found.get("waiting", 0.0), found.get("usage"),
-        found.get("new", 1.0) if match[1] == "Prefill" else 0.0, found.get("generated"), found.get("tokens"),
+        line.number,
+        found["running"],
+        found.get("waiting", 0.0),
+        found.get("usage"),
+        found.get("new", 1.0) if match[1] == "Prefill" else 0.0,
+        found.get("generated"),
+        found.get("tokens"),
         excerpt(part),
-    )  # fmt: skip
+    )
 
 
 TRACEBACK = "Traceback (most recent call last)"
@@ -243,19 +252,22 @@ _MOST_FAILURES = 400  # failures of one run that are kept
 _VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
 Known = tuple[Signature, re.Pattern[str] | None]
 _AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
-_WORDINGS = tuple((name, re.compile(pattern)) for name, pattern in (
-    ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
-    ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
-    ("gpu_memory_bytes", rf"{_AMOUNT} total capacity"),
-    ("free_bytes", rf"of which {_AMOUNT} is free"),
-    ("free_bytes", rf"; {_AMOUNT} free"),
-    ("in_use_bytes", rf"this process has {_AMOUNT} memory in use"),
-    ("allocated_bytes", rf"{_AMOUNT} is allocated by PyTorch"),
-    ("allocated_bytes", rf"{_AMOUNT} already allocated"),
-    ("private_pool_bytes", rf"{_AMOUNT} allocated in private pools"),
-    ("reserved_bytes", rf"{_AMOUNT} reserved in total"),
-    ("reserved_unallocated_bytes", rf"{_AMOUNT} is reserved by PyTorch but unallocated"),
-))  # fmt: skip
+_WORDINGS = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
+        ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
+        ("gpu_memory_bytes", rf"{_AMOUNT} total capacity"),
+        ("free_bytes", rf"of which {_AMOUNT} is free"),
+        ("free_bytes", rf"; {_AMOUNT} free"),
+        ("in_use_bytes", rf"this process has {_AMOUNT} memory in use"),
+        ("allocated_bytes", rf"{_AMOUNT} is allocated by PyTorch"),
+        ("allocated_bytes", rf"{_AMOUNT} already allocated"),
+        ("private_pool_bytes", rf"{_AMOUNT} allocated in private pools"),
+        ("reserved_bytes", rf"{_AMOUNT} reserved in total"),
+        ("reserved_unallocated_bytes", rf"{_AMOUNT} is reserved by PyTorch but unallocated"),
+    )
+)
 _PROCESS = re.compile(rf"Process (\d{{1,10}}) has {_AMOUNT}")
 _CONTEXT = 2 * GIB  # of a rank that has only begun
 _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
@@ -280,9 +292,12 @@ class Matcher:
             self._known.setdefault(part, []).append((i, (s, compiled(s.match) if s.match else None), by_shape))
         # What of a line is looked at, by words that it holds.
         self._words: dict[str, Collection[str]] = {
-            "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,
+            "start": _STARTS,
+            "traceback": (TRACEBACK,),
+            "error": ERROR_WORDS[:3],
+            "statistics": USAGE_WORDS,
             "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)},
-        }  # fmt: skip
+        }
         self._grams = Grams([*self._known, *itertools.chain(*self._words.values())])
         self._traits = ByShape(str, self._traits_of)
 

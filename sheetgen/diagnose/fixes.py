@@ -41,17 +41,28 @@ OLLAMA = "ollama"  # llama.cpp, or its kin, with knobs of other names
 _SETTINGS = {
     name: setting
     for setting, names in {
-        "max_model_len": ("max_total_tokens", "max_input_tokens", "ctx_size", "session_len", "NIM_MAX_MODEL_LEN",
-                          "num_ctx"),
-        "max_num_seqs": ("parallel", "OLLAMA_NUM_PARALLEL", "NIM_MAX_NUM_SEQS", "max_concurrent_requests",
-                         "max_batch_size"),
+        "max_model_len": (
+            "max_total_tokens",
+            "max_input_tokens",
+            "ctx_size",
+            "session_len",
+            "NIM_MAX_MODEL_LEN",
+            "num_ctx",
+        ),
+        "max_num_seqs": (
+            "parallel",
+            "OLLAMA_NUM_PARALLEL",
+            "NIM_MAX_NUM_SEQS",
+            "max_concurrent_requests",
+            "max_batch_size",
+        ),
         "max_num_batched_tokens": ("max_batch_prefill_tokens", "ubatch_size", "num_batch", "max_num_tokens"),
         "tensor_parallel_size": ("num_shard", "NIM_TENSOR_PARALLEL_SIZE"),
         "gpu_memory_utilization": ("cuda_memory_fraction", "NIM_KVCACHE_PERCENT", "TGI_WIGGLE_ROOM"),
         "weight_dtype": ("quantization",),
     }.items()
     for name in names
-}  # fmt: skip
+}
 # A step shorter than the longest prompt is refused, or the prompt is, where a prompt is not spread over steps.
 _SPREADS = ("--enable-chunked-prefill", "enable_chunked_prefill")
 
@@ -83,16 +94,34 @@ _BY_A_FEW = Step("by a few at a time")
 _FIRST_STEPS = {
     (direction, flag): words
     for direction, words, flags in (
-        ("raise", "twice as much",
-         ("ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size")),
-        ("lower", "half",
-         ("cudagraph_capture_sizes", "cuda_graph_sizes", "cuda_graph_max_bs", "cuda_graph_max_bs_decode",
-          "cpu_offload_gb", "kv_offloading_size", "cache_ram",
-          "predict", "num_predict", "hicache_ratio", "max_loras", "max_loras_per_batch")),
-        ("raise", _BY_A_FEW, _LAYERS), ("lower", _BY_A_FEW, _LAYERS),
+        (
+            "raise",
+            "twice as much",
+            ("ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size"),
+        ),
+        (
+            "lower",
+            "half",
+            (
+                "cudagraph_capture_sizes",
+                "cuda_graph_sizes",
+                "cuda_graph_max_bs",
+                "cuda_graph_max_bs_decode",
+                "cpu_offload_gb",
+                "kv_offloading_size",
+                "cache_ram",
+                "predict",
+                "num_predict",
+                "hicache_ratio",
+                "max_loras",
+                "max_loras_per_batch",
+            ),
+        ),
+        ("raise", _BY_A_FEW, _LAYERS),
+        ("lower", _BY_A_FEW, _LAYERS),
     )
     for flag in flags
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -124,9 +153,14 @@ class Situation:
 
 
 def fixes_for(
-    verdict: Verdict, engine: str | None, known: FingerprintFile, shares: Mapping[str, Assumption],
-    startup: StartupLog | None, replayed: Replay | None, version: str | None = None,
-) -> tuple[Fix, ...]:  # fmt: skip
+    verdict: Verdict,
+    engine: str | None,
+    known: FingerprintFile,
+    shares: Mapping[str, Assumption],
+    startup: StartupLog | None,
+    replayed: Replay | None,
+    version: str | None = None,
+) -> tuple[Fix, ...]:
     """Every fix of the label that the engine has in this version, or the log's, in the order of their cost."""
     label = verdict.bill.label
     one = next((f for f in known.fingerprints if f.label == label), None)
@@ -203,9 +237,7 @@ def flag_of(fix: Advice, engine: str | None, share: Assumption | None) -> str | 
     return fix.flags.get(engine) or shared.get(engine)
 
 
-def in_version(
-    flag: str | None, flags: Sequence[EngineFlag], version: str | None, said: Collection[str]
-) -> str | None:  # fmt: skip
+def in_version(flag: str | None, flags: Sequence[EngineFlag], version: str | None, said: Collection[str]) -> str | None:
     """The flag as a release calls it; None where it has none, or one that no longer does anything.
 
     Without a version the name that the log's own arguments (`said`) have is taken, else the newest.

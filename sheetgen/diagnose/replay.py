@@ -31,11 +31,12 @@ _BILLS = (
 )  # fmt: skip
 # By label: the part that ran out, that it fits, and what the engine did: what is left is measured, a peak is needed.
 _OVERRAN = {
-    WEIGHTS: ("weights", "the weights fit", "measured less"), POOL: ("KV pool", "the KV pool fits", "measured less"),
+    WEIGHTS: ("weights", "the weights fit", "measured less"),
+    POOL: ("KV pool", "the KV pool fits", "measured less"),
     WORKSPACE: ("CUDA graphs", "the CUDA graphs fit", "needed more"),
     SAMPLER: ("sampler", "the sampler fits", "needed more"),
     PREFILL: ("activations", "the activations fit", "needed more"),
-}  # fmt: skip
+}
 _BESIDE = 1.1  # times the predicted bill: what was allocated beyond is mentioned
 
 

@@ -87,23 +87,34 @@ class Diagnosis:
         bill, replayed = self.verdict.bill, self.replayed
         names = ("bill", "needed_bytes", "there_bytes", "short_by_bytes")
         return {
-            "label": bill.label, "confidence": round(bill.confidence, 2), "bill": self.bill,
-            "phase": self.verdict.phase, "engine": self.engine, "engine_version": self.engine_version,
-            "evidence": [asdict(one) for one in self.verdict.evidence], "numbers": self.numbers,
-            "fixes": [asdict(one) for one in self.fixes], "also_possible": list(dict.fromkeys(bill.also)),
-            "missing": list(bill.missing), "case": bill.case,
+            "label": bill.label,
+            "confidence": round(bill.confidence, 2),
+            "bill": self.bill,
+            "phase": self.verdict.phase,
+            "engine": self.engine,
+            "engine_version": self.engine_version,
+            "evidence": [asdict(one) for one in self.verdict.evidence],
+            "numbers": self.numbers,
+            "fixes": [asdict(one) for one in self.fixes],
+            "also_possible": list(dict.fromkeys(bill.also)),
+            "missing": list(bill.missing),
+            "case": bill.case,
             "shortfall": asdict(self.short) | {"what": self.short.said} if self.short else None,
             "notes": list(self.notes),
             "replay": {
-                "contradiction": replayed.contradiction, "inputs": replayed.inputs,
-                "verdict": replayed.answer["verdict"], "fits": replayed.answer["fits"],
+                "contradiction": replayed.contradiction,
+                "inputs": replayed.inputs,
+                "verdict": replayed.answer["verdict"],
+                "fits": replayed.answer["fits"],
                 "bills": [dict(zip(names, row, strict=True)) for row in replayed.rows.values()],
                 "changes": replayed.outcomes,
-            } if replayed else None,
+            }
+            if replayed
+            else None,
             "not_replayed_because": list(self.not_replayed_because),
             "health": asdict(self.health) if self.health else None,
             "queue": asdict(self.verdict.queue) if self.verdict.queue else None,
-        }  # fmt: skip
+        }
 
 
 def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnosis:
@@ -136,11 +147,18 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     wanted = given.get("engine_version") or (version if any_start and any_start.engine == engine else None)
     fixes = fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, wanted)
     return Diagnosis(
-        verdict, engine, version, *_words(fingerprint, verdict, engine), numbers,
-        shortfall(numbers) if verdict.failure else _of_queue(verdict.queue), fixes,
-        (*verdict.notes, *(replayed.notes if replayed else ())), replayed, reasons,
+        verdict,
+        engine,
+        version,
+        *_words(fingerprint, verdict, engine),
+        numbers,
+        shortfall(numbers) if verdict.failure else _of_queue(verdict.queue),
+        fixes,
+        (*verdict.notes, *(replayed.notes if replayed else ())),
+        replayed,
+        reasons,
         health(startup, given, catalog) if verdict.bill.label == HEALTHY and startup else None,
-    )  # fmt: skip
+    )
 
 
 def _words(one: guidance.Fingerprint | None, verdict: Verdict, engine: str | None) -> tuple[str | None, str]:

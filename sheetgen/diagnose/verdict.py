@@ -89,16 +89,24 @@ class Verdict:
 
 # What the deepest frame says; `None` says nothing by itself.
 _OF_STAGE = {
-    "sampler": Bill(SAMPLER, 0.87), "logprobs": Bill(SAMPLER, 0.85, also=(PREFILL,)), "encoder": Bill(ENCODER, 0.85),
-    "lora": Bill(ADDED, 0.82, "lora"), "draft": Bill(ADDED, 0.8, "draft"), "graphs": Bill(WORKSPACE, 0.88),
-    "weights": Bill(WEIGHTS, 0.88), "pinned": Bill(HOST, 0.85), "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
+    "sampler": Bill(SAMPLER, 0.87),
+    "logprobs": Bill(SAMPLER, 0.85, also=(PREFILL,)),
+    "encoder": Bill(ENCODER, 0.85),
+    "lora": Bill(ADDED, 0.82, "lora"),
+    "draft": Bill(ADDED, 0.8, "draft"),
+    "graphs": Bill(WORKSPACE, 0.88),
+    "weights": Bill(WEIGHTS, 0.88),
+    "pinned": Bill(HOST, 0.85),
+    "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
     "slots": Bill(MANY, 0.6, "pool", (LONG,)),
-}  # fmt: skip
+}
 _OF_PHASE = {
-    "loading": Bill(WEIGHTS, 0.8), "loaded": Bill(WORKSPACE, 0.6, "profile", (ENCODER,)),
-    "sized": Bill(WORKSPACE, 0.7, also=(SAMPLER,)), "capturing": Bill(WORKSPACE, 0.87),
+    "loading": Bill(WEIGHTS, 0.8),
+    "loaded": Bill(WORKSPACE, 0.6, "profile", (ENCODER,)),
+    "sized": Bill(WORKSPACE, 0.7, also=(SAMPLER,)),
+    "capturing": Bill(WORKSPACE, 0.87),
     "captured": Bill(SAMPLER, 0.5, also=(WORKSPACE,)),
-}  # fmt: skip
+}
 # Frames below which others say more: a run of the model, and whether the engine starts or serves.
 WIDE = ("profile", "forward", "compile", "serving", "starting")
 
@@ -274,9 +282,12 @@ _JUST_BEFORE = 200  # lines
 _SMALL_STEP = 512  # tokens: where even these do not fit, the weights fill the GPU
 # What an engine's own message says of the phase by itself.
 _PHASE_OF_LABEL = {
-    POOL: "start: sizing the KV pool", SHARED: "start: before the weights",
-    SAMPLER: "start: warming up the sampler", MANY: "serving", LONG: "serving",
-}  # fmt: skip
+    POOL: "start: sizing the KV pool",
+    SHARED: "start: before the weights",
+    SAMPLER: "start: warming up the sampler",
+    MANY: "serving",
+    LONG: "serving",
+}
 _OFF = (None, False, 0, "", "{}", "[]", "None", "null")
 # Words of an error that may be one of memory or of a limit, though no signature knows it, or it was cut.
 _OF_CAPACITY = re.compile(
@@ -358,9 +369,10 @@ def _unexplained(ooms: list[Failure], weak: list[Failure]) -> list[Failure]:
     """Failed allocations, without those that say nothing of memory where another fault came just before."""
     others = [f.match.line_number for f in weak if f.match.signature.says == NOT_AN_OOM]
     return [
-        f for f in ooms
+        f
+        for f in ooms
         if f.match.signature.says != UNSAID or not any(0 <= f.match.line_number - n <= _JUST_BEFORE for n in others)
-    ]  # fmt: skip
+    ]
 
 
 def _is_quoted(failure: Failure, run: Run) -> bool:
@@ -456,9 +468,12 @@ def _evidence(run: Run, failure: Failure, bill: Bill) -> tuple[Evidence, ...]:
     samples = run.usage.until(failure.match.line_number)[-2:] if bill.label in (MANY, LONG) else []
     chosen: dict[int, Evidence] = {}
     for ones, most in (
-        ([failure.match, *deep[-1:]], 2), (alike, 3), (filter(None, map(run.seen, names)), 7), (samples, 9),
+        ([failure.match, *deep[-1:]], 2),
+        (alike, 3),
+        (filter(None, map(run.seen, names)), 7),
+        (samples, 9),
         (run.clues.values(), 8),
-    ):  # fmt: skip
+    ):
         for one in _quoted(*ones):
             if len(chosen) < most:
                 chosen.setdefault(one.line_number, one)

@@ -27,9 +27,12 @@ ENGINES_OWN = ("engine_version", "gpu_memory_utilization", "block_size", "hybrid
 
 @formula("Left outside the pool")
 def left_outside_bytes_per_gpu(
-    gpu_memory_bytes: Any, context_bytes: Any, loaded_weights_bytes_per_gpu: Any,
-    overhead_bytes_per_gpu: Any, kv_pool_bytes_per_gpu: Any,
-) -> Any:  # fmt: skip
+    gpu_memory_bytes: Any,
+    context_bytes: Any,
+    loaded_weights_bytes_per_gpu: Any,
+    overhead_bytes_per_gpu: Any,
+    kv_pool_bytes_per_gpu: Any,
+) -> Any:
     """Memory of one GPU that neither the parts in the engine's budget nor its KV pool take, in bytes.
 
     Source: the KV pool's accounting (sizing/memory.py), read from the other side.
@@ -40,9 +43,12 @@ def left_outside_bytes_per_gpu(
 
 @formula("Needed outside the pool")
 def needed_outside_bytes_per_gpu(
-    activation_bytes_per_gpu: Any, cuda_graph_bytes_per_gpu: Any, activations_in_budget: Any,
-    graphs_reserved: Any, uncharged_bytes: Any,
-) -> Any:  # fmt: skip
+    activation_bytes_per_gpu: Any,
+    cuda_graph_bytes_per_gpu: Any,
+    activations_in_budget: Any,
+    graphs_reserved: Any,
+    uncharged_bytes: Any,
+) -> Any:
     """What the engine takes on one GPU outside its budget: activations and CUDA graphs where it does not count them,
     and memory that it counts nowhere, in bytes.
 
@@ -134,9 +140,14 @@ def trials(
     for place, row in enumerate(sized.points.good.tolist()):
         numbers = {name: float(column[place]) for name, column in columns_of.items()}
         found[row] = Trial(
-            record(sized, row), numbers, names[place], bool(verdicts.fits[place]), verdicts.verdict[place],
-            float(left[place]), float(needed[place]),
-        )  # fmt: skip
+            record(sized, row),
+            numbers,
+            names[place],
+            bool(verdicts.fits[place]),
+            verdicts.verdict[place],
+            float(left[place]),
+            float(needed[place]),
+        )
     return found
 
 

@@ -328,10 +328,16 @@ def nim(plan: Plan) -> Written:
     env[NIM_SHARE] = str(flags["--gpu-memory-utilization"])
     env["NIM_PASSTHROUGH_ARGS"] = shlex.join([word for group in flag_groups(inner) for word in group])
     groups = [
-        ("docker", "run", "--rm"), ("--gpus", str(plan.trial.n_gpus)), ("--shm-size", "16GB"), ("-p", "8000:8000"),
-        ("-e", "NGC_API_KEY"), ("-e", "HF_TOKEN"), *mount, *(("-e", f"{name}={value}") for name, value in env.items()),
+        ("docker", "run", "--rm"),
+        ("--gpus", str(plan.trial.n_gpus)),
+        ("--shm-size", "16GB"),
+        ("-p", "8000:8000"),
+        ("-e", "NGC_API_KEY"),
+        ("-e", "HF_TOKEN"),
+        *mount,
+        *(("-e", f"{name}={value}") for name, value in env.items()),
         (Expanded(f"{IMAGE}:{plan.trial.names.engine.default_version}"),),
-    ]  # fmt: skip
+    ]
     notes = [
         *of_vllm.notes,
         f"{IMAGE} is the image without a model from build.nvidia.com; a container that brings its model needs no"
@@ -392,11 +398,17 @@ def _trtllm_build(plan: Plan) -> Written:
     """A compiled engine with the same limits; the share is the server's, at run time."""
     size, stages = plan.value("tensor_parallel_size"), plan.value("pipeline_parallel_size")
     flags: dict[str, Any] = {
-        "--checkpoint_dir": TRTLLM_CHECKPOINT, "--output_dir": TRTLLM_ENGINE,
-        "--max_batch_size": plan.value("max_num_seqs"), "--max_seq_len": plan.value("max_model_len"),
-        "--max_num_tokens": plan.value("max_num_batched_tokens"), "--max_beam_width": 1, "--kv_cache_type": "paged",
-        "--remove_input_padding": "enable", "--gemm_plugin": "auto", "--workers": size * stages,
-    }  # fmt: skip
+        "--checkpoint_dir": TRTLLM_CHECKPOINT,
+        "--output_dir": TRTLLM_ENGINE,
+        "--max_batch_size": plan.value("max_num_seqs"),
+        "--max_seq_len": plan.value("max_model_len"),
+        "--max_num_tokens": plan.value("max_num_batched_tokens"),
+        "--max_beam_width": 1,
+        "--kv_cache_type": "paged",
+        "--remove_input_padding": "enable",
+        "--gemm_plugin": "auto",
+        "--workers": size * stages,
+    }
     is_fp8 = plan.value("kv_cache_dtype") == "fp8"
     in_fp8 = is_fp8 and plan.value("weight_dtype") == "fp8"
     if in_fp8 or (not is_fp8 and (plan.caches_prefixes or plan.needs_chunks)):
@@ -434,5 +446,9 @@ def _flat(options: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 
 WRITERS: dict[str, Callable[[Plan], Written]] = {
-    "vllm": vllm, "sglang": sglang, "tensorrt-llm": tensorrt_llm, "nim": nim, "lmdeploy": lmdeploy,
-}  # fmt: skip
+    "vllm": vllm,
+    "sglang": sglang,
+    "tensorrt-llm": tensorrt_llm,
+    "nim": nim,
+    "lmdeploy": lmdeploy,
+}

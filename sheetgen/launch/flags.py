@@ -71,17 +71,24 @@ def facts_of(trial: Trial) -> Facts:
     """Every fact of a sized point, under the names that `catalog.stacks.FACTS` lists."""
     point, known, names = trial.answer, trial.known, trial.names
     return {name: known[name] for name in _AS_SIZED} | {
-        "vendor": names.gpu.vendor, "gpu": names.gpu.short_name,
-        "architecture": names.gpu.architecture, "data_center": int(names.gpu.data_center),
-        "gpu_memory_gib": known["gpu_memory_bytes"] / GIB, "n_gpus": trial.n_gpus,
-        "tensor_parallel_size": point["tensor_parallel_size"], "data_parallel_size": point["data_parallel_size"],
+        "vendor": names.gpu.vendor,
+        "gpu": names.gpu.short_name,
+        "architecture": names.gpu.architecture,
+        "data_center": int(names.gpu.data_center),
+        "gpu_memory_gib": known["gpu_memory_bytes"] / GIB,
+        "n_gpus": trial.n_gpus,
+        "tensor_parallel_size": point["tensor_parallel_size"],
+        "data_parallel_size": point["data_parallel_size"],
         "prefix_tokens": known["prefix_cache_hit_fraction"] * known["input_tokens"],
         "context_beyond_window": max(0, known["context_tokens"] - known["window_tokens"]),
-        "windows_freed": point["hybrid_kv_manager"], "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
-        "is_moe": int(known["n_params_routed"] > 0), "has_draft": int(names.draft is not None),
-        "weight_dtype": names.weight_dtype, "kv_cache_dtype": names.kv_cache_dtype,
+        "windows_freed": point["hybrid_kv_manager"],
+        "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
+        "is_moe": int(known["n_params_routed"] > 0),
+        "has_draft": int(names.draft is not None),
+        "weight_dtype": names.weight_dtype,
+        "kv_cache_dtype": names.kv_cache_dtype,
         "engine_version": point["engine_version"],
-    }  # fmt: skip
+    }
 
 
 def shown_facts(facts: Mapping[str, float | str]) -> dict[str, str]:
@@ -177,9 +184,13 @@ def flags_for(
 
 
 def _flags(
-    launcher: Launcher, checked: Checked, requested: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog,
+    launcher: Launcher,
+    checked: Checked,
+    requested: Mapping[str, Any],
+    point: Mapping[str, Any],
+    catalog: Catalog,
     file: StackFile,
-) -> Flags:  # fmt: skip
+) -> Flags:
     trial = checked.requested if checked.printed is None else checked.printed
     model = checkpoint_for(str(requested["model"]), trial.names, launcher, catalog, checked.loads_unquantized)
     notes: list[str] = []
@@ -255,14 +266,21 @@ def flags_record(flags: Mapping[str, Flags]) -> dict[str, Any]:
         written = one.written or Written([], {})
         found[engine] = {
             "command": command(written.groups, " ") if one.written else None,
-            "settings": written.settings, "files": written.files, "env": written.env,
-            "checked": _checked(one), "notes": list(one.notes),
+            "settings": written.settings,
+            "files": written.files,
+            "env": written.env,
+            "checked": _checked(one),
+            "notes": list(one.notes),
             "other_commands": {
-                name: {"command": command(other.groups, " "), "settings": other.settings, "files": other.files,
-                       "notes": other.notes}
+                name: {
+                    "command": command(other.groups, " "),
+                    "settings": other.settings,
+                    "files": other.files,
+                    "notes": other.notes,
+                }
                 for name, other in written.other.items()
             },
-        }  # fmt: skip
+        }
     return found
 
 
@@ -273,8 +291,11 @@ def _checked(one: Flags) -> dict[str, Any]:
     known = printed.known if printed else {}
     engine = checked.requested.names.engine
     return {
-        "engine": engine.engine, "engine_version": engine.default_version,
-        "fits": checked.fits, "verdict": checked.verdict, "holds": printed is not None,
+        "engine": engine.engine,
+        "engine_version": engine.default_version,
+        "fits": checked.fits,
+        "verdict": checked.verdict,
+        "holds": printed is not None,
         "inputs": None if answer is None else {n: answer[n] for n in _INPUTS},
         **{n: answer and answer[n] for n in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_num_seqs")},
         "sequences_in_pool": int(known["sequences_in_pool"]) if known else None,
@@ -284,16 +305,20 @@ def _checked(one: Flags) -> dict[str, Any]:
         "would_fit": [
             {"setting": r.setting, "value": r.value, "flag": one.flag(r), "holds": r.says} for r in checked.remedies
         ],
-    }  # fmt: skip
+    }
 
 
 def advice_record(advice: Advice) -> dict[str, Any]:
     """The advice as plain values."""
     rule = advice.rule
     return {
-        "engine": advice.engine, "line": advice.line, "rule": rule and rule.id,
-        "suits": list(rule.suits) if rule else [], "reason": rule and rule.reason,
+        "engine": advice.engine,
+        "line": advice.line,
+        "rule": rule and rule.id,
+        "suits": list(rule.suits) if rule else [],
+        "reason": rule and rule.reason,
         "sources": list(rule.sources) if rule else [],
         "runs": [one.model_dump() for one in rule.runs] if rule else [],
-        "sequences_held": dict(advice.held), "caveat": CAVEAT,
-    }  # fmt: skip
+        "sequences_held": dict(advice.held),
+        "caveat": CAVEAT,
+    }

@@ -300,10 +300,17 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     n = point["max_num_seqs"] * (1 if "max_num_seqs" in given else settings.beams)
     length = point["max_model_len"]
     full = {
-        **given, **dict.fromkeys(A_LOAD), "max_num_seqs": n, "concurrent_requests": n * point["data_parallel_size"],
-        "context_tokens": length, "max_model_len": length, "input_tokens": None, "output_tokens": None,
-        "prefix_cache_hit_fraction": 0, "average_context_fraction": 1,
-    }  # fmt: skip
+        **given,
+        **dict.fromkeys(A_LOAD),
+        "max_num_seqs": n,
+        "concurrent_requests": n * point["data_parallel_size"],
+        "context_tokens": length,
+        "max_model_len": length,
+        "input_tokens": None,
+        "output_tokens": None,
+        "prefix_cache_hit_fraction": 0,
+        "average_context_fraction": 1,
+    }
     trial = trials([full], [launcher], catalog)[0]
     assert trial is not None
     limit = settings.max_tokens
@@ -357,11 +364,21 @@ def budget_record(one: KvBudget) -> dict[str, Any]:
     answer = one.trial.answer
     sized = {name: answer[name] for name in ("kv_bytes", "weights_bytes_per_gpu", "kv_pool_bytes_per_gpu")}
     return {
-        "engine": answer["engine"], "engine_version": answer["engine_version"], "settings": one.settings.read,
-        "max_num_seqs": answer["max_num_seqs"] // one.settings.beams, "max_beam_width": one.settings.beams,
-        "max_model_len": answer["max_model_len"], "n_sequences": one.n_sequences,
-        "kv_cache_dtype": answer["kv_cache_dtype"], "kv_bytes_per_token": answer["kv_bytes_per_token"],
-        "budget_tokens": one.budget_tokens, "budget_bytes": one.budget_bytes, **sized, "holds": one.holds,
-        "is_pool": one.is_pool, "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict,
+        "engine": answer["engine"],
+        "engine_version": answer["engine_version"],
+        "settings": one.settings.read,
+        "max_num_seqs": answer["max_num_seqs"] // one.settings.beams,
+        "max_beam_width": one.settings.beams,
+        "max_model_len": answer["max_model_len"],
+        "n_sequences": one.n_sequences,
+        "kv_cache_dtype": answer["kv_cache_dtype"],
+        "kv_bytes_per_token": answer["kv_bytes_per_token"],
+        "budget_tokens": one.budget_tokens,
+        "budget_bytes": one.budget_bytes,
+        **sized,
+        "holds": one.holds,
+        "is_pool": one.is_pool,
+        "full_sequences_that_fit": one.full_sequences,
+        "verdict": one.verdict,
         "notes": one.settings.notes,
-    }  # fmt: skip
+    }

@@ -19,9 +19,11 @@ GIB_OF_HOST = Kind(low=LEAST, high=MOST_GIB)
 
 @formula("Parked users")
 def parked_users(
-    host_kv_bytes: Any, kv_bytes_per_sequence_steady_per_gpu: Any, tensor_parallel_size: Any,
+    host_kv_bytes: Any,
+    kv_bytes_per_sequence_steady_per_gpu: Any,
+    tensor_parallel_size: Any,
     pipeline_parallel_size: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Users whose whole KV cache lies in host memory, each as every GPU of one data-parallel rank keeps its part.
 
     Source: host memory over the cache of a sequence. Check: Llama 3.1 70B in bf16, 16,384 tokens, TP 4, 100 GiB: 20.
@@ -62,17 +64,22 @@ class Parked:
         each = f"{self.bytes_per_gpu * self.n_gpus / GIB:,.2f} GiB each"
         return [
             f"{count(self.users, 'parked user')} of {self.context_tokens:,} tokens, {each}",
-            back, "it serves no requests at once: those keep their cache in the GPUs' memory, as counted above",
-        ]  # fmt: skip
+            back,
+            "it serves no requests at once: those keep their cache in the GPUs' memory, as counted above",
+        ]
 
     def record(self) -> dict[str, Any]:
         """As plain values; bytes are whole."""
         return {
-            "host_kv_bytes": self.host_kv_bytes, "parked_users": self.users, "context_tokens": self.context_tokens,
-            "kv_bytes_per_user": round(self.bytes_per_gpu * self.n_gpus), "link": self.link and self.link.name,
+            "host_kv_bytes": self.host_kv_bytes,
+            "parked_users": self.users,
+            "context_tokens": self.context_tokens,
+            "kv_bytes_per_user": round(self.bytes_per_gpu * self.n_gpus),
+            "link": self.link and self.link.name,
             "link_bytes_per_second": self.link and self.link.bytes_per_second,
-            "link_source": self.link and self.link.source, "return_seconds": self.seconds,
-        }  # fmt: skip
+            "link_source": self.link and self.link.source,
+            "return_seconds": self.seconds,
+        }
 
 
 def parked(host_kv_bytes: int, known: Mapping[str, Any], names: Resolved, catalog: Catalog) -> Parked:
@@ -83,10 +90,15 @@ def parked(host_kv_bytes: int, known: Mapping[str, Any], names: Resolved, catalo
     if link is not None:
         seconds = float(return_seconds.of({**values, "link_bytes_per_second": link.bytes_per_second}))
     return Parked(
-        host_kv_bytes, int(parked_users.of(values)), int(known["context_tokens"]),
+        host_kv_bytes,
+        int(parked_users.of(values)),
+        int(known["context_tokens"]),
         float(known["kv_bytes_per_sequence_steady_per_gpu"]),
-        int(known["tensor_parallel_size"] * known["pipeline_parallel_size"]), names.gpu.short_name, link, seconds,
-    )  # fmt: skip
+        int(known["tensor_parallel_size"] * known["pipeline_parallel_size"]),
+        names.gpu.short_name,
+        link,
+        seconds,
+    )
 
 
 def launch_note(launcher: Launcher, host_kv_bytes: int, n_gpus: int) -> str:

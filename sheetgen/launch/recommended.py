@@ -121,11 +121,18 @@ def fullest_replica(fit: Fit) -> dict[str, Any]:
         if one in OF_A_POINT and (value := getattr(question.settings, one.name)) != own.get(one.name, one.default)
     }
     return chosen | {
-        "model": parse.words(question.options["models"])[load.model], "gpu": fit.candidate.gpu.id,
-        "engine": engine.engine, "engine_version": engine.default_version, "weight_dtype": model.weight_dtype,
-        "kv_cache_dtype": model.kv_cache_dtype, "draft_model": question.options.get("draft_model"), **layout._asdict(),
+        "model": parse.words(question.options["models"])[load.model],
+        "gpu": fit.candidate.gpu.id,
+        "engine": engine.engine,
+        "engine_version": engine.default_version,
+        "weight_dtype": model.weight_dtype,
+        "kv_cache_dtype": model.kv_cache_dtype,
+        "draft_model": question.options.get("draft_model"),
+        **layout._asdict(),
         "pipeline_parallel_size": fit.choice.pipeline_parallel_size,
         "expert_parallel_size": layout.n_gpus if layout.data_parallel_size > 1 else 1,
-        "context_tokens": load.context_tokens, "input_tokens": load.input_tokens,
-        "output_tokens": workload.output_tokens, "concurrent_requests": fit.choice.requests_per_replica,
-    }  # fmt: skip
+        "context_tokens": load.context_tokens,
+        "input_tokens": load.input_tokens,
+        "output_tokens": workload.output_tokens,
+        "concurrent_requests": fit.choice.requests_per_replica,
+    }

@@ -32,9 +32,11 @@ from sheetgen.units import COMMITTED, DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHO
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
 LOWER = (  # levers that lower a precision; both FP4 formats are tried, and the better is kept
-    ("fp8-kv-cache", {KV: FP8}), ("fp8-weights", {WEIGHTS: FP8}), ("fp8-both", {KV: FP8, WEIGHTS: FP8}),
+    ("fp8-kv-cache", {KV: FP8}),
+    ("fp8-weights", {WEIGHTS: FP8}),
+    ("fp8-both", {KV: FP8, WEIGHTS: FP8}),
     *(("fp4-weights", {WEIGHTS: dtype}) for dtype in FP4),
-)  # fmt: skip
+)
 WEIGHT_ONLY = "weight_only"  # as a GPU's file says that it keeps weights in fewer bits than it computes in
 LEAST_CONTEXT = 2  # tokens: one of the prompt, one of the answer
 CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole blocks: within 0.8 %
@@ -115,9 +117,18 @@ class Plans:
         self.planned: list[tuple[int, Change | None, Lever]] = []
 
     def plan(
-        self, lever: str, row: int, change: Change | None = None, *, words: str = "", changed: str = "",
-        why_not: str = "", note: str = "", offload: Offload | None = None, further: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        lever: str,
+        row: int,
+        change: Change | None = None,
+        *,
+        words: str = "",
+        changed: str = "",
+        why_not: str = "",
+        note: str = "",
+        offload: Offload | None = None,
+        further: bool = False,
+    ) -> None:
         """A lever of a load; without a change it has no price. `words` stand in place of the usual ones."""
         known = self.words[lever]
         cost = known.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
@@ -245,19 +256,30 @@ class Plans:
         counts = workload.context_tokens, context_tokens
         short = [short_tokens(count) for count in counts]  # 128k where both are so many k, else 131,072
         before, after = short if all(one.endswith("k") for one in short) else [f"{count:,}" for count in counts]
-        self.plan(lever, row, Change(row, workload=_with_context(workload, context_tokens)),
-                  words=f"context {after}, not {before}",
-                  changed=f"context {workload.context_tokens:,} to {context_tokens:,} tokens")  # fmt: skip
+        self.plan(
+            lever,
+            row,
+            Change(row, workload=_with_context(workload, context_tokens)),
+            words=f"context {after}, not {before}",
+            changed=f"context {workload.context_tokens:,} to {context_tokens:,} tokens",
+        )
 
     def _at_requests(self, lever: str, row: int, steps: int) -> None:
         """The lever of a load with fewer requests at once, or per second."""
         change, rate = self._fewer(row, steps), self.question.loads[row].requests_per_second
         share = PERCENT.text(1 - steps / self._most_requests(row))
-        after, before = (rate_text(one) if rate else f"{one:,.0f}" for one in (
-            change.requests or 0, rate or self._most_requests(row)))  # fmt: skip
+        after, before = (
+            rate_text(one) if rate else f"{one:,.0f}"
+            for one in (change.requests or 0, rate or self._most_requests(row))
+        )
         unit, what = ("requests/s", "requests per second") if rate else ("at once", "requests at once")
-        self.plan(lever, row, change, words=f"{after} {unit}, not {before}",
-                  changed=f"{what} {before} to {after} ({share} fewer)")  # fmt: skip
+        self.plan(
+            lever,
+            row,
+            change,
+            words=f"{after} {unit}, not {before}",
+            changed=f"{what} {before} to {after} ({share} fewer)",
+        )
 
     def next_steps(self, rows: Sequence[int]) -> None:
         """The longest context and the most requests at which a load costs less, by halving: all loads at once.
@@ -352,8 +374,14 @@ class Plans:
             now, then = ([_time_of(getattr(w, field)) for field in fields] for w in (workload, one.workload))
             words = WORDS[lever].format(*then, now=now[0])
             changed = (f"{NAMES[field]} {x} to {y}" for field, x, y in zip(fields, now, then, strict=True))
-            self.plan(lever, row, Change(row, workload=one.workload), words=words, changed=", ".join(changed),
-                      further=one is not best)  # fmt: skip
+            self.plan(
+                lever,
+                row,
+                Change(row, workload=one.workload),
+                words=words,
+                changed=", ".join(changed),
+                further=one is not best,
+            )
 
     # Levers of hardware. Host memory is an indication, never a price: each step of decoding reads the bytes again, so
     # every token waits.
@@ -428,26 +456,33 @@ class Plans:
         if short <= 0:
             return "it is not memory that asks for the last replica"
         return Offload(
-            n_gpus, short, link.name, link.bytes_per_second, seconds_per_token=short / link.bytes_per_second,
-            nvme_seconds_per_token=short / self.file.nvme_bytes_per_second, parked_kv_bytes_per_gpu=parked,
+            n_gpus,
+            short,
+            link.name,
+            link.bytes_per_second,
+            seconds_per_token=short / link.bytes_per_second,
+            nvme_seconds_per_token=short / self.file.nvme_bytes_per_second,
+            parked_kv_bytes_per_gpu=parked,
             parked_kv_seconds=parked / link.bytes_per_second,
-        )  # fmt: skip
+        )
 
     # A model of like size that keeps less of each request: another model, so quality is not compared.
 
     def leaner_models(self, rows: Sequence[int]) -> None:
         """The lever of each load: of the models whose total parameters are alike, the one that keeps least of it."""
         every = [
-            m for m in self.question.reference.models
+            m
+            for m in self.question.reference.models
             if m.kind == "model" and m.confidence in KNOWN_WELL and NO_CHAT not in m.id
-        ]  # fmt: skip
+        ]
         leanest = cache(lambda model, context: self._leanest(self.question.models[model], every, context))
         for row in rows:
             cell = self.question.loads[row]
             if answer := leanest(cell.model, cell.context_tokens):
                 model, changed = answer
-                self.plan("leaner-model", row, Change(row, model=model), words=f"{model.model.name} instead",
-                          changed=changed)  # fmt: skip
+                self.plan(
+                    "leaner-model", row, Change(row, model=model), words=f"{model.model.name} instead", changed=changed
+                )
             else:
                 why_not = "no model of like size in the catalog keeps less of a request"
                 self.plan("leaner-model", row, why_not=why_not)
@@ -458,10 +493,13 @@ class Plans:
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
         total, draft = model.model.params.total, self.question.draft
         others = [
-            sheet_model(m, m.weight_dtype, m.kv_cache_dtype, settings) for m in every
-            if m.id != model.model.id and abs(m.params.total / total - 1) <= share
-            and (m.max_context_tokens or 0) >= context_tokens and not (draft and no_draft(draft, m))
-        ]  # fmt: skip
+            sheet_model(m, m.weight_dtype, m.kv_cache_dtype, settings)
+            for m in every
+            if m.id != model.model.id
+            and abs(m.params.total / total - 1) <= share
+            and (m.max_context_tokens or 0) >= context_tokens
+            and not (draft and no_draft(draft, m))
+        ]
         kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:
             return None
@@ -506,9 +544,10 @@ def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Ques
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
     values |= question.engine.columns() | {
-        "tensor_parallel_size": 1.0, **all_of(float(context_tokens)),
+        "tensor_parallel_size": 1.0,
+        **all_of(float(context_tokens)),
         **{name: float(getattr(question.settings, name)) for name in ("block_size", "hybrid_kv_manager")},
-    }  # fmt: skip
+    }
     return numpy.asarray(evaluate(KEPT, values)["steady_bytes"], float)
 
 

@@ -270,12 +270,17 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> 
     any_rate = float(any(one.requests_per_second for one in sheet.loads))
     cells = tuple(
         Load(
-            places[_model_key(model)], at[workload], tier=0, context_tokens=workload.context_tokens,
-            input_tokens=workload.input_tokens, concurrent_requests=1, requests_per_second=any_rate,
+            places[_model_key(model)],
+            at[workload],
+            tier=0,
+            context_tokens=workload.context_tokens,
+            input_tokens=workload.input_tokens,
+            concurrent_requests=1,
+            requests_per_second=any_rate,
             over_limit=workload.context_tokens > (model.model.max_context_tokens or 0),
         )
         for _, model, workload in loads
-    )  # fmt: skip
+    )
     models_ = tuple(models.values())
     return replace(sheet, settings=settings, models=models_, workloads=workloads, loads=cells, headline=(0, 0))
 
@@ -305,8 +310,9 @@ def _cheapest(
     n_gpus = costs["n_replicas"] * sizes
     picks = pick(known, memory > numpy.array(memory_above)[:, None])
     return [
-        one and Rented(
+        one
+        and Rented(
             tables.candidate(one[0].offer), one[0].n_instances, int(n_gpus[i, one[0].offer]), one[0].usd, one[1].usd
         )
         for i, one in enumerate(picks)
-    ]  # fmt: skip
+    ]

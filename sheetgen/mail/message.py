@@ -103,9 +103,11 @@ class Letter:
             "load": f"{page.case.workload} at {page.headline_requests}" if page.headline_requests else page.question,
             "models": ", ".join(c.model for c in cards[:named]) + more,
             "rent": "; ".join(str(c.rent) for c in cards[:named]) + more,
-            "monthly": "; ".join(str(c.monthly) for c in cards[:named]) + more, "question": page.question,
-            "as_of": page.as_of, "name": self.name,
-        }  # fmt: skip
+            "monthly": "; ".join(str(c.monthly) for c in cards[:named]) + more,
+            "question": page.question,
+            "as_of": page.as_of,
+            "name": self.name,
+        }
 
 
 TITLES = (MOST_CHARACTERS, 30, 12)  # characters of a plan's title in a subject, at most
@@ -115,10 +117,15 @@ def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
     """What the subject of a plan's message may name."""
     title, brief = cut(page.title, most), page.brief
     return {
-        "answer": f"{brief.quarters}, {brief.short_asked} to approve, {brief.short_p50} expected", "title": title,
-        "quarters": brief.quarters, "p50": str(brief.p50), "p90": str(brief.p90), "budget": brief.budget,
-        "as_of": page.as_of, "name": name,
-    }  # fmt: skip
+        "answer": f"{brief.quarters}, {brief.short_asked} to approve, {brief.short_p50} expected",
+        "title": title,
+        "quarters": brief.quarters,
+        "p50": str(brief.p50),
+        "p90": str(brief.p90),
+        "budget": brief.budget,
+        "as_of": page.as_of,
+        "name": name,
+    }
 
 
 def _answer(asked: Sequence[Ask], contingency: str) -> str:
@@ -172,29 +179,57 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     aside = joined(" ", [text for text in (page.elsewhere, page.hosted_instead) if text]) or ""
     alternatives = one is not None and len(answers.rows) > 1 and not page.total
     return Said(
-        page.title, page.question, page.approver, page.request, one.sentence if one else "", answers,
-        "The models are alternatives: do not add their costs." if alternatives else "", aside,
-        page.uncertain, (
+        page.title,
+        page.question,
+        page.approver,
+        page.request,
+        one.sentence if one else "",
+        answers,
+        "The models are alternatives: do not add their costs." if alternatives else "",
+        aside,
+        page.uncertain,
+        (
             f"Reply with {what}{until}, with one for a machine to measure first, or with what should change.",
             *_read_first(name, attached),
             f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",
-        ), " · ".join((page.precision_line, *priced)), page.as_of, page.price_banner, page.version, page.catalog,
-    )  # fmt: skip
+        ),
+        " · ".join((page.precision_line, *priced)),
+        page.as_of,
+        page.price_banner,
+        page.version,
+        page.catalog,
+    )
 
 
 def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
     brief = page.brief
     until = f", by {brief.approve_by}" if brief.approve_by else ""
-    steps = [f"Reply with your approval{until}, or with what should change.", *map(str, brief.decisions),
-             *_read_first(name, attached)]  # fmt: skip
+    steps = [
+        f"Reply with your approval{until}, or with what should change.",
+        *map(str, brief.decisions),
+        *_read_first(name, attached),
+    ]
     if "docx" in attached:
         steps.append(f"Edit or comment on {name}.docx, attached: it has the same tables.")
     if "xlsx" in attached:
         steps.append(f"Try another demand or price in {name}.xlsx, attached: change a yellow cell, and all follows.")
     return Said(
-        page.title, brief.quarters, page.approver, brief.request, page.verdict, brief.answers, "", "", brief.uncertain,
-        tuple(steps), str(page.assumptions[0]).rstrip("."), page.as_of, brief.prices, page.version, page.catalog,
-    )  # fmt: skip
+        page.title,
+        brief.quarters,
+        page.approver,
+        brief.request,
+        page.verdict,
+        brief.answers,
+        "",
+        "",
+        brief.uncertain,
+        tuple(steps),
+        str(page.assumptions[0]).rstrip("."),
+        page.as_of,
+        brief.prices,
+        page.version,
+        page.catalog,
+    )
 
 
 def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple[str, str]:
@@ -212,8 +247,11 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
 
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=78)  # any server takes it, with or without 8BITMIME
 _OFFICE = "application/vnd.openxmlformats-officedocument."
-_KINDS = {".xlsx": f"{_OFFICE}spreadsheetml.sheet", ".docx": f"{_OFFICE}wordprocessingml.document",
-          ".pdf": "application/pdf"}  # fmt: skip
+_KINDS = {
+    ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    ".docx": f"{_OFFICE}wordprocessingml.document",
+    ".pdf": "application/pdf",
+}
 _ENCODED = "=?"  # begins an encoded word: the library decodes `=?utf-8?q?=0ABcc:...?=` into a header of its own
 LONGEST, LONGEST_NAME = 254, 64  # characters of an address and of what stands before its @, RFC 5321
 _ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')

@@ -196,9 +196,16 @@ def _redacted(text: str, server: Server) -> str:
 
 
 def deliver(
-    server: Server, sender: str, recipients: Sequence[str], message: bytes, *, attempts: int = 4, timeout: float = 30.0,
-    report: Callable[[str], None] = lambda _: None, sleep: Callable[[float], None] = time.sleep,
-) -> Delivery:  # fmt: skip
+    server: Server,
+    sender: str,
+    recipients: Sequence[str],
+    message: bytes,
+    *,
+    attempts: int = 4,
+    timeout: float = 30.0,
+    report: Callable[[str], None] = lambda _: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Delivery:
     """Send; what fails for a time (4xx, a connection that breaks before the message is over) is tried again.
 
     Raises MailError where nobody got it. Where some did, never: then the Delivery says who did not, and why.

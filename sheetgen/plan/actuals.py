@@ -138,10 +138,13 @@ def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
     usd, status = _amount(row, "EffectiveCost", "BilledCost"), _text(row, "CommitmentDiscountStatus").lower()
     spot = _text(row, "PricingCategory").lower() == SPOT
     return Actual(
-        quarter, usd, usd if status == "unused" else 0.0,
-        "committed" if status else "spot" if spot else "on-demand", _tagged(_text(row, "Tags")),
+        quarter,
+        usd,
+        usd if status == "unused" else 0.0,
+        "committed" if status else "spot" if spot else "on-demand",
+        _tagged(_text(row, "Tags")),
         _text(row, "x_InstanceType", "SkuId"),
-    )  # fmt: skip
+    )
 
 
 def _tagged(text: str) -> str:
@@ -149,7 +152,7 @@ def _tagged(text: str) -> str:
     try:
         tags = json.loads(text) if text else {}
     except json.JSONDecodeError:
-        raise ValueError("Tags are no JSON, such as {\"service\": \"chat\"}") from None
+        raise ValueError('Tags are no JSON, such as {"service": "chat"}') from None
     return str(tags.get("service", "")) if isinstance(tags, dict) else ""
 
 
@@ -161,9 +164,14 @@ def _own(row: Mapping[str, Any]) -> Actual:
     except ValueError as error:
         raise ValueError(f"quarter {_text(row, 'quarter')!r} {error}") from None
     return Actual(
-        quarter, _optional(row, "usd") or 0.0, 0.0, _text(row, "purchase"), _text(row, "service"),
-        _text(row, "instance"), *(_optional(row, name) for name in ("n_instances", "in_flight_peak", "replicas")),
-    )  # fmt: skip
+        quarter,
+        _optional(row, "usd") or 0.0,
+        0.0,
+        _text(row, "purchase"),
+        _text(row, "service"),
+        _text(row, "instance"),
+        *(_optional(row, name) for name in ("n_instances", "in_flight_peak", "replicas")),
+    )
 
 
 def by_quarter(found: Actuals) -> Iterator[dict[str, Any]]:
@@ -173,11 +181,12 @@ def by_quarter(found: Actuals) -> Iterator[dict[str, Any]]:
         ways = sorted({one.purchase for one in mine if one.purchase})
         services = sorted({one.service for one in mine if one.service})
         yield {
-            "quarter": str(quarter), "usd": math.fsum(one.usd for one in mine),
+            "quarter": str(quarter),
+            "usd": math.fsum(one.usd for one in mine),
             "unused_usd": math.fsum(one.unused_usd for one in mine),
             "by_purchase": {way: math.fsum(one.usd for one in mine if one.purchase == way) for way in ways},
             "by_service": {name: math.fsum(one.usd for one in mine if one.service == name) for name in services},
-        }  # fmt: skip
+        }
 
 
 def measured(found: Actuals) -> Iterator[dict[str, Any]]:
@@ -200,7 +209,11 @@ def against(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]
         if of_plan is not None:
             inside = of_plan["p10_usd"] <= one["usd"] <= of_plan["p90_usd"]
             yield {
-                "quarter": one["quarter"], "p50_usd": of_plan["p50_usd"], "p90_usd": of_plan["p90_usd"],
-                "actual_usd": one["usd"], "difference_usd": one["usd"] - of_plan["p50_usd"],
-                "error_fraction": of_plan["p50_usd"] / one["usd"] - 1 if one["usd"] else None, "inside_band": inside,
-            }  # fmt: skip
+                "quarter": one["quarter"],
+                "p50_usd": of_plan["p50_usd"],
+                "p90_usd": of_plan["p90_usd"],
+                "actual_usd": one["usd"],
+                "difference_usd": one["usd"] - of_plan["p50_usd"],
+                "error_fraction": of_plan["p50_usd"] / one["usd"] - 1 if one["usd"] else None,
+                "inside_band": inside,
+            }

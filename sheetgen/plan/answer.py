@@ -35,8 +35,12 @@ class Answer:
         return CASE[self.plan.policy.plan_at]
 
     def table(self, axes: Axes) -> Table:
-        sizes: dict[Axis, int] = {"service": len(self.plan.services), "quarter": len(self.plan.quarters),
-                                  "case": len(QUANTILES), "type": len(self.types)}  # fmt: skip
+        sizes: dict[Axis, int] = {
+            "service": len(self.plan.services),
+            "quarter": len(self.plan.quarters),
+            "case": len(QUANTILES),
+            "type": len(self.types),
+        }
         return Table(self.grid, axes, tuple(sizes[one] for one in axes))
 
     @cached_property
@@ -80,8 +84,9 @@ class Answer:
     def over(self) -> dict[str, str]:
         """The quarters that are over their budget, each with its verdict."""
         quarters = map(str, self.plan.quarters)
-        return {quarter: one for quarter, one in zip(quarters, self.verdicts, strict=True)
-                if one not in (WITHIN, NO_BUDGET)}  # fmt: skip
+        return {
+            quarter: one for quarter, one in zip(quarters, self.verdicts, strict=True) if one not in (WITHIN, NO_BUDGET)
+        }
 
     def part_usd(self, s: int, z: int) -> float:
         """A service's part of what all quarters cost, at the price of the class that is bought."""

@@ -37,6 +37,10 @@ def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decis
             continue
         bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])
         fewer, more = shares[bought < planned], shares[bought > planned]
-        yield replace(one, break_even=BreakEven(
-            float(fewer.max()) if len(fewer) else None, float(more.min()) if len(more) else None,
-        ))  # fmt: skip
+        yield replace(
+            one,
+            break_even=BreakEven(
+                float(fewer.max()) if len(fewer) else None,
+                float(more.min()) if len(more) else None,
+            ),
+        )

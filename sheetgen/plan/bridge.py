@@ -30,12 +30,25 @@ FACTORS = (USERS, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
 IN_TURN = (USERS, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, CLASS_MIX)
 OF_SOME = frozenset(IN_TURN[4:])
 # What of a service, and of the policy, each factor is; the rest of a service is of its users.
-OF_SERVICE = {CONTEXT: ("request",), MODEL: ("model",), ENGINE: ("engine", "targets"), CLASS_MIX: ("allowed",),
-              HEADROOM: ("floor_replicas", "redundancy")}  # fmt: skip
+OF_SERVICE = {
+    CONTEXT: ("request",),
+    MODEL: ("model",),
+    ENGINE: ("engine", "targets"),
+    CLASS_MIX: ("allowed",),
+    HEADROOM: ("floor_replicas", "redundancy"),
+}
 OF_USERS = ("demand", "growth", "launch", "ramp", "retire", "stated_for")
-OF_POLICY = {CLASS_MIX: ("buy",), HEADROOM: (
-    "plan_at", "headroom_fraction", "redundancy", "release_after_quarters", "near_tie_fraction", "moving_cost_usd",
-)}  # fmt: skip
+OF_POLICY = {
+    CLASS_MIX: ("buy",),
+    HEADROOM: (
+        "plan_at",
+        "headroom_fraction",
+        "redundancy",
+        "release_after_quarters",
+        "near_tie_fraction",
+        "moving_cost_usd",
+    ),
+}
 MOST_BYTES = 50_000_000
 CENTS = 100
 
@@ -133,9 +146,7 @@ def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
     return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
 
 
-def shapley(
-    names: Sequence[str], value: Callable[[frozenset[str]], float]
-) -> tuple[dict[str, float], float, float]:
+def shapley(names: Sequence[str], value: Callable[[frozenset[str]], float]) -> tuple[dict[str, float], float, float]:
     """Each name's part of what all of them add to nothing, and the values of nothing and of all."""
     each = itertools.product((False, True), repeat=len(names))  # the last name changes from one to the next
     subsets = (frozenset(itertools.compress(names, one)) for one in each)
@@ -164,8 +175,9 @@ def in_cents(parts: Mapping[str, float], total_cents: int) -> dict[str, float]:
 
 def _same(services: Iterable[Service], others: Mapping[str, Service], names: Iterable[str]) -> bool:
     fields = tuple(names)
-    return all(getattr(one, name) == getattr(others[one.id], name)
-               for one in services if one.id in others for name in fields)  # fmt: skip
+    return all(
+        getattr(one, name) == getattr(others[one.id], name) for one in services if one.id in others for name in fields
+    )
 
 
 def differs(factor: str, old: Plan, new: Plan) -> bool:
@@ -212,13 +224,24 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str]) -> Plan:
     for one in users.services:
         if one.stated_for is None and not one.launch:  # demand keeps its day where the calendar is another's
             one = one.model_copy(update={"stated_for": users.head.start})
-        fields = {name: getattr(known[id(of(factor))].get(one.id, one), name)
-                  for factor, names in OF_SERVICE.items() for name in names}  # fmt: skip
+        fields = {
+            name: getattr(known[id(of(factor))].get(one.id, one), name)
+            for factor, names in OF_SERVICE.items()
+            for name in names
+        }
         services.append(one.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
     prices = of(PRICE)
     return replace(
-        new, head=of(CALENDAR).head, policy=new.policy.model_copy(update=policy), services=tuple(services),
-        supply=supply.supply, gpus=supply.gpus, types=supply.types, prices=prices.prices, listed=prices.listed,
-        as_of=new.as_of, budget={},
-    )  # fmt: skip
+        new,
+        head=of(CALENDAR).head,
+        policy=new.policy.model_copy(update=policy),
+        services=tuple(services),
+        supply=supply.supply,
+        gpus=supply.gpus,
+        types=supply.types,
+        prices=prices.prices,
+        listed=prices.listed,
+        as_of=new.as_of,
+        budget={},
+    )

@@ -56,13 +56,16 @@ def machines(found: Findings) -> Machines:
     return Machines(
         tuple(map(str, answer.plan.quarters)),
         tuple((name, tuple(values)) for name, values in kinds.items() if any(values)),
-        tuple(quantiles(found.draws.n_gpus[:, q])["p90"] for q in range(n_quarters)), tuple(supply),
-    )  # fmt: skip
+        tuple(quantiles(found.draws.n_gpus[:, q])["p90"] for q in range(n_quarters)),
+        tuple(supply),
+    )
 
 
 def waterfall(found: Findings) -> Waterfall | None:
     """None without a last plan, or where nothing changed."""
     bridge = found.bridge
-    return None if bridge is None or not bridge.parts else Waterfall(
-        bridge.last_usd, tuple(bridge.parts.items()), bridge.usd
-    )  # fmt: skip
+    return (
+        None
+        if bridge is None or not bridge.parts
+        else Waterfall(bridge.last_usd, tuple(bridge.parts.items()), bridge.usd)
+    )

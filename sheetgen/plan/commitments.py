@@ -37,9 +37,11 @@ def critical_share(committed_term_usd: Quantity, bought_term_usd: Quantity) -> A
 
 @formula("Cost of the term, $", USD)
 def term_usd(
-    committed_instances: Quantity, wanted_instances: Quantity, committed_quarter_usd: Quantity,
+    committed_instances: Quantity,
+    wanted_instances: Quantity,
+    committed_quarter_usd: Quantity,
     bought_quarter_usd: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What a quarter of the term costs with so many committed: those, needed or not, and what must be bought beside
     them.
 
@@ -111,8 +113,10 @@ def _term(answer: Answer, t: int, purchase: str, first: int) -> tuple[Any, Any] 
         return None
     change = plan.prices.expected_change_per_year.p50
     factors = price_factor(change, ahead, CONSTANTS["quarters_in_a_year"])
-    return (numpy.minimum(ahead, n_quarters - 1),
-            answer.types[t].month_usd * factors * CONSTANTS["months_in_a_quarter"])  # fmt: skip
+    return (
+        numpy.minimum(ahead, n_quarters - 1),
+        answer.types[t].month_usd * factors * CONSTANTS["months_in_a_quarter"],
+    )
 
 
 def renewal_usd(
@@ -129,9 +133,7 @@ def renewal_usd(
     return of_none - of_all
 
 
-def _commitment(
-    answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int
-) -> Commitment | None:
+def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int) -> Commitment | None:
     """The best number of a class, from a quarter on."""
     n_quarters, quarters = len(answer.plan.quarters), QUARTERS_OF_TERM[purchase]
     term = _term(answer, t, purchase, first)
@@ -150,9 +152,17 @@ def _commitment(
         regrets.append(Regret(name, usd[0], best, usd[1]))
     share = float(critical_share(committed * quarters, float(bought.sum())))
     return Commitment(
-        answer.types[t].instance, purchase, first, quarters, max(0, first + quarters - n_quarters), count, share,
-        count * committed * quarters, expected_usd(0, wanted, committed, bought) - cost, tuple(regrets),
-    )  # fmt: skip
+        answer.types[t].instance,
+        purchase,
+        first,
+        quarters,
+        max(0, first + quarters - n_quarters),
+        count,
+        share,
+        count * committed * quarters,
+        expected_usd(0, wanted, committed, bought) - cost,
+        tuple(regrets),
+    )
 
 
 def newsvendor(wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> int:

@@ -92,8 +92,9 @@ def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
 def served(answer: Answer, one: Decision) -> list[int]:
     """The services that a decision's machines serve then."""
     quarter = answer.plan.quarter_of(one.needed_from)
-    return sorted({s for (s, q), each in answer.hardware.placed.items()
-                   if each.instance == one.instance and quarter in (None, q)})  # fmt: skip
+    return sorted(
+        {s for (s, q), each in answer.hardware.placed.items() if each.instance == one.instance and quarter in (None, q)}
+    )
 
 
 def owners(answer: Answer, one: Decision) -> list[str]:
@@ -211,8 +212,19 @@ def _order(answer: Answer, one: Type, count: float, first: datetime.date, usd: f
     late = day < plan.as_of
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
     ended = [each.id for each in supply if _is_of(plan, each, one) and first - _QUARTER <= term(each)[1] < first]
-    return Decision("order", one.instance, count, plan.policy.buy, day, first, usd, late, waiting,
-                    f"as {' and '.join(ended)} ends" if ended else "", until if late else None)  # fmt: skip
+    return Decision(
+        "order",
+        one.instance,
+        count,
+        plan.policy.buy,
+        day,
+        first,
+        usd,
+        late,
+        waiting,
+        f"as {' and '.join(ended)} ends" if ended else "",
+        until if late else None,
+    )
 
 
 _QUARTER = datetime.timedelta(days=92)
@@ -236,9 +248,17 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
         day = order_by(plan, first, quota.request_lead_days)
         most = float(rented[t].max())
         yield Decision(
-            "raise quota", answer.types[t].instance, most, None, day, first, None, day < plan.as_of, None,
+            "raise quota",
+            answer.types[t].instance,
+            most,
+            None,
+            day,
+            first,
+            None,
+            day < plan.as_of,
+            None,
             about=f"from {quota.limit} to {most:g}",
-        )  # fmt: skip
+        )
 
 
 def _endings(answer: Answer) -> Iterator[Decision]:
@@ -259,10 +279,17 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         again = min(one.count, float(answer.supply["gap"][t, q, answer.case]))
         waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
         yield Decision(
-            "renew" if again else "let end", answer.types[t].instance, again or one.count, one.purchase, day, first,
-            paid * again * n_months, day < plan.as_of and again > 0, waiting if again else None,
+            "renew" if again else "let end",
+            answer.types[t].instance,
+            again or one.count,
+            one.purchase,
+            day,
+            first,
+            paid * again * n_months,
+            day < plan.as_of and again > 0,
+            waiting if again else None,
             about=f"commitment {one.id}, {one.count} in all",
-        )  # fmt: skip
+        )
     for pool in plan.supply.owned:
         last = term(pool)[1]
         if start <= last < end:
@@ -274,9 +301,17 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             count = max(1.0, pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             yield Decision(
-                "replace owned", answer.types[types[0]].instance, count, None, day, first, None, day < plan.as_of,
-                waiting if waiting > 0 else None, about=f"pool {pool.id}, {pool.count} x {gpu}",
-            )  # fmt: skip
+                "replace owned",
+                answer.types[types[0]].instance,
+                count,
+                None,
+                day,
+                first,
+                None,
+                day < plan.as_of,
+                waiting if waiting > 0 else None,
+                about=f"pool {pool.id}, {pool.count} x {gpu}",
+            )
 
 
 def _moves(answer: Answer) -> Iterator[Decision]:
@@ -290,6 +325,14 @@ def _moves(answer: Answer) -> Iterator[Decision]:
         n = float(answer.services["own_instances"][s, q, answer.case])
         day = order_by(plan, first, 0)
         yield Decision(
-            "move", one.instance, n, None, day, first, saves, day < plan.as_of, None,
+            "move",
+            one.instance,
+            n,
+            None,
+            day,
+            first,
+            saves,
+            day < plan.as_of,
+            None,
             about=f"service {plan.services[s].id} from other hardware",
-        )  # fmt: skip
+        )

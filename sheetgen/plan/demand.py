@@ -100,9 +100,13 @@ def spread_above_p50(stated_spread_above: Quantity, growth_spread_above: Quantit
 
 @formula("Demand", TWO_DECIMALS)
 def demand(
-    stated_demand: Quantity, growth: Quantity, share_live: Quantity, z: Quantity, spread_below_p50: Quantity,
+    stated_demand: Quantity,
+    growth: Quantity,
+    share_live: Quantity,
+    z: Quantity,
+    spread_below_p50: Quantity,
     spread_above_p50: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What a service is to take at peak in a quarter, at a quantile: requests per second, or requests at once where
     those were stated. share_live: 0 before the launch and from the retirement on, the ramp's share after the launch.
 

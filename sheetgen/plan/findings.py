@@ -64,9 +64,15 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     found = tuple(commitments(answer, draws))
     decided = in_order(with_orders([*_with_commitments(answer, draws, found)]))
     return Findings(
-        answer, draws, found, decided, last, None if last is None else bridge(last, answer.plan),
-        tuple(checks(answer, decided)), cheaper(answer),
-    )  # fmt: skip
+        answer,
+        draws,
+        found,
+        decided,
+        last,
+        None if last is None else bridge(last, answer.plan),
+        tuple(checks(answer, decided)),
+        cheaper(answer),
+    )
 
 
 def spans(plan: Plan) -> Iterator[tuple[str, int | None, list[int]]]:
@@ -103,9 +109,11 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
     return Spent(
         None if None in budgets else math.fsum(filter(None, budgets)),
         {name: float(answer.money["spend_usd"][[*many], z].sum()) for name, z in CASE.items()},
-        float(answer.money["reserve_usd"][[*many], CASE["p90"]].sum()), at_p90,
-        quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"], budget_verdict(at_p50, at_p90),
-    )  # fmt: skip
+        float(answer.money["reserve_usd"][[*many], CASE["p90"]].sum()),
+        at_p90,
+        quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"],
+        budget_verdict(at_p50, at_p90),
+    )
 
 
 def unit_costs(answer: Answer, s: int, q: int, z: int) -> dict[str, float | None]:
@@ -120,9 +128,13 @@ def unit_costs(answer: Answer, s: int, q: int, z: int) -> dict[str, float | None
     request = answer.plan.question_in(service, answer.plan.quarters[q]).workloads[0]
     tokens = request.input_tokens + request.output_tokens
     known = {
-        "service_month_usd": usd, "requests_per_second": rate, "mean_over_peak": share, "tokens_per_request": tokens,
-        "hours_per_month": answer.plan.prices.hours_per_month, **cost.CONSTANTS,
-    }  # fmt: skip
+        "service_month_usd": usd,
+        "requests_per_second": rate,
+        "mean_over_peak": share,
+        "tokens_per_request": tokens,
+        "hours_per_month": answer.plan.prices.hours_per_month,
+        **cost.CONSTANTS,
+    }
     return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
 
 
@@ -146,8 +158,9 @@ def _with_commitments(answer: Answer, draws: Draws, found: Sequence[Commitment])
         worth = new.get((one.instance, one.purchase, quarter))
         if worth is not None and math.isclose(worth.term_usd / worth.n_instances, one.usd / one.n_instances):
             again = _commit(answer, new.pop((one.instance, one.purchase, quarter)))
-            yield replace(again, what="renew", about=f"{one.about}, {again.about}", late=one.late,
-                          break_even=one.break_even)  # fmt: skip
+            yield replace(
+                again, what="renew", about=f"{one.about}, {again.about}", late=one.late, break_even=one.break_even
+            )
             continue
         n, months = one.n_instances, MONTHS_OF_TERM.get(one.purchase, CONSTANTS["months_in_a_quarter"])
         t, month_usd = answer.place[one.instance], one.usd / n / months
@@ -163,9 +176,18 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
     first = plan.first_day(plan.quarters[one.first])
     day = order_by(plan, first, lead_days(plan, one.purchase))
     return Decision(
-        "commit", one.instance, one.n_instances, one.purchase, day, first, one.term_usd, False,
-        one.saves_usd / one.quarters, about=f"for {one.quarters} quarters", saves_usd=one.saves_usd,
-    )  # fmt: skip
+        "commit",
+        one.instance,
+        one.n_instances,
+        one.purchase,
+        day,
+        first,
+        one.term_usd,
+        False,
+        one.saves_usd / one.quarters,
+        about=f"for {one.quarters} quarters",
+        saves_usd=one.saves_usd,
+    )
 
 
 @dataclass(frozen=True)
@@ -196,15 +218,19 @@ def measures(answer: Answer) -> Iterator[Measure]:
 
 def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     """What a reader should know before signing: each with whether it holds."""
-    nothing = [f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
-               for (s, q), why in sorted(answer.hardware.nothing.items())]  # fmt: skip
+    nothing = [
+        f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
+        for (s, q), why in sorted(answer.hardware.nothing.items())
+    ]
     yield Check("every service is served", nothing)
     yield Check("every quarter is within its budget", [f"{quarter} is {one}" for quarter, one in answer.over.items()])
     late = [f"{one.what} {one.instance} by {one.order_by}" for one in decided if one.late]
     yield Check("nothing is late", late)
-    no_price = [f"{one.id}: {one.purchase} of {one.type} is counted at the price on demand; give usd_per_hour"
-                for one in answer.plan.supply.committed
-                if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None]  # fmt: skip
+    no_price = [
+        f"{one.id}: {one.purchase} of {one.type} is counted at the price on demand; give usd_per_hour"
+        for one in answer.plan.supply.committed
+        if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None
+    ]
     yield Check("every commitment has a price", no_price)
     shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
     off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]

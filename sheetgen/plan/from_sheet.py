@@ -44,10 +44,11 @@ def plan_text(sheet: Mapping[str, Any], name: str) -> str:
         "# said; `sheetgen plan init` writes an example with all of them.",
         f"plan: {{name: {_quoted(inputs['title'] or 'Serving capacity plan')}, start: {start}, quarters: {QUARTERS}, "
         f"as_of: {as_of}}}",
-        *_mapping("policy", _policy(inputs)), *_mapping("supply", _supply(inputs)),
+        *_mapping("policy", _policy(inputs)),
+        *_mapping("supply", _supply(inputs)),
         *_mapping("prices", _prices(inputs)),
         "services:",
-    ]  # fmt: skip
+    ]
     for cell in _cells(sheet):
         lines += _service(cell, inputs)
     return "\n".join(lines) + "\n"

@@ -98,8 +98,12 @@ class _Offers:
     def of_solution(cls, solved: Solution) -> _Offers:
         named = [(solved.candidate(i).instance, solved.layout(i)) for i in range(len(solved.offers))]
         candidates = [solved.candidate(i) for i in range(len(named))]
-        return cls(candidates, named, {one: i for i, one in enumerate(named)},
-                   numpy.array([one.candidate for one in solved.offers]))  # fmt: skip
+        return cls(
+            candidates,
+            named,
+            {one: i for i, one in enumerate(named)},
+            numpy.array([one.candidate for one in solved.offers]),
+        )
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,18 @@ class _Load:
         if offer not in self.seen:
             known = {name: float(column[offer]) for name, column in self.known.items()}
             self.seen[offer] = Placed(
-                offer, self.offers.candidates[offer], self.offers.named[offer][1], float(self.machines[offer]),
-                int(known["pipeline_stages"]), known["paced_requests"], known["replicas_per_instance"],
-                known["full_turn_seconds"], known["instance_month_usd"], known["wait_z"], known["output_tokens"],
-            )  # fmt: skip
+                offer,
+                self.offers.candidates[offer],
+                self.offers.named[offer][1],
+                float(self.machines[offer]),
+                int(known["pipeline_stages"]),
+                known["paced_requests"],
+                known["replicas_per_instance"],
+                known["full_turn_seconds"],
+                known["instance_month_usd"],
+                known["wait_z"],
+                known["output_tokens"],
+            )
         return self.seen[offer]
 
     @cached_property
@@ -141,8 +153,15 @@ class _Load:
 
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
-KNOWN = ("pipeline_stages", "paced_requests", "replicas_per_instance", "full_turn_seconds", "instance_month_usd",
-         "wait_z", "output_tokens")  # fmt: skip
+KNOWN = (
+    "pipeline_stages",
+    "paced_requests",
+    "replicas_per_instance",
+    "full_turn_seconds",
+    "instance_month_usd",
+    "wait_z",
+    "output_tokens",
+)
 
 
 def placed(
@@ -158,8 +177,18 @@ def placed(
                 keys[s, q] = plan.key(service, served_in(service, quarter))
     case = QUANTILES.index(plan.policy.plan_at)
     known: Loads = {} if kept is None else kept
-    whole = {at: (key, id(plan.listed), rates[at].tobytes(), at_once[at].tobytes(), plan.services[at[0]].floor_replicas,
-                  plan.redundancy(at[0]).replicas, case) for at, key in keys.items()}  # fmt: skip
+    whole = {
+        at: (
+            key,
+            id(plan.listed),
+            rates[at].tobytes(),
+            at_once[at].tobytes(),
+            plan.services[at[0]].floor_replicas,
+            plan.redundancy(at[0]).replicas,
+            case,
+        )
+        for at, key in keys.items()
+    }
     wanted: dict[Key, list[At]] = defaultdict(list)
     for at, key in keys.items():
         if timed or whole[at] not in known:
@@ -241,15 +270,20 @@ def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, in
         alike = numpy.flatnonzero(named.instances == named.instances[offer])
         able: Any = numpy.array([loads[at].monthly_usd[alike] > 0 for at in many]).all(axis=0)
         filled = sum(loads[at].machines[alike] for at in many)
-        ranked = ((round(float(n), 9), int(i) != offer, int(i))
-                  for i, n, can in zip(alike, filled, able, strict=True) if can)  # fmt: skip
+        ranked = (
+            (round(float(n), 9), int(i) != offer, int(i)) for i, n, can in zip(alike, filled, able, strict=True) if can
+        )
         offers.update(dict.fromkeys(many, min(ranked)[2]))
 
 
 def _savings(
-    loads: Mapping[At, _Load], s: int, first: int, held: tuple[str, Layout] | None, other: tuple[str, Layout],
+    loads: Mapping[At, _Load],
+    s: int,
+    first: int,
+    held: tuple[str, Layout] | None,
+    other: tuple[str, Layout],
     months: Sequence[float],
-) -> Iterator[float]:  # fmt: skip
+) -> Iterator[float]:
     """By quarter from `first` on what the other hardware saves, while both can serve the service."""
     for q in range(first, len(months)):
         if (s, q) not in loads:
@@ -273,17 +307,23 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     one = question.loads[0]
     rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
     question = replace(
-        question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(
-            replace(one, tier=i, concurrent_requests=float(at_once[at]), requests_per_second=float(rates[at]),
-                    users=None)
+        question,
+        tiers=tuple(range(1, len(rows) + 1)),
+        loads=tuple(
+            replace(
+                one, tier=i, concurrent_requests=float(at_once[at]), requests_per_second=float(rates[at]), users=None
+            )
             for at, i in rows.items()
         ),
-    )  # fmt: skip
+    )
     solved = tables(question)
-    solved.grid.put(("load",), {
-        "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
-        "spare_replicas": [float(plan.redundancy(s).replicas) for s, _, _ in rows],
-    })  # fmt: skip
+    solved.grid.put(
+        ("load",),
+        {
+            "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
+            "spare_replicas": [float(plan.redundancy(s).replicas) for s, _, _ in rows],
+        },
+    )
     quantities = list(TABLES["costs"][1])
     at = quantities.index(parallelism.n_replicas)
     quantities.insert(at + 1, ("n_replicas", needs.planned_replicas))
@@ -306,18 +346,22 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
 
     monthly, filled = costs["monthly_usd"][rows], needs.machines(column("n_replicas"), column("replicas_per_instance"))
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
-    known = {name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
-             for name in KNOWN}  # fmt: skip
+    known = {
+        name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
+        for name in KNOWN
+    }
     for i, row in enumerate(rows):
         yield _Load(
-            offers, picks[row], TOO_SLOW if slow[i] else NOTHING_FITS, monthly[i],
-            filled[i], {name: values[i] for name, values in known.items()},
-        )  # fmt: skip
+            offers,
+            picks[row],
+            TOO_SLOW if slow[i] else NOTHING_FITS,
+            monthly[i],
+            filled[i],
+            {name: values[i] for name, values in known.items()},
+        )
 
 
-def _speeds(
-    of: _Solved, many: Sequence[At], offers: Mapping[At, int]
-) -> Iterator[tuple[tuple[int, int, int], Speed]]:
+def _speeds(of: _Solved, many: Sequence[At], offers: Mapping[At, int]) -> Iterator[tuple[tuple[int, int, int], Speed]]:
     """How fast the chosen hardware is at each quantile."""
     solved = of.solved
     choices = [Choice(NOTHING_FITS)] * len(solved.question.loads)
@@ -328,9 +372,12 @@ def _speeds(
             replicas = float(known["n_replicas"][0])
             count = needs.machines(replicas, float(known["replicas_per_instance"][0]))
             choices[row] = Choice(
-                "fits", offer, n_replicas=int(replicas), n_instances=math.ceil(count),
+                "fits",
+                offer,
+                n_replicas=int(replicas),
+                n_instances=math.ceil(count),
                 pipeline_parallel_size=int(known["pipeline_stages"][0]),
-            )  # fmt: skip
+            )
     fast = with_speed(solved, tuple(choices))
     for s, q in many:
         for z in range(len(QUANTILES)):

@@ -52,9 +52,12 @@ def at_once(in_flight: Quantity, concurrent_requests: Quantity, is_rate: Quantit
 
 @formula("Replicas")
 def planned_replicas(
-    n_replicas: Quantity, load_requests: Quantity, paced_requests: Quantity, spare_replicas: Quantity,
+    n_replicas: Quantity,
+    load_requests: Quantity,
+    paced_requests: Quantity,
+    spare_replicas: Quantity,
     floor_replicas: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Replicas that serve the load and may be lost: n_replicas, or so many spare ones, whichever is more; at least the
     floor, and none without a load.
 
@@ -66,9 +69,14 @@ def planned_replicas(
 
 @formula("What set the replicas", TEXT)
 def set_by(
-    planned_replicas: Quantity, n_replicas: Quantity, load_requests: Quantity, paced_requests: Quantity,
-    spare_replicas: Quantity, offered_requests: Quantity, sized_by: Quantity,
-) -> Any:  # fmt: skip
+    planned_replicas: Quantity,
+    n_replicas: Quantity,
+    load_requests: Quantity,
+    paced_requests: Quantity,
+    spare_replicas: Quantity,
+    offered_requests: Quantity,
+    sized_by: Quantity,
+) -> Any:
     """What set the number of replicas: the floor; else the allowance for chance (rate), where the mean load of a rate
     would take fewer, or what limits the requests of a replica: memory, tpot or ttft; and survival, where there are more
     of them so that some may be lost.
@@ -141,9 +149,7 @@ def owned_instances(
 
 
 @formula("Machines short")
-def short_instances(
-    needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity
-) -> Any:
+def short_instances(needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity) -> Any:
     """Instances that are needed beyond what is owned and committed.
 
     Source: definition.
@@ -153,9 +159,14 @@ def short_instances(
 
 @formula("Missing machines")
 def gap(
-    short: Quantity, position: Quantity, this_quarter: Quantity, release_after_quarters: Quantity,
-    kept_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity,
-) -> Any:  # fmt: skip
+    short: Quantity,
+    position: Quantity,
+    this_quarter: Quantity,
+    release_after_quarters: Quantity,
+    kept_instances: Quantity,
+    owned_instances: Quantity,
+    committed_instances: Quantity,
+) -> Any:
     """Instances that must be bought: those that are kept, less what is owned and committed; and of those that nothing
     needs no more than were bought when it did, so that nothing is bought to keep what was owned or committed.
 
@@ -166,9 +177,7 @@ def gap(
 
 
 @formula("Idle machines")
-def idle(
-    needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity, gap: Quantity
-) -> Any:
+def idle(needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity, gap: Quantity) -> Any:
     """Instances that are there and that nothing needs.
 
     Source: definition.

@@ -97,12 +97,28 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     page = PlanPage(
-        head.name, " · ".join(people), head.approver, plan.as_of.isoformat(), _ask(found), _verdict(found),
-        _next(found, in_order), first, sum(one.late for one in in_order), machines(found), since, waterfall(found),
-        tuple(_second(found, in_order, n_first)), service_parts(found.answer), tuple(_further(found)),
-        tuple(_assumptions(found)), _sources(found.answer), _brief(found, in_order),
-        plan.catalog.catalog_sha256()[:8], own_version(), paper,
-    )  # fmt: skip
+        head.name,
+        " · ".join(people),
+        head.approver,
+        plan.as_of.isoformat(),
+        _ask(found),
+        _verdict(found),
+        _next(found, in_order),
+        first,
+        sum(one.late for one in in_order),
+        machines(found),
+        since,
+        waterfall(found),
+        tuple(_second(found, in_order, n_first)),
+        service_parts(found.answer),
+        tuple(_further(found)),
+        tuple(_assumptions(found)),
+        _sources(found.answer),
+        _brief(found, in_order),
+        plan.catalog.catalog_sha256()[:8],
+        own_version(),
+        paper,
+    )
     converted: PlanPage = in_currency(page, head)
     brief = replace(converted.brief, request=_beside(converted.brief.request, page.brief, head))
     return replace(converted, ask=_beside(converted.ask, page.brief, head), brief=brief)
@@ -112,8 +128,9 @@ def _beside(said: Text, dollars: Brief, head: Head) -> Text:
     """What is to be approved in the plan's currency, with its dollars."""
     if head.currency == DOLLARS:
         return said
-    return words("{} In US dollars: {}, at {} {} for one.", said, dollars.asked, cell(head.fx_rate, FACTOR),
-                 head.currency)  # fmt: skip
+    return words(
+        "{} In US dollars: {}, at {} {} for one.", said, dollars.asked, cell(head.fx_rate, FACTOR), head.currency
+    )
 
 
 def _for_what(answer: Answer) -> Text:
@@ -135,9 +152,12 @@ def _ask(found: Findings) -> Text:
         f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). Contingency apart: {{}} at p50, the "
         f"middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and "
         "prices.",
-        usd(sum(answer.asked_usd)), _for_what(answer), usd(months[CASE["p50"]]), usd(months[CASE["p90"]]),
+        usd(sum(answer.asked_usd)),
+        _for_what(answer),
+        usd(months[CASE["p50"]]),
+        usd(months[CASE["p90"]]),
         usd(together["p90"]),
-    )  # fmt: skip
+    )
 
 
 def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
@@ -152,39 +172,68 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     due = next((one.order_by for one in decisions if not one.late), None)
     approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
     rows: Rows = [
-        (str(quarter), "" if verdict == NO_BUDGET else f"budget {verdict}", usd(plan.budget.get(quarter)),
-         *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")), usd(answer.left_usd(q)[1]))
+        (
+            str(quarter),
+            "" if verdict == NO_BUDGET else f"budget {verdict}",
+            usd(plan.budget.get(quarter)),
+            *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")),
+            usd(answer.left_usd(q)[1]),
+        )
         for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
-    ]  # fmt: skip
-    amounts = ("Budget", "At p50, the middle case", "Where all demand is high (p90)",
-               "Budget left at p90 and contingency")  # fmt: skip
+    ]
+    amounts = (
+        "Budget",
+        "At p50, the middle case",
+        "Where all demand is high (p90)",
+        "Budget left at p90 and contingency",
+    )
     heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}", usd(asked), usd(p50), usd(p90), short_money(asked),
+        f"{plan.quarters[0]} to {plan.quarters[-1]}",
+        usd(asked),
+        usd(p50),
+        usd(p90),
+        short_money(asked),
         short_money(p50),
         f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
         approve_by.isoformat() if approve_by else "",
-        tuple(words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
-              for one in decisions[:FIRST_DECISIONS]),
-        words("Please approve {} for {} from {} to {} ({}). At p50, the middle case, it is {}, contingency apart.",
-              usd(asked), plan.head.name, str(plan.quarters[0]), str(plan.quarters[-1]),
-              _for_what(answer), usd(p50)),
-        table("", heads, rows), tuple(_uncertain(found)),
+        tuple(
+            words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
+            for one in decisions[:FIRST_DECISIONS]
+        ),
+        words(
+            "Please approve {} for {} from {} to {} ({}). At p50, the middle case, it is {}, contingency apart.",
+            usd(asked),
+            plan.head.name,
+            str(plan.quarters[0]),
+            str(plan.quarters[-1]),
+            _for_what(answer),
+            usd(p50),
+        ),
+        table("", heads, rows),
+        tuple(_uncertain(found)),
         f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
-    )  # fmt: skip
+    )
 
 
 def _uncertain(found: Findings) -> Iterator[Text]:
     """How far the money may be off, and what is known of the error of such plans."""
     together, plan = quantiles(found.draws.spend_usd.sum(axis=1)), found.answer.plan
-    yield words("All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of "
-                "ten.", *(usd(together[name]) for name in ("p10", "p90")))  # fmt: skip
+    yield words(
+        "All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of ten.",
+        *(usd(together[name]) for name in ("p10", "p90")),
+    )
     measured = [*measures(found.answer)]
     for one in measured:
-        yield words(f"{one.service} was measured in {one.quarter}: {{}} replicas served {{}} requests at once, and by "
-                    "this arithmetic it takes {} ({}).", cell(one.replicas, WHOLE), cell(one.in_flight_peak, WHOLE),
-                    cell(one.predicted, WHOLE), cell(one.error_fraction, EXACT_PERCENT))  # fmt: skip
+        yield words(
+            f"{one.service} was measured in {one.quarter}: {{}} replicas served {{}} requests at once, and by "
+            "this arithmetic it takes {} ({}).",
+            cell(one.replicas, WHOLE),
+            cell(one.in_flight_peak, WHOLE),
+            cell(one.predicted, WHOLE),
+            cell(one.error_fraction, EXACT_PERCENT),
+        )
     if len(measured) < len(plan.services):
         n = len(plan.services) - len(measured)
         yield f"Not measured: {n} of {len(plan.services)} services. Times there are predicted."
@@ -195,12 +244,18 @@ def _uncertain(found: Findings) -> Iterator[Text]:
 
 def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
     """The first decisions with their days, and the change to FP8 that saves most."""
-    first = [words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
-             for one in decisions[:FIRST_DECISIONS]]  # fmt: skip
+    first = [
+        words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
+        for one in decisions[:FIRST_DECISIONS]
+    ]
     said: list[Text] = [words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."]
     for one in found.cheaper[:1]:
-        said.append(words(f"Cheaper by {{}}: {one.service} with its {one.what} in FP8, which may change answers.",
-                          usd(one.saves_usd)))  # fmt: skip
+        said.append(
+            words(
+                f"Cheaper by {{}}: {one.service} with its {one.what} in FP8, which may change answers.",
+                usd(one.saves_usd),
+            )
+        )
     return joined(" ", said)
 
 
@@ -241,9 +296,11 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
     if moving := swings(found.answer)[:MOST]:
         heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
         expected = usd(found.answer.money["spend_usd"][:, CASE["p50"]].sum())
-        yield table("What moves the money most: spend of all quarters, US dollars", heads, [
-            (name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in moving
-        ])  # fmt: skip
+        yield table(
+            "What moves the money most: spend of all quarters, US dollars",
+            heads,
+            [(name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in moving],
+        )
     if found.cheaper:
         yield _cheaper(found)
     if more := decisions[n_first:]:
@@ -252,8 +309,10 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
 
 def _cheaper(found: Findings) -> Table:
     """What one service in FP8 would save, the plan worked out anew."""
-    rows: Rows = [(one.service, one.what, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
-                  for one in found.cheaper]  # fmt: skip
+    rows: Rows = [
+        (one.service, one.what, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
+        for one in found.cheaper
+    ]
     heads: Heads = ("Service alone", "In FP8", *map(number, ("To approve", "Saves")), "Over budget then")
     return table("What would cost less: FP8 from the first quarter on, which may change answers", heads, rows)
 
@@ -289,18 +348,34 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         if one.saves_usd is not None:
             says = "save" if one.saves_usd >= 0 else "cost more, by"
             saves = words(f"expected to {says} {{}}", usd(abs(one.saves_usd)))
-        others = [f"or {each.what} by {each.order_by}" for each in found.decisions
-                  if one.what == "order" and each.in_place_of == one.order_by and each.instance == one.instance]
+        others = [
+            f"or {each.what} by {each.order_by}"
+            for each in found.decisions
+            if one.what == "order" and each.in_place_of == one.order_by and each.instance == one.instance
+        ]
         either = f"in place of the order by {one.in_place_of}, not in the money" if one.in_place_of else ""
         said: tuple[Text, ...] = (
-            late, one.purchase or "", one.about, saves, stuck, cover, f"for {names}{more}" if names else "",
-            either, *others,
-        )  # fmt: skip
-        rows.append((
-            one.order_by.isoformat(), _what(one), one.needed_from.isoformat(),
-            ", ".join(owners(answer, one)), usd(one.usd), usd(one.cost_of_waiting_usd),
-            joined("; ", [*filter(None, said)]) or "",
-        ))  # fmt: skip
+            late,
+            one.purchase or "",
+            one.about,
+            saves,
+            stuck,
+            cover,
+            f"for {names}{more}" if names else "",
+            either,
+            *others,
+        )
+        rows.append(
+            (
+                one.order_by.isoformat(),
+                _what(one),
+                one.needed_from.isoformat(),
+                ", ".join(owners(answer, one)),
+                usd(one.usd),
+                usd(one.cost_of_waiting_usd),
+                joined("; ", [*filter(None, said)]) or "",
+            )
+        )
     heads: Heads = ("By", "What", "Needed from", "Owner", number("$"), number("$ of a quarter's delay"), "In words")
     return table(title, heads, rows)
 
@@ -317,17 +392,34 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
         of_it = served(answer, one)
         planned = sum(float(at_once[s, quarter, answer.case]) for s in of_it)
         middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in of_it)
-        rows.append((
-            one.order_by.isoformat(), _what(one), str(answer.plan.quarters[quarter]), cell(planned, WHOLE),
-            cell(middle / planned if planned else None, PERCENT), cell(one.break_even.fewer_below, PERCENT),
-            cell(one.break_even.more_above, PERCENT),
-            *(cell(needed[answer.place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
-        ))  # fmt: skip
+        rows.append(
+            (
+                one.order_by.isoformat(),
+                _what(one),
+                str(answer.plan.quarters[quarter]),
+                cell(planned, WHOLE),
+                cell(middle / planned if planned else None, PERCENT),
+                cell(one.break_even.fewer_below, PERCENT),
+                cell(one.break_even.more_above, PERCENT),
+                *(cell(needed[answer.place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
+            )
+        )
     heads: Heads = (
-        "By", "What", "In", *map(number, ("Planned for, at once", "At p50, of it", "Fewer do, up to",
-                                           "More are needed, from",
-                                           f"All machines of the type, at {answer.plan.policy.plan_at}", "at p50")),
-    )  # fmt: skip
+        "By",
+        "What",
+        "In",
+        *map(
+            number,
+            (
+                "Planned for, at once",
+                "At p50, of it",
+                "Fewer do, up to",
+                "More are needed, from",
+                f"All machines of the type, at {answer.plan.policy.plan_at}",
+                "at p50",
+            ),
+        ),
+    )
     return table("What would change our mind: demand, as a share of what is planned for", heads, rows)
 
 
@@ -336,10 +428,17 @@ def _money(found: Findings) -> Table:
     rows: Rows = []
     for name, _, many in spans(found.answer.plan):
         one = spent(found.answer, found.draws, many)
-        rows.append((
-            name, usd(one.budget_usd), *map(usd, one.usd.values()), usd(one.reserve_p90_usd),
-            usd(one.left_p90_usd), usd(one.together_p90_usd), "" if one.verdict == NO_BUDGET else one.verdict,
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                usd(one.budget_usd),
+                *map(usd, one.usd.values()),
+                usd(one.reserve_p90_usd),
+                usd(one.left_p90_usd),
+                usd(one.together_p90_usd),
+                "" if one.verdict == NO_BUDGET else one.verdict,
+            )
+        )
     return table("Money by quarter, US dollars", ("Quarter", *map(number, MONEY), "Budget holds"), rows)
 
 
@@ -349,10 +448,14 @@ def _gpus(found: Findings) -> Table:
     rows: Rows = []
     for q, quarter in enumerate(drawn.quarters):
         together = quantiles(found.draws.n_gpus[:, q])
-        rows.append((
-            quarter, *(cell(values[q], WHOLE) for _, values in drawn.kinds),
-            *(cell(together[name], WHOLE) for name in QUANTILES), cell(drawn.supply[q], WHOLE),
-        ))  # fmt: skip
+        rows.append(
+            (
+                quarter,
+                *(cell(values[q], WHOLE) for _, values in drawn.kinds),
+                *(cell(together[name], WHOLE) for name in QUANTILES),
+                cell(drawn.supply[q], WHOLE),
+            )
+        )
     kinds = (f"{name}, p50" for name, _ in drawn.kinds)
     counts = (*kinds, "p10 of all together", "p50", "p90", "Owned and committed")
     return table("GPUs needed by quarter", ("Quarter", *map(number, counts)), rows)
@@ -375,21 +478,34 @@ def _commitments(found: Findings) -> Table:
     regrets = (f"Regret at {name}" for name in QUANTILES)
     heads: Heads = ("Machine", "Class", "From", *map(number, (*numbers, *regrets)))
     rows: Rows = [
-        (one.instance, one.purchase, str(found.answer.plan.quarters[one.first]), cell(one.n_instances, WHOLE),
-         usd(one.term_usd), usd(one.saves_usd), cell(one.critical_share, EXACT_PERCENT),
-         *(usd(each.regret_usd) for each in one.regrets))
+        (
+            one.instance,
+            one.purchase,
+            str(found.answer.plan.quarters[one.first]),
+            cell(one.n_instances, WHOLE),
+            usd(one.term_usd),
+            usd(one.saves_usd),
+            cell(one.critical_share, EXACT_PERCENT),
+            *(usd(each.regret_usd) for each in one.regrets),
+        )
         for one in found.commitments
-    ]  # fmt: skip
+    ]
     return table("Commitments worth making (not in the money)", heads, rows)
 
 
 def _calibration(found: list[Measure]) -> Table:
     heads: Heads = ("Service", "Quarter", *map(number, ("At once at peak", "Replicas", "Predicted", "Error")))
     rows: Rows = [
-        (one.service, str(one.quarter), cell(one.in_flight_peak, WHOLE), cell(one.replicas, WHOLE),
-         cell(one.predicted, WHOLE), cell(one.error_fraction, EXACT_PERCENT))
+        (
+            one.service,
+            str(one.quarter),
+            cell(one.in_flight_peak, WHOLE),
+            cell(one.replicas, WHOLE),
+            cell(one.predicted, WHOLE),
+            cell(one.error_fraction, EXACT_PERCENT),
+        )
         for one in found
-    ]  # fmt: skip
+    ]
     return table("Measured, and what the plan would have said", heads, rows)
 
 
@@ -399,27 +515,47 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     policy, change = plan.policy, plan.prices.expected_change_per_year
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
     if policy.plan_at != "p50":
-        yield (f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
-               "then must be given back, or it costs as much.")  # fmt: skip
-    yield words("Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
-                cell(policy.headroom_fraction, PERCENT), _survives(plan), f"{policy.approval_days} days",
-                str(policy.release_after_quarters))  # fmt: skip
-    yield words("Prices are those read until now, less {}, and change by {} a year ({} to {}).",
-                cell(plan.prices.discount_fraction, EXACT_PERCENT),
-                *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)))  # fmt: skip
-    yield words("All together: {} joint draws of demand and prices, correlation {}, seed {}.",
-                cell(found.draws.n, WHOLE), cell(policy.correlation, FACTOR), str(found.draws.seed))  # fmt: skip
+        yield (
+            f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
+            "then must be given back, or it costs as much."
+        )
+    yield words(
+        "Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
+        cell(policy.headroom_fraction, PERCENT),
+        _survives(plan),
+        f"{policy.approval_days} days",
+        str(policy.release_after_quarters),
+    )
+    yield words(
+        "Prices are those read until now, less {}, and change by {} a year ({} to {}).",
+        cell(plan.prices.discount_fraction, EXACT_PERCENT),
+        *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
+    )
+    yield words(
+        "All together: {} joint draws of demand and prices, correlation {}, seed {}.",
+        cell(found.draws.n, WHOLE),
+        cell(policy.correlation, FACTOR),
+        str(found.draws.seed),
+    )
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
-    yield ("Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
-           "not, and does not add to it.")  # fmt: skip
-    yield ("A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
-           "the same can still be had, and service where it cannot.")  # fmt: skip
-    yield ("What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
-           "be lost; floor, the fewest that are stated.")  # fmt: skip
+    yield (
+        "Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
+        "not, and does not add to it."
+    )
+    yield (
+        "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
+        "the same can still be had, and service where it cannot."
+    )
+    yield (
+        "What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
+        "be lost; floor, the fewest that are stated."
+    )
     if len({one.instance for found in plan.questions.values() for one in found.candidates}) > 1:
-        yield words("Services go together to machines on which the whole plan costs less by more than {} of what they "
-                    "cost by themselves. Within that a plan with more demand may cost less.",
-                    cell(policy.near_tie_fraction, EXACT_PERCENT))  # fmt: skip
+        yield words(
+            "Services go together to machines on which the whole plan costs less by more than {} of what they "
+            "cost by themselves. Within that a plan with more demand may cost less.",
+            cell(policy.near_tie_fraction, EXACT_PERCENT),
+        )
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 
@@ -428,13 +564,16 @@ def _survives(plan: Plan) -> str:
     said = dict[str, list[str]]()
     for s, service in enumerate(plan.services):
         one = plan.redundancy(s)
-        parts = ["" if one.survive == "none" else f"a {one.survive}" + f" of {one.zones}" * (one.survive == "zone"),
-                 f"{one.replicas} spare replicas" if one.replicas else ""]  # fmt: skip
+        parts = [
+            "" if one.survive == "none" else f"a {one.survive}" + f" of {one.zones}" * (one.survive == "zone"),
+            f"{one.replicas} spare replicas" if one.replicas else "",
+        ]
         said.setdefault(" and ".join(filter(None, parts)) or "nothing", []).append(service.id)
     if len(said) == 1:
         return next(iter(said))
-    return ", ".join(f"{what} of {listed(ids[:NAMED])}{' and others' * (len(ids) > NAMED)}"
-                     for what, ids in said.items())
+    return ", ".join(
+        f"{what} of {listed(ids[:NAMED])}{' and others' * (len(ids) > NAMED)}" for what, ids in said.items()
+    )
 
 
 def _sources(answer: Answer) -> tuple[Source, ...]:

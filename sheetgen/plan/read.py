@@ -158,8 +158,9 @@ class _Reading:
         for key in self.data:
             if key not in KEYS:
                 self.problems.append(((key,), f"unknown field {shown_key(key)}.{did_you_mean(key, KEYS)}"))
-        head, policy, supply, prices = (self._part((name,), self.data.get(name, {}), schema)
-                                        for name, schema in SECTIONS.items())  # fmt: skip
+        head, policy, supply, prices = (
+            self._part((name,), self.data.get(name, {}), schema) for name, schema in SECTIONS.items()
+        )
         budget = self._part((), {"quarters": self.data.get("budget") or {}}, Budget)
         services = self._services()
         assert head is None or isinstance(head, Head)
@@ -171,14 +172,29 @@ class _Reading:
         if self.problems or head is None or budget is None:
             return None
         # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
-        supply = supply.model_copy(update={"owned": tuple(
-            one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate}) for one in supply.owned
-        )})  # fmt: skip
+        supply = supply.model_copy(
+            update={
+                "owned": tuple(
+                    one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate})
+                    for one in supply.owned
+                )
+            }
+        )
         budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
         plan = Plan(
-            head, policy, tuple(resolved[i] for i in sorted(resolved)), supply, prices, budgets, as_of, gpus,
-            types, self.data, self.catalog, questions,
-        )  # fmt: skip
+            head,
+            policy,
+            tuple(resolved[i] for i in sorted(resolved)),
+            supply,
+            prices,
+            budgets,
+            as_of,
+            gpus,
+            types,
+            self.data,
+            self.catalog,
+            questions,
+        )
         self.problems += _too_much(plan)
         return plan
 
@@ -186,8 +202,11 @@ class _Reading:
         """The supply without the entries that are wrong, so that what is unknown in the others is named too."""
         written = self.data.get("supply")
         wrong = {loc[1:3] for loc, _ in self.problems if loc[:1] == ("supply",)}
-        lists = {name: [one for i, one in enumerate(many) if (name, i) not in wrong]
-                 for name, many in (written.items() if isinstance(written, dict) else ()) if isinstance(many, list)}
+        lists = {
+            name: [one for i, one in enumerate(many) if (name, i) not in wrong]
+            for name, many in (written.items() if isinstance(written, dict) else ())
+            if isinstance(many, list)
+        }
         return checked(lists, Supply, ("supply",))[0]
 
     def _part(self, at: Loc, data: Any, schema: type[E]) -> Any:
@@ -234,8 +253,11 @@ class _Reading:
         gpus, types = dict[str, Gpu](), dict[str, Instance]()
         for name in ("owned", "committed"):
             ids = [one.id for one in getattr(supply, name, ())]
-            self.problems += ((("supply", name, i, "id"), f"{shown(one)} stands twice. Give each its own id.")
-                              for i, one in enumerate(ids) if one in ids[:i])  # fmt: skip
+            self.problems += (
+                (("supply", name, i, "id"), f"{shown(one)} stands twice. Give each its own id.")
+                for i, one in enumerate(ids)
+                if one in ids[:i]
+            )
         for i, pool in enumerate(supply.owned if supply else ()):
             gpu = self._found(("supply", "owned", i, "gpu"), self.catalog.gpu, pool.gpu)
             if gpu is not None:
@@ -297,8 +319,10 @@ def _too_much(plan: Plan) -> Iterator[Problem]:
         q = int(most.argmax())
         if most[q] > MOST_DEMAND:
             what = "requests at once" if service.demand.at_once else "requests a second"
-            yield ("services", s, "demand"), (f"comes to {most[q]:.3g} {what} in {plan.quarters[q]}; "
-                                              f"{MOST_DEMAND:g} are the most.")  # fmt: skip
+            yield (
+                ("services", s, "demand"),
+                (f"comes to {most[q]:.3g} {what} in {plan.quarters[q]}; {MOST_DEMAND:g} are the most."),
+            )
 
 
 def _term_faults(one: Committed, at: Loc) -> Iterator[Problem]:
@@ -403,14 +427,22 @@ def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]
     growth = one.growth
     if growth and one.retire:
         if growth.per_quarter is not None:
-            yield (*at, "growth"), (
-                f"service {one.id} is retired in {one.retire}, and its growth has no end. Write growth up to then as "
-                "steps, or leave it out."
+            yield (
+                (*at, "growth"),
+                (
+                    f"service {one.id} is retired in {one.retire}, and its growth has no end. Write growth up "
+                    "to then as "
+                    "steps, or leave it out."
+                ),
             )
         elif growth.series is not None:
-            yield (*at, "growth", "series"), (
-                f"service {one.id} is retired in {one.retire}, and its series goes on to the plan's end. Write steps "
-                "before that quarter."
+            yield (
+                (*at, "growth", "series"),
+                (
+                    f"service {one.id} is retired in {one.retire}, and its series goes on to the plan's end. "
+                    "Write steps "
+                    "before that quarter."
+                ),
             )
         for step in growth.steps or ():
             if step >= one.retire:
@@ -459,16 +491,30 @@ def _options(
     request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
     own, common = service.allowed or Allowed(), supply.allowed
     given = {
-        **_lengths(request), "models": served.id, "weight_dtype": served.weight_dtype,
-        "kv_cache_dtype": served.kv_cache_dtype, "engine": engine.name, "engine_version": engine.version,
-        "prefix_cache_hit_fraction": request.prefix_hit_fraction, "extra_headroom_fraction": policy.headroom_fraction,
-        "survive": redundancy.survive, "zones": redundancy.zones if redundancy.survive == "zone" else None,
-        "near_tie_fraction": policy.near_tie_fraction, "discount_fraction": prices.discount_fraction,
-        "hours_per_month": prices.hours_per_month, "purchase": policy.buy, "max_wait_fraction":
-        targets.max_wait_probability, "tpot_ms": targets.tpot_ms, "ttft_ms": targets.ttft_ms,
-        "region": own.region or common.region, "as_of": as_of.isoformat(), "concurrent_requests": 1,
-        **{name: ",".join(getattr(own, name) or getattr(common, name)) or None
-           for name in ("providers", "vendors", "gpus", "instances")},
+        **_lengths(request),
+        "models": served.id,
+        "weight_dtype": served.weight_dtype,
+        "kv_cache_dtype": served.kv_cache_dtype,
+        "engine": engine.name,
+        "engine_version": engine.version,
+        "prefix_cache_hit_fraction": request.prefix_hit_fraction,
+        "extra_headroom_fraction": policy.headroom_fraction,
+        "survive": redundancy.survive,
+        "zones": redundancy.zones if redundancy.survive == "zone" else None,
+        "near_tie_fraction": policy.near_tie_fraction,
+        "discount_fraction": prices.discount_fraction,
+        "hours_per_month": prices.hours_per_month,
+        "purchase": policy.buy,
+        "max_wait_fraction": targets.max_wait_probability,
+        "tpot_ms": targets.tpot_ms,
+        "ttft_ms": targets.ttft_ms,
+        "region": own.region or common.region,
+        "as_of": as_of.isoformat(),
+        "concurrent_requests": 1,
+        **{
+            name: ",".join(getattr(own, name) or getattr(common, name)) or None
+            for name in ("providers", "vendors", "gpus", "instances")
+        },
         **{name: getattr(engine, name) for name in OF_ENGINE},
-    }  # fmt: skip
+    }
     return {name: str(value) for name, value in given.items() if value is not None}

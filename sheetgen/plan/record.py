@@ -28,22 +28,32 @@ def record_of(found: Findings) -> Record:
     """The whole plan as plain values; with what changed since the last one, where that was given."""
     answer, plan = found.answer, found.answer.plan
     return {
-        "schema_version": SCHEMA_VERSION, "as_of": plan.as_of.isoformat(), "version": own_version(),
-        "catalog_sha256": plan.catalog.catalog_sha256(), "seed": found.draws.seed,
-        "inputs": plan.data, "inputs_sha256": inputs_sha256(answer), "plan_at": plan.policy.plan_at,
+        "schema_version": SCHEMA_VERSION,
+        "as_of": plan.as_of.isoformat(),
+        "version": own_version(),
+        "catalog_sha256": plan.catalog.catalog_sha256(),
+        "seed": found.draws.seed,
+        "inputs": plan.data,
+        "inputs_sha256": inputs_sha256(answer),
+        "plan_at": plan.policy.plan_at,
         "quarters": [
             {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
             for one in plan.quarters
         ],
-        "services": list(_services(answer)), "supply": list(_supply(answer)),
-        "decisions": [_decision(answer, one) for one in found.decisions], "money": list(_money(answer)),
-        "years": list(_years(found)), "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
+        "services": list(_services(answer)),
+        "supply": list(_supply(answer)),
+        "decisions": [_decision(answer, one) for one in found.decisions],
+        "money": list(_money(answer)),
+        "years": list(_years(found)),
+        "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(answer, found.draws),
-        "commitments": [_commitment(answer, one) for one in found.commitments], **_since(found),
+        "commitments": [_commitment(answer, one) for one in found.commitments],
+        **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
-        "prices": listed_prices(plan), "calibration": [_calibration(one) for one in measures(answer)],
+        "prices": listed_prices(plan),
+        "calibration": [_calibration(one) for one in measures(answer)],
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
-    }  # fmt: skip
+    }
 
 
 def plain(value: Any) -> Any:
@@ -64,31 +74,44 @@ def _services(answer: Answer) -> Iterator[Record]:
             for z, quantile in enumerate(QUANTILES):
                 rate = float(table["requests_per_second"][s, q, z])
                 row: Record = {
-                    "id": service.id, "owner": service.owner or plan.head.owner or None, "quarter": str(quarter),
-                    "quantile": quantile, "requests_per_second": plain(rate) if rate else None,
-                }  # fmt: skip
+                    "id": service.id,
+                    "owner": service.owner or plan.head.owner or None,
+                    "quarter": str(quarter),
+                    "quantile": quantile,
+                    "requests_per_second": plain(rate) if rate else None,
+                }
                 if one is None:
                     why = answer.hardware.nothing.get((s, q))
                     nothing = None if why else 0
                     at_once = float(table["concurrent_requests"][s, q, z])
                     yield row | {
-                        "concurrent_requests": plain(at_once) if at_once or not why else None, "n_replicas": nothing,
-                        "set_by": None, "instance": None, "n_instances": nothing, "monthly_usd": nothing,
+                        "concurrent_requests": plain(at_once) if at_once or not why else None,
+                        "n_replicas": nothing,
+                        "set_by": None,
+                        "instance": None,
+                        "n_instances": nothing,
+                        "monthly_usd": nothing,
                         "verdict": why or "not served",
-                    }  # fmt: skip
+                    }
                     continue
                 speed = answer.hardware.speed[s, q, answer.case]
                 yield row | {
                     "concurrent_requests": plain(table["at_once"][s, q, z]),
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
-                    "set_by": answer.set_by(s, q, z).rpartition(" + ")[2], "instance": one.instance,
+                    "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
+                    "instance": one.instance,
                     "n_instances": plain(table["own_instances"][s, q, z]),
-                    "monthly_usd": plain(table["service_month_usd"][s, q, z]), "verdict": "fits",
-                    "gpu": one.candidate.gpu.id, **one.layout._asdict(),
+                    "monthly_usd": plain(table["service_month_usd"][s, q, z]),
+                    "verdict": "fits",
+                    "gpu": one.candidate.gpu.id,
+                    **one.layout._asdict(),
                     "pipeline_parallel_size": one.pipeline_parallel_size,
-                    "requests_per_replica": plain(one.paced_requests), "ttft_seconds": speed.ttft_seconds,
-                    "tpot_seconds": speed.tpot_seconds, **_chance(answer, s, q, z), **unit_costs(answer, s, q, z),
-                }  # fmt: skip
+                    "requests_per_replica": plain(one.paced_requests),
+                    "ttft_seconds": speed.ttft_seconds,
+                    "tpot_seconds": speed.tpot_seconds,
+                    **_chance(answer, s, q, z),
+                    **unit_costs(answer, s, q, z),
+                }
 
 
 def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
@@ -103,8 +126,14 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
     return {"n_places": n_places, "wait_fraction": exact_wait_fraction(n_places, offered)}
 
 
-OF_SUPPLY = {"owned": "owned_instances", "committed": "committed_instances", "needed": "needed_instances",
-             "kept": "kept_instances", "gap": "gap", "idle": "idle"}  # fmt: skip
+OF_SUPPLY = {
+    "owned": "owned_instances",
+    "committed": "committed_instances",
+    "needed": "needed_instances",
+    "kept": "kept_instances",
+    "gap": "gap",
+    "idle": "idle",
+}
 
 
 def _supply(answer: Answer) -> Iterator[Record]:
@@ -118,15 +147,22 @@ def _supply(answer: Answer) -> Iterator[Record]:
 
 def _decision(answer: Answer, one: Decision) -> Record:
     return {
-        "what": one.what, "instance": one.instance, "n_instances": plain(one.n_instances), "purchase": one.purchase,
-        "owners": owners(answer, one), "order_by": one.order_by.isoformat(),
-        "needed_from": one.needed_from.isoformat(), "usd": plain(one.usd),
-        "late": one.late, "cost_of_waiting_usd": plain(one.cost_of_waiting_usd), "about": one.about or None,
+        "what": one.what,
+        "instance": one.instance,
+        "n_instances": plain(one.n_instances),
+        "purchase": one.purchase,
+        "owners": owners(answer, one),
+        "order_by": one.order_by.isoformat(),
+        "needed_from": one.needed_from.isoformat(),
+        "usd": plain(one.usd),
+        "late": one.late,
+        "cost_of_waiting_usd": plain(one.cost_of_waiting_usd),
+        "about": one.about or None,
         "expected_saving_usd": plain(one.saves_usd),
         "in_place_of_order": one.in_place_of and one.in_place_of.isoformat(),
         "break_even": one.break_even and vars(one.break_even),
         "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
-    }  # fmt: skip
+    }
 
 
 def _money(answer: Answer) -> Iterator[Record]:
@@ -134,11 +170,15 @@ def _money(answer: Answer) -> Iterator[Record]:
     for q, quarter in enumerate(answer.plan.quarters):
         spent = {f"{name}_usd": plain(table["spend_usd"][q, z]) for z, name in enumerate(QUANTILES)}
         yield {
-            "quarter": str(quarter), "budget_usd": plain(table["budget_usd"][q, 0]), **spent,
-            "committed_usd": plain(table["committed_usd"][q, 0]), "owned_usd": plain(table["owned_usd"][q, 0]),
+            "quarter": str(quarter),
+            "budget_usd": plain(table["budget_usd"][q, 0]),
+            **spent,
+            "committed_usd": plain(table["committed_usd"][q, 0]),
+            "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
-            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]), "verdict": answer.verdicts[q],
-        }  # fmt: skip
+            "contingency_p90_usd": plain(table["reserve_usd"][q, 2]),
+            "verdict": answer.verdicts[q],
+        }
 
 
 def _years(found: Findings) -> Iterator[Record]:
@@ -148,26 +188,36 @@ def _years(found: Findings) -> Iterator[Record]:
     for year, many in [(year, many) for _, year, many in spanned if year is not None] or whole:
         one = spent(found.answer, found.draws, many)
         yield {
-            "fiscal_year": year, "quarters": [str(plan.quarters[q]) for q in many], "budget_usd": plain(one.budget_usd),
+            "fiscal_year": year,
+            "quarters": [str(plan.quarters[q]) for q in many],
+            "budget_usd": plain(one.budget_usd),
             **{f"{name}_usd": plain(usd) for name, usd in one.usd.items()},
-            "contingency_p90_usd": plain(one.reserve_p90_usd), "together_p90_usd": plain(one.together_p90_usd),
+            "contingency_p90_usd": plain(one.reserve_p90_usd),
+            "together_p90_usd": plain(one.together_p90_usd),
             "verdict": one.verdict,
-        }  # fmt: skip
+        }
 
 
 def _totals(answer: Answer, draws: Draws) -> Record:
     """What all services together cost and need, over joint draws."""
     whole = draws.spend_usd.sum(axis=1)
     return {
-        "seed": draws.seed, "n": draws.n, "correlation": answer.plan.policy.correlation,
-        "inputs_sha256": inputs_sha256(answer), "usd": quantiles(whole), "mean_usd": float(whole.mean()),
+        "seed": draws.seed,
+        "n": draws.n,
+        "correlation": answer.plan.policy.correlation,
+        "inputs_sha256": inputs_sha256(answer),
+        "usd": quantiles(whole),
+        "mean_usd": float(whole.mean()),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
-            {"quarter": str(quarter), "usd": quantiles(draws.spend_usd[:, q]),
-             "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()}}
+            {
+                "quarter": str(quarter),
+                "usd": quantiles(draws.spend_usd[:, q]),
+                "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()},
+            }
             for q, quarter in enumerate(answer.plan.quarters)
         ],
-    }  # fmt: skip
+    }
 
 
 def _since(whole: Findings) -> Record:
@@ -176,33 +226,57 @@ def _since(whole: Findings) -> Record:
     if last is None or found is None:
         return {"since": None, "bridge": []}
     return {
-        "since": {"file": Path(last.where).name, "as_of": last.plan.as_of.isoformat(), "p50_usd": found.last_usd,
-                  "now_p50_usd": found.usd},
+        "since": {
+            "file": Path(last.where).name,
+            "as_of": last.plan.as_of.isoformat(),
+            "p50_usd": found.last_usd,
+            "now_p50_usd": found.usd,
+        },
         "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
-    }  # fmt: skip
+    }
 
 
 def _cheaper(one: Cheaper) -> Record:
-    return {"service": one.service, "fp8": one.what, "asked_usd": one.asked_usd, "saves_usd": one.saves_usd,
-            "over_budget": list(one.over)}  # fmt: skip
+    return {
+        "service": one.service,
+        "fp8": one.what,
+        "asked_usd": one.asked_usd,
+        "saves_usd": one.saves_usd,
+        "over_budget": list(one.over),
+    }
 
 
 def _commitment(answer: Answer, one: Commitment) -> Record:
     return {
-        "instance": one.instance, "purchase": one.purchase, "from": str(answer.plan.quarters[one.first]),
-        "quarters": one.quarters, "quarters_beyond_plan": one.beyond, "n_instances": one.n_instances,
-        "critical_share": one.critical_share, "usd": one.term_usd, "expected_saving_usd": one.saves_usd,
+        "instance": one.instance,
+        "purchase": one.purchase,
+        "from": str(answer.plan.quarters[one.first]),
+        "quarters": one.quarters,
+        "quarters_beyond_plan": one.beyond,
+        "n_instances": one.n_instances,
+        "critical_share": one.critical_share,
+        "usd": one.term_usd,
+        "expected_saving_usd": one.saves_usd,
         "regret": [
-            {"quantile": each.quantile, "usd": each.usd, "best_n_instances": each.best_instances,
-             "best_usd": each.best_usd, "regret_usd": each.regret_usd}
+            {
+                "quantile": each.quantile,
+                "usd": each.usd,
+                "best_n_instances": each.best_instances,
+                "best_usd": each.best_usd,
+                "regret_usd": each.regret_usd,
+            }
             for each in one.regrets
         ],
-    }  # fmt: skip
+    }
 
 
 def _calibration(one: Measure) -> Record:
     return {
-        "id": one.service, "quarter": str(one.quarter), "in_flight_peak": plain(one.in_flight_peak),
-        "replicas": one.replicas, "predicted_replicas": plain(one.predicted), "instance": one.instance,
+        "id": one.service,
+        "quarter": str(one.quarter),
+        "in_flight_peak": plain(one.in_flight_peak),
+        "replicas": one.replicas,
+        "predicted_replicas": plain(one.predicted),
+        "instance": one.instance,
         "error_fraction": one.error_fraction,
-    }  # fmt: skip
+    }

@@ -332,14 +332,17 @@ class Service(Entry):
     like: Id | None = None
     demand: Demand
     stated_for: InQuarter | None = None
-    growth: Annotated[
-        Growth,
-        _shorthand(
-            lambda value: {"per_quarter": value} if _is_number(value) else None,
-            "must be a number a quarter, such as 0.12, or one of {per_quarter: 0.12}, {steps: {2027-Q3: 1.5}}, "
-            "{series: [1, 1.2]}",
-        ),
-    ] | None = None
+    growth: (
+        Annotated[
+            Growth,
+            _shorthand(
+                lambda value: {"per_quarter": value} if _is_number(value) else None,
+                "must be a number a quarter, such as 0.12, or one of {per_quarter: 0.12}, {steps: {2027-Q3: 1.5}}, "
+                "{series: [1, 1.2]}",
+            ),
+        ]
+        | None
+    ) = None
     launch: InQuarter | None = None
     ramp: Many[ShareAbove0] = ()
     retire: InQuarter | None = None

@@ -49,18 +49,31 @@ def services_table(answer: Answer) -> Table:
     for s, service in enumerate(answer.plan.services):
         at = answer.quarters_of(s)
         last = at[-1] if at else None
-        rows.append((
-            service.id, service.owner or answer.plan.head.owner,
-            "not served" if last is None else _span(answer, at[0], last),
-            NONE if last is None else answer.hardware.placed[s, last].instance,
-            *(NONE if last is None else cell(answer.services[name][s, last, answer.case], display)
-              for name, display in (("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE))),
-            "" if last is None else answer.set_by(s, last, answer.case),
-            *(usd(answer.part_usd(s, CASE[name])) for name in ("p50", "p90")),
-        ))  # fmt: skip
+        rows.append(
+            (
+                service.id,
+                service.owner or answer.plan.head.owner,
+                "not served" if last is None else _span(answer, at[0], last),
+                NONE if last is None else answer.hardware.placed[s, last].instance,
+                *(
+                    NONE if last is None else cell(answer.services[name][s, last, answer.case], display)
+                    for name, display in (("at_once", ONE_DECIMAL), ("planned_replicas", WHOLE))
+                ),
+                "" if last is None else answer.set_by(s, last, answer.case),
+                *(usd(answer.part_usd(s, CASE[name])) for name in ("p50", "p90")),
+            )
+        )
     counts = (f"At once at {answer.plan.policy.plan_at}, at the end", "Replicas")
-    heads: Heads = ("Service", "Owner", "Served", "Machines at the end", *map(number, counts), "Set by",
-                    number("$ of all quarters, p50"), number("p90"))  # fmt: skip
+    heads: Heads = (
+        "Service",
+        "Owner",
+        "Served",
+        "Machines at the end",
+        *map(number, counts),
+        "Set by",
+        number("$ of all quarters, p50"),
+        number("p90"),
+    )
     return table(title, heads, rows)
 
 
@@ -84,9 +97,11 @@ def _demand(answer: Answer, s: int) -> Demand:
     of = answer.services["concurrent_requests" if at_once else "requests_per_second"]
     bands = tuple(tuple(float(of[s, q, z]) for z in CASE.values()) for q in range(len(answer.plan.quarters)))
     return Demand(
-        answer.plan.services[s].id, "requests at once at peak" if at_once else "requests per second at peak",
-        tuple(map(str, answer.plan.quarters)), bands,
-    )  # fmt: skip
+        answer.plan.services[s].id,
+        "requests at once at peak" if at_once else "requests per second at peak",
+        tuple(map(str, answer.plan.quarters)),
+        bands,
+    )
 
 
 def _served(answer: Answer, s: int) -> Iterator[Text]:
@@ -99,8 +114,11 @@ def _served(answer: Answer, s: int) -> Iterator[Text]:
     if not said:
         return
     (one,) = plan.question_in(service, plan.quarters[0]).workloads
-    targets = [f"{limit:,.10g} ms {what}" for limit, what in ((one.tpot_target_ms, "a token"),
-                                                           (one.ttft_target_ms, "to the first")) if limit]  # fmt: skip
+    targets = [
+        f"{limit:,.10g} ms {what}"
+        for limit, what in ((one.tpot_target_ms, "a token"), (one.ttft_target_ms, "to the first"))
+        if limit
+    ]
     lengths = f"{one.input_tokens:,} tokens in and {one.output_tokens:,} out, memory is for {one.context_tokens:,}"
     yield f"Serves {'; '.join(said)}. A request has {lengths}; targets: {', '.join(targets) or 'none'}."
 
@@ -122,8 +140,10 @@ def _runs(answer: Answer, s: int) -> Iterator[Text]:
         yield words(
             f"{_span(answer, first, many[-1])}: {one.instance} ({one.candidate.gpu_count} x "
             f"{one.candidate.gpu.short_name}), a replica on {size}, which serves {{}} requests at once within the "
-            "targets. {}", cell(one.paced_requests, WHOLE), _why(answer, s, many),
-        )  # fmt: skip
+            "targets. {}",
+            cell(one.paced_requests, WHOLE),
+            _why(answer, s, many),
+        )
 
 
 def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
@@ -143,8 +163,11 @@ def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
         said.append("Alone the cheapest that holds the load within the targets, or within a near tie of it.")
     if others:
         together = others == [*range(others[0], others[-1] + 1)]
-        spans = (_span(answer, many[others[0]], many[others[-1]]) if together
-                 else ", ".join(str(plan.quarters[many[i]]) for i in others))  # fmt: skip
+        spans = (
+            _span(answer, many[others[0]], many[others[-1]])
+            if together
+            else ", ".join(str(plan.quarters[many[i]]) for i in others)
+        )
         names = ", ".join(dict.fromkeys(_instance(asked[i], asked[i].pick) for i in others))
         why = _why_here(answer, s, many)
         said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", why))
@@ -172,10 +195,17 @@ def _instance(asked: Asked, offer: int) -> str:
 def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
     """The services, if any, whose replicas may be on the same machines: where one holds more than a replica."""
     where, services = answer.hardware.placed, answer.plan.services
-    beside = [services[i].id for i in range(len(services)) if i != s and any(
-        (i, q) in where and where[i, q].instance == where[s, q].instance
-        and where[i, q].replicas_per_instance > 1 < where[s, q].replicas_per_instance for q in many
-    )]  # fmt: skip
+    beside = [
+        services[i].id
+        for i in range(len(services))
+        if i != s
+        and any(
+            (i, q) in where
+            and where[i, q].instance == where[s, q].instance
+            and where[i, q].replicas_per_instance > 1 < where[s, q].replicas_per_instance
+            for q in many
+        )
+    ]
     n = len(beside[NAMED:])
     if beside:
         yield listed(beside[:NAMED] + [f"{n} more"] * bool(n))
@@ -201,21 +231,25 @@ def _loads(answer: Answer, s: int) -> Table:
             rows.append((str(quarter), *[NONE] * 8, answer.hardware.nothing.get((s, q), "not served"), NONE, NONE))
             continue
         rates = (float(known["requests_per_second"][s, q, z]) for z in CASE.values())
-        rows.append((
-            str(quarter), *(cell(rate or None, TWO_DECIMALS) for rate in rates),
-            *(cell(known["at_once"][s, q, z], ONE_DECIMAL) for z in CASE.values()),
-            *(cell(known["planned_replicas"][s, q, CASE[name]], WHOLE) for name in ("p50", "p90")),
-            answer.set_by(s, q, answer.case),
-            *(cell(known["own_instances"][s, q, CASE[name]], TWO_DECIMALS) for name in ("p50", "p90")),
-        ))  # fmt: skip
+        rows.append(
+            (
+                str(quarter),
+                *(cell(rate or None, TWO_DECIMALS) for rate in rates),
+                *(cell(known["at_once"][s, q, z], ONE_DECIMAL) for z in CASE.values()),
+                *(cell(known["planned_replicas"][s, q, CASE[name]], WHOLE) for name in ("p50", "p90")),
+                answer.set_by(s, q, answer.case),
+                *(cell(known["own_instances"][s, q, CASE[name]], TWO_DECIMALS) for name in ("p50", "p90")),
+            )
+        )
     counts = ("Requests/s, p10", "p50", "p90", "At once, p10", "p50", "p90", "Replicas, p50", "p90")
     heads: Heads = ("Quarter", *map(number, counts), "Set by", number("Machines, p50"), number("p90"))
     found = table("Demand, replicas and what sets them", heads, rows, level=3)
     if not answer.plan.services[s].demand.at_once:
         return found
     kept = [0, *range(4, len(heads))]  # no rates where requests at once were stated
-    return found._replace(columns=tuple(found.columns[i] for i in kept),
-                          rows=tuple(tuple(row[i] for i in kept) for row in found.rows))  # fmt: skip
+    return found._replace(
+        columns=tuple(found.columns[i] for i in kept), rows=tuple(tuple(row[i] for i in kept) for row in found.rows)
+    )
 
 
 def _money(answer: Answer, s: int) -> Table:
@@ -226,14 +260,24 @@ def _money(answer: Answer, s: int) -> Table:
             continue
         month = answer.services["service_month_usd"]
         speed = answer.hardware.speed[s, q, answer.case]
-        rows.append((
-            str(quarter), *(usd(months * float(month[s, q, z])) for z in CASE.values()),
-            cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
-            cell(1000 * speed.tpot_seconds, ONE_DECIMAL), cell(speed.ttft_seconds, TWO_DECIMALS),
-        ))  # fmt: skip
+        rows.append(
+            (
+                str(quarter),
+                *(usd(months * float(month[s, q, z])) for z in CASE.values()),
+                cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
+                cell(1000 * speed.tpot_seconds, ONE_DECIMAL),
+                cell(speed.ttft_seconds, TWO_DECIMALS),
+            )
+        )
     rows.append(("all quarters", *(usd(answer.part_usd(s, z)) for z in CASE.values()), *[NONE] * 3))
-    parts = ("$, p10", "p50", "p90", "$ per million tokens, p50", f"ms a token at {answer.plan.policy.plan_at}",
-             "First token, s")  # fmt: skip
+    parts = (
+        "$, p10",
+        "p50",
+        "p90",
+        "$ per million tokens, p50",
+        f"ms a token at {answer.plan.policy.plan_at}",
+        "First token, s",
+    )
     heads: Heads = ("Quarter", *map(number, parts))
     title = "Its part of the machines, at the price of what is bought, and its speed"
     return table(title, heads, rows, level=3)
@@ -252,12 +296,17 @@ def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
         gpu = of_instance[instance].short_name
         if instance != here and (gpu not in nearest or reason.distance < nearest[gpu][1].distance):
             nearest[gpu] = instance, reason
-    rows: Rows = [(gpu, instance, _excuse(reason)) for gpu, (instance, reason) in
-                  sorted(nearest.items(), key=lambda one: one[1][1].distance)]  # fmt: skip
+    rows: Rows = [
+        (gpu, instance, _excuse(reason))
+        for gpu, (instance, reason) in sorted(nearest.items(), key=lambda one: one[1][1].distance)
+    ]
     if picked != here:
         alone = usd(float(asked.solved.costs["monthly_usd"][asked.row, asked.pick]))
-        chosen = words("{} a month, chosen alone; with all services, what is there, or what a move costs, the plan "
-                       "costs more with it", alone)  # fmt: skip
+        chosen = words(
+            "{} a month, chosen alone; with all services, what is there, or what a move costs, the plan "
+            "costs more with it",
+            alone,
+        )
         rows = [(of_instance[picked].short_name, picked, chosen), *rows]
     if rows:
         title = f"Hardware passed over in {answer.plan.quarters[q]}: of each GPU the nearest machine, for it alone"
@@ -268,9 +317,12 @@ def _with_choice(asked: Asked) -> Solution:
     """The solution in which the load is where it is chosen alone."""
     costs, none = asked.solved.costs, Choice("not asked")
     one = Choice(
-        "fits", asked.pick, n_instances=int(costs["n_instances"][asked.row, asked.pick]),
-        monthly_usd=float(costs["monthly_usd"][asked.row, asked.pick]), cheapest=asked.cheapest,
-    )  # fmt: skip
+        "fits",
+        asked.pick,
+        n_instances=int(costs["n_instances"][asked.row, asked.pick]),
+        monthly_usd=float(costs["monthly_usd"][asked.row, asked.pick]),
+        cheapest=asked.cheapest,
+    )
     choices = [none] * len(asked.solved.question.loads)
     choices[asked.row] = one
     return replace(asked.solved, choices=tuple(choices))

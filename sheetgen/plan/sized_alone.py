@@ -32,8 +32,9 @@ def alone(answer: Answer) -> Iterator[Alone]:
         if q is None:
             continue
         options: dict[str, str] = dict(plan.key(service, served_in(service, plan.quarters[q])))
-        rate, at_once = (float(answer.services[name][s, q, answer.case])
-                         for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
+        rate, at_once = (
+            float(answer.services[name][s, q, answer.case]) for name in ("requests_per_second", "concurrent_requests")
+        )
         whole = math.ceil(round(at_once, 9))
         load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(whole)}
         asked = answer.hardware.asked[s, q]
@@ -46,8 +47,12 @@ def commands(answer: Answer) -> Iterator[tuple[str, str]]:
     """Of each service its name, and in words what the plan has of it and the command, less what that takes anyway."""
     for s, q, options in alone(answer):
         said = {name: str(BY_NAME[name].default) for name in options if name in BY_NAME}
-        flags = [part for name, one in options.items() if name != "models" and one != said.get(name)
-                 for part in (f"--{name.replace('_', '-')}", one)]  # fmt: skip
+        flags = [
+            part
+            for name, one in options.items()
+            if name != "models" and one != said.get(name)
+            for part in (f"--{name.replace('_', '-')}", one)
+        ]
         command = shlex.join(["sheetgen", "recommend", "--model", options["models"], *flags])
         service, n = answer.plan.services[s].id, answer.services["planned_replicas"][s, q, answer.case]
         where = answer.hardware.placed[s, q].instance
@@ -57,8 +62,12 @@ def commands(answer: Answer) -> Iterator[tuple[str, str]]:
 def sheet_options(answer: Answer, one: Alone) -> dict[str, str]:
     """What `build` is asked for the sizing sheet of a service, in the plan's currency and with its names."""
     head, service = answer.plan.head, answer.plan.services[one.service]
-    named = {"title": f"{service.id}, {answer.plan.quarters[one.quarter]}", "approver": head.approver,
-             "owner": service.owner or head.owner, "headline": ASKED}  # fmt: skip
+    named = {
+        "title": f"{service.id}, {answer.plan.quarters[one.quarter]}",
+        "approver": head.approver,
+        "owner": service.owner or head.owner,
+        "headline": ASKED,
+    }
     money = {} if head.currency == DOLLARS else {"currency": head.currency, "fx_rate": f"{head.fx_rate:.12g}"}
     load = dict(one.options)
     if at_once := load.pop("concurrent_requests", None):

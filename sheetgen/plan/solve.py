@@ -27,8 +27,10 @@ from sheetgen.plan.tables import (
 def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
     """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
-    rates, at_once = (numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
-                      for name in ("requests_per_second", "concurrent_requests"))  # fmt: skip
+    rates, at_once = (
+        numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
+        for name in ("requests_per_second", "concurrent_requests")
+    )
     hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
     types = types_of(plan, hardware)
     put_hardware(grid, plan, hardware, types)

@@ -69,9 +69,7 @@ def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quant
 
 
 @formula("Spend, $", USD)
-def spend_usd(
-    bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity
-) -> Any:
+def spend_usd(bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity) -> Any:
     """What a quarter costs: what is bought, what covers late orders costs more, commitments whether used or not, and
     what is owned; in US dollars, without contingency.
 
@@ -111,9 +109,14 @@ def budget_verdict(budget_left_p50_usd: Quantity, budget_left_p90_usd: Quantity)
 
 @formula("$ per million tokens", USD_CENTS)
 def usd_per_million_planned(
-    service_month_usd: Quantity, requests_per_second: Quantity, mean_over_peak: Quantity, tokens_per_request: Quantity,
-    hours_per_month: Quantity, seconds_in_an_hour: Quantity, tokens_in_a_million: Quantity,
-) -> Any:  # fmt: skip
+    service_month_usd: Quantity,
+    requests_per_second: Quantity,
+    mean_over_peak: Quantity,
+    tokens_per_request: Quantity,
+    hours_per_month: Quantity,
+    seconds_in_an_hour: Quantity,
+    tokens_in_a_million: Quantity,
+) -> Any:
     """A service's month over the tokens of a month, prompts and answers together, in US dollars; of a rate, whose mean
     is so much of its peak.
 
@@ -191,9 +194,12 @@ def missing_share(arrives_day: Quantity, first_day: Quantity, next_first_day: Qu
 
 @formula("Late orders cost more, $", USD)
 def cover_usd(
-    late_instances: Quantity, cover_month_usd: Quantity, quarter_instance_month_usd: Quantity, missing_share: Quantity,
+    late_instances: Quantity,
+    cover_month_usd: Quantity,
+    quarter_instance_month_usd: Quantity,
+    missing_share: Quantity,
     months_in_a_quarter: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What covers the late orders of a type costs more than they will, until they are there, in US dollars; nothing
     where nothing covers them, or what does is cheaper.
 

@@ -26,29 +26,53 @@ from sheetgen.units import ON_DEMAND
 
 Z_OF_P90 = 1.2815515655446004  # standard deviations below which nine of ten cases of a normal distribution lie
 Z = dict(zip(QUANTILES, (-Z_OF_P90, 0.0, Z_OF_P90), strict=True))
-CONSTANTS = {"z_of_p90": Z_OF_P90, "quarters_in_a_year": 4.0, "months_in_a_quarter": 3.0,
-             "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"])}  # fmt: skip
+CONSTANTS = {
+    "z_of_p90": Z_OF_P90,
+    "quarters_in_a_year": 4.0,
+    "months_in_a_quarter": 3.0,
+    "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
+}
 GPUS_OF_A_MACHINE = 8  # of a pool whose GPUs no service uses
 
 TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "demand": (("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
-    "loads": (("service", "quarter", "case"), (
-        demand.demand, ("concurrent_requests", needs.stated_at_once), ("requests_per_second", needs.peak_rate),
-    )),
-    "replicas": (("service", "quarter", "case"), (
-        rates.offered_requests, rates.places, parallelism.load_requests, ("load_requests", rates.load_with_rates),
-        parallelism.n_replicas, needs.planned_replicas, needs.machines,
-    )),
+    "loads": (
+        ("service", "quarter", "case"),
+        (
+            demand.demand,
+            ("concurrent_requests", needs.stated_at_once),
+            ("requests_per_second", needs.peak_rate),
+        ),
+    ),
+    "replicas": (
+        ("service", "quarter", "case"),
+        (
+            rates.offered_requests,
+            rates.places,
+            parallelism.load_requests,
+            ("load_requests", rates.load_with_rates),
+            parallelism.n_replicas,
+            needs.planned_replicas,
+            needs.machines,
+        ),
+    ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
     "times": (("service", "quarter", "case"), (("in_flight", rates.in_flight_at_peak), needs.at_once)),
     "prices": (("quarter", "case"), (spending.price_factor,)),
     "pools": (("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
-    "gaps": (("type", "quarter", "case"), (
-        needs.short_instances, needs.gap, needs.idle, spending.quarter_instance_month_usd, spending.bought_usd,
-    )),
+    "gaps": (
+        ("type", "quarter", "case"),
+        (
+            needs.short_instances,
+            needs.gap,
+            needs.idle,
+            spending.quarter_instance_month_usd,
+            spending.bought_usd,
+        ),
+    ),
     "shares": (("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
     "money": (("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -190,21 +214,24 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         stated.append((at_p50, *spreads(map(three, bands), Z_OF_P90)))
         first, known = first_quarter(service, plan), {k: three(v) for k, v in growth_bands(service.growth).items()}
         ahead = [max(0, one.since(first)) for one in plan.quarters]
-        every = (grown_in(service.growth, known, one, n, Z_OF_P90, n)
-                 for one, n in zip(plan.quarters, ahead, strict=True))  # fmt: skip
+        every = (
+            grown_in(service.growth, known, one, n, Z_OF_P90, n) for one, n in zip(plan.quarters, ahead, strict=True)
+        )
         of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
     at_p50, below, above = numpy.array(stated).T
     lost = [plan.redundancy(s) for s in range(len(plan.services))]
     words = BY_NAME["survive"].words
     of_service = {
-        "stated_demand": at_p50, "stated_spread_below": below, "stated_spread_above": above,
+        "stated_demand": at_p50,
+        "stated_spread_below": below,
+        "stated_spread_above": above,
         "is_rate": numpy.array([float(not one.demand.at_once) for one in plan.services]),
         "counts_people": numpy.array([float(one.demand.users is not None) for one in plan.services]),
         "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
         "zones": numpy.array([float(one.zones) for one in lost]),
         "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
         "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
-    }  # fmt: skip
+    }
     names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
     return of_service, dict(zip(names, numpy.array(of_quarter).transpose(1, 0, 2), strict=True))
 
@@ -215,8 +242,9 @@ def settings(plan: Plan) -> Columns:
     return CONSTANTS | {
         "extra_headroom_fraction": plan.policy.headroom_fraction,
         "release_after_quarters": float(plan.policy.release_after_quarters),
-        "contingency_fraction": plan.prices.contingency_fraction, "expected_change_per_year": change.p50,
-    }  # fmt: skip
+        "contingency_fraction": plan.prices.contingency_fraction,
+        "expected_change_per_year": change.p50,
+    }
 
 
 # Supply -----------------------------------------------------------------------------------------------------
@@ -241,8 +269,9 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     found: dict[str, Type] = {}
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
-        found.setdefault(one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count,
-                                            one.instance_month_usd))  # fmt: skip
+        found.setdefault(
+            one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
+        )
     for each in plan.supply.committed:
         row, name = plan.types[each.type], plan.machine(each.type)
         found.setdefault(name, Type(name, row.gpu, int(row.gpu_count), math.nan))
@@ -278,10 +307,16 @@ def work_out(grid: Grid, table: str, also: Mapping[str, Any] | None = None) -> N
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
     """What the chosen hardware gives, by service and quarter; where nothing is served it takes no machine."""
     shape = len(plan.services), len(plan.quarters)
-    columns = {name: numpy.full(shape, value) for name, value in (
-        ("paced_requests", 1.0), ("replicas_per_instance", 0.0), ("full_turn_seconds", 0.0), ("type", 0.0),
-        ("wait_z", 0.0),
-    )}  # fmt: skip
+    columns = {
+        name: numpy.full(shape, value)
+        for name, value in (
+            ("paced_requests", 1.0),
+            ("replicas_per_instance", 0.0),
+            ("full_turn_seconds", 0.0),
+            ("type", 0.0),
+            ("wait_z", 0.0),
+        )
+    }
     place = {one.instance: i for i, one in enumerate(types)}
     for at, one in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
@@ -293,8 +328,10 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
 
 def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
     """How long a request takes at the load that is planned for, and the requests at once that follow."""
-    columns = {name: numpy.zeros((len(plan.services), len(plan.quarters)))
-               for name in ("ttft_seconds", "tpot_seconds", "output_tokens")}  # fmt: skip
+    columns = {
+        name: numpy.zeros((len(plan.services), len(plan.quarters)))
+        for name in ("ttft_seconds", "tpot_seconds", "output_tokens")
+    }
     for at, one in hardware.placed.items():
         speed = hardware.speed[(*at, case)]
         columns["ttft_seconds"][at], columns["tpot_seconds"][at] = speed.ttft_seconds, speed.tpot_seconds
@@ -316,15 +353,23 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     known, none = supplied(plan).committed, numpy.zeros(n_quarters)
     committed = [known.get(one.instance, none) for one in types]
     grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
-    grid.put(("quarter",), {
-        "committed_usd": committed_usd, "owned_usd": owned_usd,
-        "budget_usd": numpy.array([plan.budget.get(one, math.nan) for one in plan.quarters]),
-        "quarters_ahead": numpy.arange(float(n_quarters)), "this_quarter": numpy.arange(float(n_quarters)),
-    })  # fmt: skip
-    grid.put(("type",), {
-        "gpu_count": [float(one.gpu_count) for one in types],
-        "instance_month_usd": [0.0 if math.isnan(one.month_usd) else one.month_usd for one in types],
-    })  # fmt: skip
+    grid.put(
+        ("quarter",),
+        {
+            "committed_usd": committed_usd,
+            "owned_usd": owned_usd,
+            "budget_usd": numpy.array([plan.budget.get(one, math.nan) for one in plan.quarters]),
+            "quarters_ahead": numpy.arange(float(n_quarters)),
+            "this_quarter": numpy.arange(float(n_quarters)),
+        },
+    )
+    grid.put(
+        ("type",),
+        {
+            "gpu_count": [float(one.gpu_count) for one in types],
+            "instance_month_usd": [0.0 if math.isnan(one.month_usd) else one.month_usd for one in types],
+        },
+    )
 
 
 def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
@@ -360,12 +405,19 @@ def share(grid: Grid, case: int) -> None:
         zeros = numpy.zeros(grid.read("machines", ("service", "quarter", "case")).shape)
         grid.put(("service", "quarter", "case"), {one.name: zeros for one in TABLES["shares"][1]})  # type: ignore[union-attr]
         return
-    of_type = {name: grid.read(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
-               for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")}  # fmt: skip
-    work_out(grid, "shares", of_type | {
-        "planned_machines": grid.read("machines", ("service", "quarter", "case"))[..., [case]],
-        "planned_machines_of_all": of_type["machines_of_all"][..., [case]],
-    })  # fmt: skip
+    of_type = {
+        name: grid.read(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
+        for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")
+    }
+    work_out(
+        grid,
+        "shares",
+        of_type
+        | {
+            "planned_machines": grid.read("machines", ("service", "quarter", "case"))[..., [case]],
+            "planned_machines_of_all": of_type["machines_of_all"][..., [case]],
+        },
+    )
 
 
 def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:

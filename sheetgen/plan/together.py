@@ -92,9 +92,13 @@ class _Search:
     """What a plan costs by where its services are, at the quantile that is bought, and ways that are cheaper."""
 
     def __init__(
-        self, plan: Plan, supply: Supplied, home: Mapping[int, dict[At, Placed]],
-        places: Mapping[At, Mapping[str, Placed]], months: Sequence[float],
-    ) -> None:  # fmt: skip
+        self,
+        plan: Plan,
+        supply: Supplied,
+        home: Mapping[int, dict[At, Placed]],
+        places: Mapping[At, Mapping[str, Placed]],
+        months: Sequence[float],
+    ) -> None:
         self.plan, self.months = plan, numpy.array(months)
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
@@ -103,15 +107,21 @@ class _Search:
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
         self.owned = supply.gpus
         # The types of which some GPUs are owned: place, kind, GPUs of a machine.
-        self.gpus = [(i, one.gpu.id, one.gpu_count) for i, one in enumerate(each.candidate for each in types.values())
-                     if one.gpu.id in supply.gpus]  # fmt: skip
+        self.gpus = [
+            (i, one.gpu.id, one.gpu_count)
+            for i, one in enumerate(each.candidate for each in types.values())
+            if one.gpu.id in supply.gpus
+        ]
         has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
         self.is_there = (self.committed > 0).any(axis=1) | has_gpus
         self.home = {s: self._filled(mine) for s, mine in home.items()}
-        self.near_usd = {s: plan.policy.near_tie_fraction * float((one.machines @ self.months) @ self.month_usd)
-                         for s, one in self.home.items()}  # fmt: skip
-        self.elsewhere = {s: [self._filled(one) for one in _alternatives(supply, mine, places)]
-                          for s, mine in home.items()}  # fmt: skip
+        self.near_usd = {
+            s: plan.policy.near_tie_fraction * float((one.machines @ self.months) @ self.month_usd)
+            for s, one in self.home.items()
+        }
+        self.elsewhere = {
+            s: [self._filled(one) for one in _alternatives(supply, mine, places)] for s, mine in home.items()
+        }
 
     def total_usd(self, ways: Ways) -> float:
         """What the plan costs, and what must be saved besides for services that are not at home."""

@@ -25,17 +25,19 @@ COUNT = Kind("whole", 1, 10**9)
 LARGE = 1000  # from which a whole number is shown as such
 QUANTILE, SURVIVE = Kind("word", words=QUANTILES), Kind("word", words=BY_NAME["survive"].words)
 FIELDS = {  # of a demand: what its row says, its unit, what it takes, how it shows
-    "in_flight": ("Requests at once", "requests", AMOUNT, AS_IT_IS), "people": ("People", "", AMOUNT, AS_IT_IS),
+    "in_flight": ("Requests at once", "requests", AMOUNT, AS_IT_IS),
+    "people": ("People", "", AMOUNT, AS_IT_IS),
     "active_fraction": ("Share of them that is active", "", SHARE_ABOVE_0, EXACT_PERCENT),
     "dau": ("Users of a day", "", AMOUNT, AS_IT_IS),
     "sessions_per_user_day": ("Sessions of a user and day", "", AMOUNT, AS_IT_IS),
     "requests_per_session": ("Requests of a session", "", AMOUNT, AS_IT_IS),
-    "peak_per_second": ("A second at peak", "", AMOUNT, AS_IT_IS), "per_day": ("A day", "", AMOUNT, AS_IT_IS),
+    "peak_per_second": ("A second at peak", "", AMOUNT, AS_IT_IS),
+    "per_day": ("A day", "", AMOUNT, AS_IT_IS),
     "per_month": ("A month", "", AMOUNT, AS_IT_IS),
     "peak_hour_share": ("Share of a day in its busiest hour", "", SHARE_ABOVE_0, EXACT_PERCENT),
     "burst_factor": ("Busiest minutes over that hour", "", Kind("number", 1, 100), AS_IT_IS),
     "days_per_month": ("Days of a month", "days", Kind("number", 1, 31), AS_IT_IS),
-}  # fmt: skip
+}
 
 
 def part_of_name(text: str) -> str:
@@ -79,11 +81,22 @@ def sections(plan: Plan) -> Iterator[Section]:
     yield Section("Policy", tuple(_policy(plan)))
     yield Section("Prices", tuple(_prices(plan)))
     code, (display, sign) = plan.head.currency, of_currency(plan.head)
-    yield Section(f"Budget, {'US dollars' if code == DOLLARS else code}", tuple(
-        _one(str(q), f"budget_{part_of_name(str(q))}", ("budget", str(q)), _stated(plan, plan.budget.get(q)),
-             _or_blank(MONEY), display, sign, "Blank: none." if not i else "")
-        for i, q in enumerate(plan.quarters)
-    ))  # fmt: skip
+    yield Section(
+        f"Budget, {'US dollars' if code == DOLLARS else code}",
+        tuple(
+            _one(
+                str(q),
+                f"budget_{part_of_name(str(q))}",
+                ("budget", str(q)),
+                _stated(plan, plan.budget.get(q)),
+                _or_blank(MONEY),
+                display,
+                sign,
+                "Blank: none." if not i else "",
+            )
+            for i, q in enumerate(plan.quarters)
+        ),
+    )
     for s, service in enumerate(plan.services):
         owner = f" ({service.owner})" if service.owner else ""
         yield Section(f"{service.id}{owner}", tuple(_service(plan, s, service)))
@@ -110,9 +123,12 @@ def every_cell(plan: Plan) -> dict[str, tuple[Line, Yellow]]:
 
 def labels(plan: Plan) -> dict[str, str]:
     """By name, what each yellow cell is called in a message."""
-    return {cell.name: f"{section.title}: {line.label}{f', {quantile}' if line.is_band else ''}"
-            for section in sections(plan) for line in section.lines
-            for cell, quantile in zip(line.cells, QUANTILES, strict=False)}  # fmt: skip
+    return {
+        cell.name: f"{section.title}: {line.label}{f', {quantile}' if line.is_band else ''}"
+        for section in sections(plan)
+        for line in section.lines
+        for cell, quantile in zip(line.cells, QUANTILES, strict=False)
+    }
 
 
 def _or_blank(kind: Kind) -> Kind:
@@ -135,31 +151,102 @@ def _band(
 
 def _policy(plan: Plan) -> Iterator[Line]:
     policy, loss = plan.policy, plan.policy.redundancy
-    yield _one("Day of the plan", "as_of", ("plan", "as_of"), plan.as_of, Kind("date"), DATE, "",
-               "Orders whose day is before it are late.")  # fmt: skip
-    yield _one("Capacity is bought for", "plan_at", ("policy", "plan_at"), policy.plan_at, QUANTILE, TEXT, "",
-               "This quantile of each service's demand; money is shown at all three.")  # fmt: skip
-    yield _one("Headroom", "headroom_fraction", ("policy", "headroom_fraction"), policy.headroom_fraction, SHARE,
-               EXACT_PERCENT, "", "Room above the load.")  # fmt: skip
+    yield _one(
+        "Day of the plan",
+        "as_of",
+        ("plan", "as_of"),
+        plan.as_of,
+        Kind("date"),
+        DATE,
+        "",
+        "Orders whose day is before it are late.",
+    )
+    yield _one(
+        "Capacity is bought for",
+        "plan_at",
+        ("policy", "plan_at"),
+        policy.plan_at,
+        QUANTILE,
+        TEXT,
+        "",
+        "This quantile of each service's demand; money is shown at all three.",
+    )
+    yield _one(
+        "Headroom",
+        "headroom_fraction",
+        ("policy", "headroom_fraction"),
+        policy.headroom_fraction,
+        SHARE,
+        EXACT_PERCENT,
+        "",
+        "Room above the load.",
+    )
     yield from _redundancy("", "", ("policy", "redundancy"), loss.survive, loss.zones, loss.replicas)
-    yield _one("Kept after the need falls", "release_after_quarters", ("policy", "release_after_quarters"),
-               policy.release_after_quarters, Kind("whole", 0, 8), PLAIN, "quarters",
-               "Quarters of lower need after which machines are given back.")  # fmt: skip
-    yield _one("Approval", "approval_days", ("policy", "approval_days"), policy.approval_days, DAYS, PLAIN, "days",
-               "From the request to the order.")  # fmt: skip
+    yield _one(
+        "Kept after the need falls",
+        "release_after_quarters",
+        ("policy", "release_after_quarters"),
+        policy.release_after_quarters,
+        Kind("whole", 0, 8),
+        PLAIN,
+        "quarters",
+        "Quarters of lower need after which machines are given back.",
+    )
+    yield _one(
+        "Approval",
+        "approval_days",
+        ("policy", "approval_days"),
+        policy.approval_days,
+        DAYS,
+        PLAIN,
+        "days",
+        "From the request to the order.",
+    )
     for what in (*PURCHASES, "owned"):
         band, at = plan.supply.lead_time_days.get(what), ("supply", "lead_time_days", what, "p90")
-        yield _one(f"Lead time, {what}", f"lead_days_{part_of_name(what)}", at, band.p90 if band else 0, LEAD_DAYS,
-                   AS_IT_IS, "days", "That nine of ten orders keep to.")  # fmt: skip
+        yield _one(
+            f"Lead time, {what}",
+            f"lead_days_{part_of_name(what)}",
+            at,
+            band.p90 if band else 0,
+            LEAD_DAYS,
+            AS_IT_IS,
+            "days",
+            "That nine of ten orders keep to.",
+        )
 
 
 def _redundancy(of: str, stem: str, at: Loc, survive: str, zones: int, replicas: int) -> Iterator[Line]:
-    yield _one(f"{of}What may be lost", f"{stem}survive", (*at, "survive"), survive, SURVIVE, TEXT, "",
-               f"{', '.join(SURVIVE.words)}.")  # fmt: skip
-    yield _one(f"{of}Zones", f"{stem}zones", (*at, "zones"), zones, Kind("whole", 2, 20), PLAIN, "",
-               "Over which replicas are spread, where a zone may be lost.")  # fmt: skip
-    yield _one(f"{of}Spare replicas", f"{stem}spare_replicas", (*at, "replicas"), replicas, Kind("whole", 0, 10**9),
-               PLAIN, "", "More than the load takes.")  # fmt: skip
+    yield _one(
+        f"{of}What may be lost",
+        f"{stem}survive",
+        (*at, "survive"),
+        survive,
+        SURVIVE,
+        TEXT,
+        "",
+        f"{', '.join(SURVIVE.words)}.",
+    )
+    yield _one(
+        f"{of}Zones",
+        f"{stem}zones",
+        (*at, "zones"),
+        zones,
+        Kind("whole", 2, 20),
+        PLAIN,
+        "",
+        "Over which replicas are spread, where a zone may be lost.",
+    )
+    yield _one(
+        f"{of}Spare replicas",
+        f"{stem}spare_replicas",
+        (*at, "replicas"),
+        replicas,
+        Kind("whole", 0, 10**9),
+        PLAIN,
+        "",
+        "More than the load takes.",
+    )
 
 
 def _prices(plan: Plan) -> Iterator[Line]:
@@ -168,14 +255,29 @@ def _prices(plan: Plan) -> Iterator[Line]:
         ("Discount", "discount_fraction", Kind("share", 0, 0.99), EXACT_PERCENT, "", "Of a contract, off list prices."),
         ("Contingency", "contingency_fraction", SHARE, EXACT_PERCENT, "", "A line of its own, counted by the budget."),
         ("Hours run", "hours_per_month", Kind("number", 1, 744), AS_IT_IS, "a month", "Commitments are paid in all."),
-    ):  # fmt: skip
+    ):
         yield _one(label, name, ("prices", name), getattr(prices, name), kind, display, unit, note)
     if plan.head.currency != DOLLARS:
-        yield _one(f"{plan.head.currency} for one US dollar", "fx_rate", ("plan", "fx_rate"), plan.head.fx_rate,
-                   BY_NAME["fx_rate"].kind, FACTOR, "", "Budgets and costs of pools are stated in it.")  # fmt: skip
-    yield _band("Change of prices a year", "price_change", ("prices", "expected_change_per_year"),
-                prices.expected_change_per_year, CHANGE, EXACT_PERCENT, "",
-                "p50 is live; p10 and p90 are in the joint draws alone.")  # fmt: skip
+        yield _one(
+            f"{plan.head.currency} for one US dollar",
+            "fx_rate",
+            ("plan", "fx_rate"),
+            plan.head.fx_rate,
+            BY_NAME["fx_rate"].kind,
+            FACTOR,
+            "",
+            "Budgets and costs of pools are stated in it.",
+        )
+    yield _band(
+        "Change of prices a year",
+        "price_change",
+        ("prices", "expected_change_per_year"),
+        prices.expected_change_per_year,
+        CHANGE,
+        EXACT_PERCENT,
+        "",
+        "p50 is live; p10 and p90 are in the joint draws alone.",
+    )
 
 
 def _service(plan: Plan, s: int, service: Service) -> Iterator[Line]:
@@ -200,11 +302,23 @@ def _service(plan: Plan, s: int, service: Service) -> Iterator[Line]:
             label += str(plan.quarters[int(which)]) if int(which) < len(plan.quarters) else f"quarter {int(which) + 1}"
         elif what == "steps":
             label += f"{which} on"
-        yield _band(label, f"{stem}growth_{part_of_name(name)}", place, growing, CHANGE if is_rate else AMOUNT,
-                    EXACT_PERCENT if is_rate else AS_IT_IS)  # fmt: skip
+        yield _band(
+            label,
+            f"{stem}growth_{part_of_name(name)}",
+            place,
+            growing,
+            CHANGE if is_rate else AMOUNT,
+            EXACT_PERCENT if is_rate else AS_IT_IS,
+        )
     if holder(plan, s, "floor_replicas") == s:
-        yield _one("Replicas at least", f"{stem}floor_replicas", (*at, "floor_replicas"), service.floor_replicas or 1,
-                   COUNT, PLAIN)  # fmt: skip
+        yield _one(
+            "Replicas at least",
+            f"{stem}floor_replicas",
+            (*at, "floor_replicas"),
+            service.floor_replicas or 1,
+            COUNT,
+            PLAIN,
+        )
     if (own := service.redundancy) is not None and holder(plan, s, "redundancy") == s:
         yield from _redundancy("", stem, (*at, "redundancy"), own.survive, own.zones, own.replicas)
 
@@ -222,20 +336,57 @@ def _supply(plan: Plan) -> Iterator[Line]:
     for i, pool in enumerate(supply.owned):
         stem, at = f"owned_{i + 1}_", ("supply", "owned", i)
         yield _one(f"{pool.id}: GPUs owned ({pool.gpu})", f"{stem}count", (*at, "count"), pool.count, COUNT, PLAIN)
-        yield _one(f"{pool.id}: cost", f"{stem}cost", (*at, "cost_per_quarter"),
-                   _stated(plan, pool.cost_per_quarter), MONEY, display, f"{sign} a quarter")  # fmt: skip
+        yield _one(
+            f"{pool.id}: cost",
+            f"{stem}cost",
+            (*at, "cost_per_quarter"),
+            _stated(plan, pool.cost_per_quarter),
+            MONEY,
+            display,
+            f"{sign} a quarter",
+        )
     for i, one in enumerate(supply.committed):
         stem, at = f"committed_{i + 1}_", ("supply", "committed", i)
-        yield _one(f"{one.id}: machines committed", f"{stem}count", (*at, "count"), one.count, COUNT, PLAIN, "",
-                   f"{one.type}, {one.purchase}.")  # fmt: skip
-        yield _one(f"{one.id}: price", f"{stem}usd_per_hour", (*at, "usd_per_hour"), one.usd_per_hour,
-                   _or_blank(AMOUNT), USD_CENTS, "$ an hour", "Blank: the list price, less the discount.")  # fmt: skip
+        yield _one(
+            f"{one.id}: machines committed",
+            f"{stem}count",
+            (*at, "count"),
+            one.count,
+            COUNT,
+            PLAIN,
+            "",
+            f"{one.type}, {one.purchase}.",
+        )
+        yield _one(
+            f"{one.id}: price",
+            f"{stem}usd_per_hour",
+            (*at, "usd_per_hour"),
+            one.usd_per_hour,
+            _or_blank(AMOUNT),
+            USD_CENTS,
+            "$ an hour",
+            "Blank: the list price, less the discount.",
+        )
     for i, quota in enumerate(supply.quota):
         stem, at = f"quota_{i + 1}_", ("supply", "quota", i)
-        yield _one(f"Quota of {quota.type}", f"{stem}limit", (*at, "limit"), quota.limit, Kind("whole", 0, 10**9),
-                   PLAIN, "machines")  # fmt: skip
-        yield _one(f"Days to raise it, {quota.type}", f"{stem}days", (*at, "request_lead_days"),
-                   quota.request_lead_days, DAYS, PLAIN, "days")  # fmt: skip
+        yield _one(
+            f"Quota of {quota.type}",
+            f"{stem}limit",
+            (*at, "limit"),
+            quota.limit,
+            Kind("whole", 0, 10**9),
+            PLAIN,
+            "machines",
+        )
+        yield _one(
+            f"Days to raise it, {quota.type}",
+            f"{stem}days",
+            (*at, "request_lead_days"),
+            quota.request_lead_days,
+            DAYS,
+            PLAIN,
+            "days",
+        )
 
 
 SHORT = {"users": "people", "requests": "peak_per_second", "tokens": "peak_per_second", "growth": "per_quarter"}

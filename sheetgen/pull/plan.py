@@ -83,8 +83,10 @@ def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
         yield "its formulas were not compared: another sheetgen, or another catalog, built it"
     today = catalog.catalog_sha256()
     if book.catalog_sha256 != today:
-        yield (f"built with the catalog {shown(book.catalog_sha256[:8])}, today's is {today[:8]}: hardware and prices "
-               "are today's")  # fmt: skip
+        yield (
+            f"built with the catalog {shown(book.catalog_sha256[:8])}, today's is {today[:8]}: hardware and prices "
+            "are today's"
+        )
 
 
 def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
@@ -108,8 +110,9 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
     elif pulled.edits and math.isclose(float(said[0] or 0), built, rel_tol=SAME):
         yield "its spend at p50 is that of the build: it was not recalculated, or nothing that was typed moves it"
     elif pulled.edits:
-        spend = " and ".join(f"${one:,.0f} at {name} (anew ${usd[name]:,.0f})"
-                             for one, name in zip(said, SAID, strict=True))  # fmt: skip
+        spend = " and ".join(
+            f"${one:,.0f} at {name} (anew ${usd[name]:,.0f})" for one, name in zip(said, SAID, strict=True)
+        )
         yield f"on the hardware that it was built with it says {spend}"
 
 
@@ -123,13 +126,25 @@ def _shown(value: Any) -> str:
 def data(pulled: PulledPlan) -> dict[str, Any]:
     """The same as JSON has it."""
     return {
-        "file": pulled.book.path, "version": pulled.book.version, "catalog_sha256": pulled.book.catalog_sha256,
-        "changes": [{"name": one.name, "label": one.label, "place": str(one.place), "before": plain(one.old),
-                     "after": plain(one.new)} for one in pulled.edits],
-        "overwritten": [{"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
-                        for one in pulled.overwritten],
+        "file": pulled.book.path,
+        "version": pulled.book.version,
+        "catalog_sha256": pulled.book.catalog_sha256,
+        "changes": [
+            {
+                "name": one.name,
+                "label": one.label,
+                "place": str(one.place),
+                "before": plain(one.old),
+                "after": plain(one.new),
+            }
+            for one in pulled.edits
+        ],
+        "overwritten": [
+            {"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
+            for one in pulled.overwritten
+        ],
         "notes": list(pulled.notes),
-    }  # fmt: skip
+    }
 
 
 def plan_text(pulled: PulledPlan, version: str) -> str:

@@ -78,10 +78,14 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     columns = {name: _named(book, f"cat_{name}_", Range) for name in KEYS}
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
-        solved, book, {n: r.value for n, r in inputs.items()}, frozenset(fixed),
+        solved,
+        book,
+        {n: r.value for n, r in inputs.items()},
+        frozenset(fixed),
         {name: _rows(name, columns[name], keys[name]) for name in KEYS},
-        {name: len(columns[name][KEYS[name]].refs) for name in KEYS}, {n: r.value for n, r in results.items()},
-    )  # fmt: skip
+        {name: len(columns[name][KEYS[name]].refs) for name in KEYS},
+        {n: r.value for n, r in results.items()},
+    )
 
 
 def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
@@ -126,8 +130,18 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
     for name, old in built.inputs.items():
         if name in found.inputs and name not in (*NOT_COMPARED, *_idle(found)) and not _same(old, found.inputs[name]):
             cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
-            yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
-                         name in built.fixed)  # fmt: skip
+            yield Change(
+                "inputs",
+                None,
+                name,
+                old,
+                new,
+                cell.label or name,
+                cell.unit,
+                cell.number_format,
+                cell.place,
+                name in built.fixed,
+            )
     workload, tier = built.question.headline
     was, now = (workload, built.question.numbers[tier]), _headline(built, found)
     if was != now:
@@ -233,8 +247,17 @@ def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> I
     elif row.key is not None:
         for column, (old, new) in differ.items():
             label = f"{called if table.name == 'instances' else title}, {table.heads.get(column) or column}"
-            yield Change(table.name, row.key, column, old, _whole(new), label, "", table.formats.get(column, ""),
-                         table.place(here, column))  # fmt: skip
+            yield Change(
+                table.name,
+                row.key,
+                column,
+                old,
+                _whole(new),
+                label,
+                "",
+                table.formats.get(column, ""),
+                table.place(here, column),
+            )
 
 
 def _canonical(built: Built, table: str, column: str, value: Any) -> Any:
@@ -497,9 +520,10 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
     """The options that the workbook was built with, as far as they are any."""
     options: dict[str, Any] = {
-        name: str(value) for name, value in found.options.items()
+        name: str(value)
+        for name, value in found.options.items()
         if name in (*OPTIONS, *SHEET_OPTIONS, *OF_ASKED) and (isinstance(value, str) or is_number(value))
-    }  # fmt: skip
+    }
     if models is not None:
         options["models"] = models
     elif files := [one for one in parse.words(options.get("models")) if is_path(one)]:

@@ -99,27 +99,42 @@ def data(pulled: Pulled) -> dict[str, Any]:
     """All of it as JSON has it, but for the answer itself."""
     found, audited = pulled.found, pulled.audit
     return {
-        "file": found.path, "version": found.version, "catalog_sha256": found.catalog_sha256,
+        "file": found.path,
+        "version": found.version,
+        "catalog_sha256": found.catalog_sha256,
         "catalog_sha256_today": pulled.before.question.catalog_sha256,
         "changes": [_change(one, change_words(one, pulled.other_catalog)) for one in pulled.changed],
         "fixed_figures": [_change(one, change_words(one)) for one in pulled.fixed],
         "recalculation": audited.verdict if audited else "not compared",
-        "n_formulas": audited.n_formulas if audited else None, "n_wrong": len(audited.wrong) if audited else None,
-        "overwritten": [{"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
-                        for one in (audited.overwritten if audited else ())],
-        "other_results": [{"name": f"rec_{name}", "workbook": plain(was), "python": plain(now)}
-                          for name, was, now in pulled.other_results],
-        "missing_sheets": list(audited.missing if audited else ()), "notes": list(pulled.notes),
-        "options": dict(pulled.options), "typed": plain(pulled.overrides),
-    }  # fmt: skip
+        "n_formulas": audited.n_formulas if audited else None,
+        "n_wrong": len(audited.wrong) if audited else None,
+        "overwritten": [
+            {"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
+            for one in (audited.overwritten if audited else ())
+        ],
+        "other_results": [
+            {"name": f"rec_{name}", "workbook": plain(was), "python": plain(now)}
+            for name, was, now in pulled.other_results
+        ],
+        "missing_sheets": list(audited.missing if audited else ()),
+        "notes": list(pulled.notes),
+        "options": dict(pulled.options),
+        "typed": plain(pulled.overrides),
+    }
 
 
 def _change(one: Change, words: str) -> dict[str, Any]:
     return {
-        "part": one.part, "row": one.row, "name": one.name, "label": one.label,
-        "before": plain(one.old), "after": plain(one.new), "change_fraction": change_fraction(one.old, one.new),
-        "place": str(one.place) if one.place else None, "words": words,
-    }  # fmt: skip
+        "part": one.part,
+        "row": one.row,
+        "name": one.name,
+        "label": one.label,
+        "before": plain(one.old),
+        "after": plain(one.new),
+        "change_fraction": change_fraction(one.old, one.new),
+        "place": str(one.place) if one.place else None,
+        "words": words,
+    }
 
 
 class _Dumper(yaml.SafeDumper):

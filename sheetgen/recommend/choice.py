@@ -66,9 +66,14 @@ def _no_more(monthly: Any, count: Any, months: Any) -> Any:
 
 @formula("Instances")
 def fewest_instances(
-    cheapest_usd: Any, cheapest_gpus: Any, near_tie_fraction: Any, monthly: Any, gpu_months: Any, instance_months: Any,
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
     among: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """The fewest machines among candidates that cost at most so much more than the cheapest, and rent no more GPUs.
 
     Source: INTERFACE (the choice); instances are the month over what one of them costs a month.
@@ -80,9 +85,15 @@ def fewest_instances(
 
 
 def _left(
-    cheapest_usd: Any, cheapest_gpus: Any, near_tie_fraction: Any, n_instances: Any, monthly: Any, gpu_months: Any,
-    instance_months: Any, among: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    n_instances: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+) -> tuple[Any, ...]:
     """The candidates that the steps up to the fewest machines leave, as conditions."""
     near = at_most(monthly, cheapest_usd * (1 + near_tie_fraction))
     few = _no_more(monthly, cheapest_gpus, gpu_months), _no_more(monthly, n_instances, instance_months)
@@ -122,9 +133,16 @@ def most_served(
 
 @formula("$ per month", USD, passed_on=_OF_LEFT)
 def chosen_usd(
-    precision: Any, served: Any, precisions: Any, of_instance: Any, sizes: Any, ranks: Any, gpus: Any, survive: Any,
+    precision: Any,
+    served: Any,
+    precisions: Any,
+    of_instance: Any,
+    sizes: Any,
+    ranks: Any,
+    gpus: Any,
+    survive: Any,
     **known: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
 
     Source: INTERFACE (the choice).
@@ -135,10 +153,22 @@ def chosen_usd(
 
 
 def _alike(
-    usd: Any, cheapest_gpus: Any, n_instances: Any, precision: Any, served: Any, monthly: Any, gpu_months: Any,
-    instance_months: Any, among: Any, precisions: Any, of_instance: Any, sizes: Any, ranks: Any, gpus: Any,
+    usd: Any,
+    cheapest_gpus: Any,
+    n_instances: Any,
+    precision: Any,
+    served: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+    precisions: Any,
+    of_instance: Any,
+    sizes: Any,
+    ranks: Any,
+    gpus: Any,
     survive: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """The candidates that are alike in all but their layout and place, as conditions."""
     few = _no_more(monthly, cheapest_gpus, gpu_months), _no_more(monthly, n_instances, instance_months)
     enough = _served(of_instance, sizes, ranks, gpus, n_instances, survive) >= served
@@ -188,10 +218,16 @@ def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly: Any, gpu_m
 
 # In this order; each under the name by which later ones read it.
 STEPS: tuple[tuple[str, Formula], ...] = (
-    ("cheapest_usd", cheapest_usd), ("cheapest_gpus", cheapest_gpus), ("n_instances", fewest_instances),
-    ("precision", best_precision), ("served", most_served), ("usd", chosen_usd), ("size", chosen_tp),
-    ("n_ranks", chosen_dp), ("position", chosen_position),
-)  # fmt: skip
+    ("cheapest_usd", cheapest_usd),
+    ("cheapest_gpus", cheapest_gpus),
+    ("n_instances", fewest_instances),
+    ("precision", best_precision),
+    ("served", most_served),
+    ("usd", chosen_usd),
+    ("size", chosen_tp),
+    ("n_ranks", chosen_dp),
+    ("position", chosen_position),
+)
 # What the steps read of the candidates: the name there, and that of the quantity.
 ROWS = {
     "monthly": "monthly_usd", "instance_months": "instance_month_usd", "gpu_months": "gpu_month_usd",

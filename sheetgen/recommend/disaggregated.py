@@ -40,10 +40,15 @@ class Pool:
 
     def record(self) -> dict[str, Any]:
         return {
-            "instance": self.candidate.instance, "gpu": self.candidate.gpu.id, "purchase": self.candidate.purchase,
-            **self.layout._asdict(), "pipeline_parallel_size": 1, "n_replicas": self.n_replicas, "n_gpus": self.n_gpus,
+            "instance": self.candidate.instance,
+            "gpu": self.candidate.gpu.id,
+            "purchase": self.candidate.purchase,
+            **self.layout._asdict(),
+            "pipeline_parallel_size": 1,
+            "n_replicas": self.n_replicas,
+            "n_gpus": self.n_gpus,
             "requests_per_replica": self.requests_per_replica,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -76,12 +81,16 @@ def pools_record(found: Apart | None) -> dict[str, Any]:
     return {
         "prefill": found.prefill.record() | {"ttft_seconds": found.ttft_seconds},
         "decode": found.decode.record() | {"tpot_seconds": found.decode.seconds},
-        "kv_transfer_bytes": round(found.kv_transfer_bytes), "kv_transfer_seconds": found.kv_transfer_seconds,
+        "kv_transfer_bytes": round(found.kv_transfer_bytes),
+        "kv_transfer_seconds": found.kv_transfer_seconds,
         "disaggregated": {
-            "requests_per_second": found.requests_per_second, "served_at_target": found.served_at_target,
-            "n_instances": found.n_instances, "monthly_usd": found.monthly_usd, "measured": False,
+            "requests_per_second": found.requests_per_second,
+            "served_at_target": found.served_at_target,
+            "n_instances": found.n_instances,
+            "monthly_usd": found.monthly_usd,
+            "measured": False,
         },
-    }  # fmt: skip
+    }
 
 
 def disaggregated(solved: Solution, row: int) -> Apart | None:
@@ -112,23 +121,33 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
     gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
     monthly = numpy.where(ttft <= limit, usd, numpy.nan)
-    best = pick({
-        "monthly_usd": monthly[None], "instance_month_usd": (usd / machines.sum(axis=0))[None],
-        "gpu_month_usd": (usd / gpus)[None],
-        "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second])[None],
-        "requests_per_instance": numpy.ones((1, len(first))), "gpu_count": of["gpu_count"][second][None],
-        "tensor_parallel_size": of["tensor_parallel_size"][second][None],
-        "data_parallel_size": of["data_parallel_size"][second][None],
-        "near_tie_fraction": solved.question.settings.near_tie_fraction, "survive": 0,
-    })[0]  # fmt: skip
+    best = pick(
+        {
+            "monthly_usd": monthly[None],
+            "instance_month_usd": (usd / machines.sum(axis=0))[None],
+            "gpu_month_usd": (usd / gpus)[None],
+            "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second])[None],
+            "requests_per_instance": numpy.ones((1, len(first))),
+            "gpu_count": of["gpu_count"][second][None],
+            "tensor_parallel_size": of["tensor_parallel_size"][second][None],
+            "data_parallel_size": of["data_parallel_size"][second][None],
+            "near_tie_fraction": solved.question.settings.near_tie_fraction,
+            "survive": 0,
+        }
+    )[0]
     if best is None:
         return None
     at = best[0].offer
     one, other = (
-        Pool(solved.candidate(int(inside[i])), solved.layout(int(inside[i])), int(sized.n_replicas[i]),
-             int(sized.places[i]), float(sized.seconds[i]))
+        Pool(
+            solved.candidate(int(inside[i])),
+            solved.layout(int(inside[i])),
+            int(sized.n_replicas[i]),
+            int(sized.places[i]),
+            float(sized.seconds[i]),
+        )
         for sized, i in ((prompts, first[at]), (answers, second[at]))
-    )  # fmt: skip
+    )
     spare = solved.question.settings.extra_headroom_fraction
     by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - one.seconds)) / (1 + spare)
     holds = of["replicas_per_instance"]
@@ -175,9 +194,12 @@ def _machines(
     """
     each = of["tensor_parallel_size"] * of["data_parallel_size"]
     gpus, holds = of["gpu_count"], of["replicas_per_instance"]
-    apart = numpy.stack([
-        round_up(prompts.n_replicas[first] / holds[first]), round_up(answers.n_replicas[second] / holds[second]),
-    ])  # fmt: skip
+    apart = numpy.stack(
+        [
+            round_up(prompts.n_replicas[first] / holds[first]),
+            round_up(answers.n_replicas[second] / holds[second]),
+        ]
+    )
     whole = prompts.n_replicas[first] * each[first] + answers.n_replicas[second] * each[second]
     together = numpy.stack([round_up(whole / gpus[first]), 0 * whole])
     fills = shares & (numpy.log2(gpus) % 1 == 0)
@@ -208,11 +230,18 @@ def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, sec
 def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_replicas: float) -> float:
     """The most requests a second that so many replicas of one pool serve, after the loss that is to be survived."""
     each = float(of["replicas_per_instance"][i])
-    return float(rates.served_requests_per_second.of({
-        **vars(solved.question.settings), "wait_z": _z(solved), "replicas_per_instance": each,
-        "n_instances": n_replicas / each, "paced_requests": float(sized.places[i]),
-        "full_turn_seconds": float(sized.turn_seconds[i]),
-    }))  # fmt: skip
+    return float(
+        rates.served_requests_per_second.of(
+            {
+                **vars(solved.question.settings),
+                "wait_z": _z(solved),
+                "replicas_per_instance": each,
+                "n_instances": n_replicas / each,
+                "paced_requests": float(sized.places[i]),
+                "full_turn_seconds": float(sized.turn_seconds[i]),
+            }
+        )
+    )
 
 
 def _z(solved: Solution) -> float:
@@ -236,10 +265,13 @@ def kv_transfer_bytes(solved: Solution, row: int) -> float:
     whole = solved.grid.along("chosen", {"load": [row], "profile": [solved.undivided_profile(row)]})
     whole.put(("chosen",), {"charged_tokens": whole.read("input_tokens", ("chosen",))})
     found = whole.evaluate(STEADY, ("chosen",))
-    whole.put(("chosen",), {
-        "unsharded_kv_blocks_per_sequence_steady": found["kv_blocks_per_sequence_steady"],
-        "unsharded_kv_block_bytes": whole.read("kv_block_bytes", ("chosen",)),
-    })  # fmt: skip
+    whole.put(
+        ("chosen",),
+        {
+            "unsharded_kv_blocks_per_sequence_steady": found["kv_blocks_per_sequence_steady"],
+            "unsharded_kv_block_bytes": whole.read("kv_block_bytes", ("chosen",)),
+        },
+    )
     found = whole.evaluate((kv_cache.kv_bytes_per_sequence_steady,), ("chosen",))
     return float(found["kv_bytes_per_sequence_steady"][0])
 
@@ -300,6 +332,10 @@ def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
 def _token_seconds(at: Grid, requests: Any) -> Any:
     at.put(("chosen",), {"running_requests": requests, "concurrent_requests": requests})
     formulas = (
-        speed.busy_ranks, speed.request_step_seconds, speed.batch_requests, speed.untouched_fraction, speed.tpot_seconds
-    )  # fmt: skip
+        speed.busy_ranks,
+        speed.request_step_seconds,
+        speed.batch_requests,
+        speed.untouched_fraction,
+        speed.tpot_seconds,
+    )
     return at.evaluate(formulas, ("chosen",))["tpot_seconds"]

@@ -48,9 +48,12 @@ def hosts_of(solved: Solution, row: int) -> Hosts:
     file, units = question.reference.hosted, unit_costs(solved, row)
     prices = file.of(solved.model_of(row).model.id)
     best = by_host(
-        prices, units["million_input_tokens_per_month"], units["million_output_tokens_per_month"], input_tokens,
+        prices,
+        units["million_input_tokens_per_month"],
+        units["million_output_tokens_per_month"],
+        input_tokens,
         question.settings.prefix_cache_hit_fraction,
-    )  # fmt: skip
+    )
     cheapest = (
         Hosted(one, file.host_name(one.host), usd, _break_even(solved, row, usd)) for usd, one in best[:SHOWN_HOSTS]
     )
@@ -58,18 +61,28 @@ def hosts_of(solved: Solution, row: int) -> Hosts:
 
 
 def by_host(
-    prices: Iterable[HostedPrice], million_input_tokens: float, million_output_tokens: float, input_tokens: float,
+    prices: Iterable[HostedPrice],
+    million_input_tokens: float,
+    million_output_tokens: float,
+    input_tokens: float,
     prefix_cache_hit_fraction: float = 0.0,
-) -> list[tuple[float, HostedPrice]]:  # fmt: skip
+) -> list[tuple[float, HostedPrice]]:
     """What each host that accepts the prompt takes for a month's tokens, in US dollars, by its price that is lowest for
     them; the cheapest host first, to the cent."""
     best: dict[str, tuple[float, float, HostedPrice]] = {}
     for one in prices:
-        usd = float(cost.hosted_monthly_usd(
-            million_input_tokens, million_output_tokens, input_tokens, prefix_cache_hit_fraction,
-            one.input_usd_per_million, _number(one.cached_usd_per_million), one.output_usd_per_million,
-            _number(one.max_input_tokens),
-        ))  # fmt: skip
+        usd = float(
+            cost.hosted_monthly_usd(
+                million_input_tokens,
+                million_output_tokens,
+                input_tokens,
+                prefix_cache_hit_fraction,
+                one.input_usd_per_million,
+                _number(one.cached_usd_per_million),
+                one.output_usd_per_million,
+                _number(one.max_input_tokens),
+            )
+        )
         cents = float(cost.hosted_monthly_cents(usd, cost.CONSTANTS["cents_in_a_dollar"]))
         if not math.isnan(usd) and (one.host not in best or cents < best[one.host][0]):
             best[one.host] = cents, usd, one

@@ -23,19 +23,38 @@ from sheetgen.units import ON_DEMAND, PURCHASES
 
 ENDS = ("low", "base", "high")
 UNIT_COSTS = (
-    cost.annual_usd, cost.three_year_usd, cost.usd_per_user_per_month, cost.million_output_tokens_per_month,
-    cost.million_input_tokens_per_month, cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens,
+    cost.annual_usd,
+    cost.three_year_usd,
+    cost.usd_per_user_per_month,
+    cost.million_output_tokens_per_month,
+    cost.million_input_tokens_per_month,
+    cost.usd_per_million_input_tokens,
+    cost.usd_per_million_output_tokens,
     cost.usd_per_million_tokens,
-)  # fmt: skip
+)
 OF_CLASS = (
-    cost.paid_hours_per_month, cost.hourly_usd, cost.monthly_usd, cost.annual_usd, cost.three_year_usd,
+    cost.paid_hours_per_month,
+    cost.hourly_usd,
+    cost.monthly_usd,
+    cost.annual_usd,
+    cost.three_year_usd,
     cost.commitment_waste_usd,
-)  # fmt: skip
+)
 OF_OWNING = (
-    cost.purchase_share_per_year, cost.installed_usd_per_gpu, cost.kw_per_gpu, cost.metered_kw_per_gpu,
-    cost.owned_capex_usd, cost.owned_hardware_usd, cost.owned_support_usd, cost.owned_energy_usd, cost.owned_site_usd,
-    cost.monthly_owned_usd, cost.owned_usd_per_gpu_hour, cost.break_even_utilization, cost.owned_three_year_cash_usd,
-)  # fmt: skip
+    cost.purchase_share_per_year,
+    cost.installed_usd_per_gpu,
+    cost.kw_per_gpu,
+    cost.metered_kw_per_gpu,
+    cost.owned_capex_usd,
+    cost.owned_hardware_usd,
+    cost.owned_support_usd,
+    cost.owned_energy_usd,
+    cost.owned_site_usd,
+    cost.monthly_owned_usd,
+    cost.owned_usd_per_gpu_hour,
+    cost.break_even_utilization,
+    cost.owned_three_year_cash_usd,
+)
 
 
 @dataclass(frozen=True)
@@ -87,12 +106,16 @@ def unit_costs(solved: Solution, row: int) -> dict[str, float]:
     """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
     choice = solved.choices[row]
     of_choice = ("monthly_usd", "prefill_fraction", "output_tokens_per_second")
-    return _evaluated(UNIT_COSTS, {
-        **_inputs(solved), "users": float(solved.loads["users"][row]),
-        "input_tokens": float(solved.question.loads[row].input_tokens),
-        "output_tokens": float(solved.workload_of(row).output_tokens),
-        **{name: math.nan if choice.offer is None else getattr(choice, name) for name in of_choice},
-    })  # fmt: skip
+    return _evaluated(
+        UNIT_COSTS,
+        {
+            **_inputs(solved),
+            "users": float(solved.loads["users"][row]),
+            "input_tokens": float(solved.question.loads[row].input_tokens),
+            "output_tokens": float(solved.workload_of(row).output_tokens),
+            **{name: math.nan if choice.offer is None else getattr(choice, name) for name in of_choice},
+        },
+    )
 
 
 def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
@@ -102,10 +125,15 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
         return ()
     for purchase, paid in PURCHASES.items():
         price = fit.candidate.class_price(purchase)
-        usd = _evaluated(OF_CLASS, {
-            **_inputs(solved), "is_committed": int(paid.committed), "n_instances": fit.choice.n_instances,
-            "price_usd_per_hour": _paid(solved, fit, price),
-        })  # fmt: skip
+        usd = _evaluated(
+            OF_CLASS,
+            {
+                **_inputs(solved),
+                "is_committed": int(paid.committed),
+                "n_instances": fit.choice.n_instances,
+                "price_usd_per_hour": _paid(solved, fit, price),
+            },
+        )
         del usd["paid_hours_per_month"]
         as_of, terms, source = (price.price_as_of, price.price_kind, fit.candidate.source) if price else (None, "", "")
         found.append(ClassCost(purchase, **usd, price_as_of=as_of, terms=terms, source=source))
@@ -127,8 +155,10 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     names = list(dict.fromkeys(of_offer.tolist()))
     known = {name: solved.costs[name][[row]] for name in (*ROWS.values(), RANKED) if name in solved.costs}
     settings = solved.question.settings
-    picks = pick({**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive")}},
-                 of_offer == numpy.array(names)[:, None])  # fmt: skip
+    picks = pick(
+        {**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive")}},
+        of_offer == numpy.array(names)[:, None],
+    )
     found = []
     for provider, one in zip(names, picks, strict=True):
         if over or one is None:
@@ -150,11 +180,14 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
     gpu = solved.question.owning.gpus.get(fit.candidate.gpu.id, OwnedGpu())
     on_demand = _paid(solved, fit, fit.candidate.class_price(ON_DEMAND))
     values = {
-        **_inputs(solved), "n_gpus": fit.gpus_used, "is_module_price": gpu.is_module_price,
+        **_inputs(solved),
+        "n_gpus": fit.gpus_used,
+        "is_module_price": gpu.is_module_price,
         "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,
-        "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts, "is_it_power": gpu.is_it_power,
+        "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts,
+        "is_it_power": gpu.is_it_power,
         "on_demand_hourly_usd": float(cost.hourly_usd(fit.choice.n_instances, on_demand)),
-    }  # fmt: skip
+    }
     prices = gpu.capex_usd or (math.nan, math.nan, math.nan)
     return {
         end: {"capex_usd_per_gpu": usd, **_evaluated(OF_OWNING, {**values, "capex_usd_per_gpu": usd})}

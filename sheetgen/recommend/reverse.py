@@ -56,14 +56,21 @@ class Most:
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
-            "instance": self.candidate.instance, "gpu": self.candidate.gpu.id, **self.layout._asdict(),
+            "instance": self.candidate.instance,
+            "gpu": self.candidate.gpu.id,
+            **self.layout._asdict(),
             "pipeline_parallel_size": self.pipeline_parallel_size,
-            "n_instances": self.n_instances, "n_gpus": self.n_instances * self.candidate.gpu_count,
-            "n_replicas": self.n_replicas, "monthly_usd": self.monthly_usd, "served_at_target": self.served_at_target,
-            "requests_per_second": self.requests_per_second, "memory_holds": self.memory_holds,
-            "ttft_seconds": self.ttft_seconds, "tpot_seconds": self.tpot_seconds,
+            "n_instances": self.n_instances,
+            "n_gpus": self.n_instances * self.candidate.gpu_count,
+            "n_replicas": self.n_replicas,
+            "monthly_usd": self.monthly_usd,
+            "served_at_target": self.served_at_target,
+            "requests_per_second": self.requests_per_second,
+            "memory_holds": self.memory_holds,
+            "ttft_seconds": self.ttft_seconds,
+            "tpot_seconds": self.tpot_seconds,
             "served_at_target_with_one_more": self.of_one_more,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -99,15 +106,22 @@ class Reverse:
         """As JSON has it."""
         rent = self.next_rent
         return {
-            "model": self.question.models[0].model.id, "context_tokens": self.question.loads[0].context_tokens,
-            **self.asked, "served_at_target": self.served_at_target, "requests_per_second": self.requests_per_second,
+            "model": self.question.models[0].model.id,
+            "context_tokens": self.question.loads[0].context_tokens,
+            **self.asked,
+            "served_at_target": self.served_at_target,
+            "requests_per_second": self.requests_per_second,
             "answers": [one.record() for one in self.in_flight if one],
             "answers_per_second": [one.record() for one in self.per_second if one],
-            "next_step": rent and {
-                "concurrent_requests": self.served_at_target + 1, "instance": rent[0].instance,
-                "n_instances": rent[1].n_instances, "monthly_usd": rent[1].usd, "beside": bool(self.machines),
+            "next_step": rent
+            and {
+                "concurrent_requests": self.served_at_target + 1,
+                "instance": rent[0].instance,
+                "n_instances": rent[1].n_instances,
+                "monthly_usd": rent[1].usd,
+                "beside": bool(self.machines),
             },
-        }  # fmt: skip
+        }
 
 
 def within_budget(question: Question, usd: float) -> Reverse:
@@ -131,13 +145,21 @@ def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
     machines = machines_of(have, catalog)
     own = tuple(
         Candidate(
-            instance=f"{size}x {gpu.short_name}", provider=OWN, gpu=gpu, gpu_count=size,
-            purchase=question.settings.purchase, usd_per_hour=1.0, price_as_of=None, region="", source="stated",
-            network_gbps=network_gbps(catalog, gpu, size), tries_ranks=shares_experts(gpu),
+            instance=f"{size}x {gpu.short_name}",
+            provider=OWN,
+            gpu=gpu,
+            gpu_count=size,
+            purchase=question.settings.purchase,
+            usd_per_hour=1.0,
+            price_as_of=None,
+            region="",
+            source="stated",
+            network_gbps=network_gbps(catalog, gpu, size),
+            tries_ranks=shares_experts(gpu),
             nvlink_domain_gpus=nvlink_domain_gpus(catalog, gpu, size, count),
         )
         for gpu, size, count in machines
-    )  # fmt: skip
+    )
     solved = tables(replace(question, candidates=own, gpus=tuple({one.gpu.id: one.gpu for one in own}.values())))
     kind = numpy.array([offer.candidate for offer in solved.offers], int)
     counts = numpy.array([float(count) for _, _, count in machines])
@@ -299,21 +321,33 @@ class _Machines:
         full = min(paced, numpy.ceil(served / left)) if left and served else paced
         grid = self.solved.grid.along("chosen", {"load": [0], "offer": one})
         stages = grid.read("pipeline_stages", ("chosen",))
-        grid.put(("chosen",), {
-            "pipeline_parallel_size": stages, "n_instances": [count], "running_requests": [full],
-            "concurrent_requests": [full],
-        })  # fmt: skip
+        grid.put(
+            ("chosen",),
+            {
+                "pipeline_parallel_size": stages,
+                "n_instances": [count],
+                "running_requests": [full],
+                "concurrent_requests": [full],
+            },
+        )
         found = grid.evaluate((parallelism.memory_holds, *PACE), ("chosen",))
         more = numpy.where(numpy.arange(len(taken)) == at, self.spanned[taken], 0)
         months = count * float(self.known["instance_month_usd"][offer])
         candidate = self.solved.candidate(offer)
         return Most(
-            candidate, self.solved.layout(offer), count, round(count * each),
-            None if candidate.provider == OWN else months, served,
-            float(self.serves(PER_SECOND, one, lost[at])[0]), int(found["memory_holds"][0]),
-            float(found["ttft_seconds"][0]), float(found["tpot_seconds"][0]),
-            int(self.worst(IN_FLIGHT, taken, more)[1]), int(stages[0]),
-        )  # fmt: skip
+            candidate,
+            self.solved.layout(offer),
+            count,
+            round(count * each),
+            None if candidate.provider == OWN else months,
+            served,
+            float(self.serves(PER_SECOND, one, lost[at])[0]),
+            int(found["memory_holds"][0]),
+            float(found["ttft_seconds"][0]),
+            float(found["tpot_seconds"][0]),
+            int(self.worst(IN_FLIGHT, taken, more)[1]),
+            int(stages[0]),
+        )
 
 
 def in_words(most: Most) -> Iterator[str]:

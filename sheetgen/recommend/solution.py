@@ -35,49 +35,97 @@ Named = Formula | tuple[str, Formula]  # under another name where a formula is r
 TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "models": (("model",), (*estimate.MODEL, *estimate.WORK)),
     "shards": (("model", "profile"), estimate.SHARD),
-    "profiles": (("profile",), (
-        ("kv_pool_error_bytes_low", parallelism.pool_error_bytes), memory.staged_non_torch_bytes_per_gpu,
-        memory.memory_budget_bytes,
-    )),
+    "profiles": (
+        ("profile",),
+        (
+            ("kv_pool_error_bytes_low", parallelism.pool_error_bytes),
+            memory.staged_non_torch_bytes_per_gpu,
+            memory.memory_budget_bytes,
+        ),
+    ),
     # What a model leaves on a profile: pools are those without pipeline stages.
-    "pools": (("model", "profile"), (
-        *estimate.PEAK, ("activation_bytes_per_gpu", memory.profile_peak_bytes),
-        ("weights_bytes_per_gpu", weights.rank_weights_bytes),
-        ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes), memory.overhead_bytes_per_gpu,
-        memory.stage_overhead_bytes, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes, parallelism.runs,
-    )),
+    "pools": (
+        ("model", "profile"),
+        (
+            *estimate.PEAK,
+            ("activation_bytes_per_gpu", memory.profile_peak_bytes),
+            ("weights_bytes_per_gpu", weights.rank_weights_bytes),
+            ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
+            memory.overhead_bytes_per_gpu,
+            memory.stage_overhead_bytes,
+            memory.kv_budget_bytes_per_gpu,
+            parallelism.layer_budget_bytes,
+            parallelism.runs,
+        ),
+    ),
     # What a load's context takes of one rank, and how many stages a replica needs for it.
     "paces": (("pace",), (*estimate.TOKENS, parallelism.within_limit)),
-    "stages": (("pace", "profile"), (
-        kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit,
-        parallelism.pipeline_stages,
-    )),
+    "stages": (
+        ("pace", "profile"),
+        (
+            kv_cache.UNSTAGED_WINDOWS,
+            kv_cache.charge_bytes,
+            kv_cache.steady_bytes,
+            parallelism.layers_that_fit,
+            parallelism.pipeline_stages,
+        ),
+    ),
     "steps": (("pace", "profile"), estimate.STEP),
     "limits": (("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit)),
-    "loads": (("load",), (
-        kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit,
-    )),
+    "loads": (
+        ("load",),
+        (
+            kv_cache.charged_tokens,
+            parallelism.load_requests,
+            parallelism.users,
+            parallelism.within_limit,
+        ),
+    ),
     # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
-    "sequences": (("load", "profile"), (
-        parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
-    )),
+    "sequences": (
+        ("load", "profile"),
+        (
+            parallelism.sequences,
+            parallelism.sure_sequences,
+            parallelism.paced_requests,
+        ),
+    ),
     # Of a rate: how long a request takes on a full replica, and the places that it takes with allowance for chance.
-    "rates": (("load", "profile"), (
-        rates.full_batch_requests, rates.full_turn_seconds, rates.offered_requests, rates.places,
-        ("load_requests", rates.load_with_rates),
-    )),
-    "offers": (("offer",), (
-        parallelism.linked_gpus, ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month,
-        cost.instance_month_usd, cost.gpu_month_usd,
-    )),
+    "rates": (
+        ("load", "profile"),
+        (
+            rates.full_batch_requests,
+            rates.full_turn_seconds,
+            rates.offered_requests,
+            rates.places,
+            ("load_requests", rates.load_with_rates),
+        ),
+    ),
+    "offers": (
+        ("offer",),
+        (
+            parallelism.linked_gpus,
+            ("price_usd_per_hour", cost.discounted_usd_per_hour),
+            cost.paid_hours_per_month,
+            cost.instance_month_usd,
+            cost.gpu_month_usd,
+        ),
+    ),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
-    "costs": (("load", "offer"), (
-        parallelism.replicas_per_instance, parallelism.requests_per_instance, parallelism.n_replicas, cost.n_instances,
-        cost.hourly_usd, cost.monthly_usd,
-    )),
+    "costs": (
+        ("load", "offer"),
+        (
+            parallelism.replicas_per_instance,
+            parallelism.requests_per_instance,
+            parallelism.n_replicas,
+            cost.n_instances,
+            cost.hourly_usd,
+            cost.monthly_usd,
+        ),
+    ),
     # Of a rate, what a candidate would serve: the choice ranks by it.
     "ranks": (("load", "offer"), (rates.served_requests_per_second, rates.ranked_requests)),
-}  # fmt: skip
+}
 # Where a draft model serves beside: what stands in place of quantities of the same name.
 WITH_DRAFT: dict[str, tuple[Formula, ...]] = {
     "models": tuple(one.with_parts(draft.OF_A_MODEL) for one in estimate.MODEL),
@@ -269,10 +317,14 @@ class Solution:
     def _table(self, *axes: Axis) -> Table:
         question = self.question
         sizes = {
-            "model": len(question.models), "gpu": len(question.gpus), "layout": len(question.layouts),
-            "profile": len(self.profiles), "load": len(question.loads), "offer": len(self.offers),
+            "model": len(question.models),
+            "gpu": len(question.gpus),
+            "layout": len(question.layouts),
+            "profile": len(self.profiles),
+            "load": len(question.loads),
+            "offer": len(self.offers),
             "pace": len(question.models) * len(question.workloads),
-        }  # fmt: skip
+        }
         return Table(self.grid, axes, tuple(sizes[one] for one in axes))
 
     @cached_property

@@ -141,12 +141,15 @@ def _put_facts(grid: Grid, question: Question) -> None:
     gpus = gpu_columns(question)
     grid.put(("gpu",), gpus)
     residuals = [deployment.residual_columns(gpus, deployment.model_kind(m.model), m.weight_dtype) for m in models]
-    grid.put(("model", "gpu"), {
-        "peak_flops": numpy.array([gpus[f"peak_flops_{m.weight_dtype}"] for m in models]),
-        **{name: numpy.array([one[name] for one in residuals]) for name in residuals[0]},
-        "runs_weights": numpy.array([[runs_weights(g, m.weight_dtype) for g in question.gpus] for m in models]),
-        "runs_kv": numpy.array([[m.kv_cache_dtype in g.kv_run for g in question.gpus] for m in models]),
-    })  # fmt: skip
+    grid.put(
+        ("model", "gpu"),
+        {
+            "peak_flops": numpy.array([gpus[f"peak_flops_{m.weight_dtype}"] for m in models]),
+            **{name: numpy.array([one[name] for one in residuals]) for name in residuals[0]},
+            "runs_weights": numpy.array([[runs_weights(g, m.weight_dtype) for g in question.gpus] for m in models]),
+            "runs_kv": numpy.array([[m.kv_cache_dtype in g.kv_run for g in question.gpus] for m in models]),
+        },
+    )
     sizes, ranks = numpy.array(question.layouts, float).T
     grid.put(("layout",), {"tensor_parallel_size": sizes, "data_parallel_size": ranks, "busy_ranks": ranks})
     apart = memory.non_torch_bytes_at({**inputs, "is_older_gpu": gpus["is_older_gpu"][:, None]}, sizes[None, :])
@@ -167,16 +170,19 @@ def settings_of(question: Question) -> Columns:
 def _inputs(question: Question) -> Columns:
     """What holds for the whole sheet: settings, constants and what was typed, by name."""
     inputs: Columns = {
-        **question.engine.columns(), **settings_of(question),
+        **question.engine.columns(),
+        **settings_of(question),
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         **{name: float(getattr(question.speed, name)) for name in deployment.OF_EVERY_SPEED},
         "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
         **(deployment.draft_columns(question.draft) if question.draft else {}),
-        "requests_per_stride": float(STRIDE), "wait_z": rates.z_of(question.settings.max_wait_fraction),
-        "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
-    }  # fmt: skip
+        "requests_per_stride": float(STRIDE),
+        "wait_z": rates.z_of(question.settings.max_wait_fraction),
+        "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
+        "no_limit_seconds": float(NO_LIMIT_SECONDS),
+    }
     return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
 
 
@@ -241,12 +247,16 @@ def _put_paces(grid: Grid, workloads: list[Any]) -> None:
 
 def _put_offers(grid: Grid, question: Question, candidates: Sequence[Candidate]) -> None:
     """What instances contribute, at the price of their class, and what the contract takes off it."""
-    grid.put(("offer",), {
-        "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
-        "nvlink_domain_gpus": [c.nvlink_domain_gpus for c in candidates],
-        "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
-        "discount_fraction": [question.discount(c.provider, c.purchase) for c in candidates],
-    })  # fmt: skip
+    grid.put(
+        ("offer",),
+        {
+            "gpu_count": [c.gpu_count for c in candidates],
+            "network_gbps": [c.network_gbps for c in candidates],
+            "nvlink_domain_gpus": [c.nvlink_domain_gpus for c in candidates],
+            "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
+            "discount_fraction": [question.discount(c.provider, c.purchase) for c in candidates],
+        },
+    )
 
 
 def batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
@@ -303,14 +313,23 @@ def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: P
     else:
         served = int(parallelism.served_at_target.of(known))
     return Choice(
-        "fits", best.offer, runner_up and runner_up.offer, sequences_per_replica=int(held),
+        "fits",
+        best.offer,
+        runner_up and runner_up.offer,
+        sequences_per_replica=int(held),
         n_replicas=int(known["n_replicas"]),
-        pipeline_parallel_size=int(known["pipeline_stages"]), n_instances=best.n_instances,
-        hourly_usd=known["hourly_usd"], monthly_usd=best.usd, runner_up_monthly_usd=runner_up and runner_up.usd,
+        pipeline_parallel_size=int(known["pipeline_stages"]),
+        n_instances=best.n_instances,
+        hourly_usd=known["hourly_usd"],
+        monthly_usd=best.usd,
+        runner_up_monthly_usd=runner_up and runner_up.usd,
         headroom_fraction=float(parallelism.headroom_fraction.of(known)),
         sure_headroom_fraction=float(parallelism.sure_headroom_fraction.of(known)),
-        served_at_target=served, memory_holds=int(parallelism.memory_holds.of(known)), cheapest=cheapest, **of_rate,
-    )  # fmt: skip
+        served_at_target=served,
+        memory_holds=int(parallelism.memory_holds.of(known)),
+        cheapest=cheapest,
+        **of_rate,
+    )
 
 
 _OF_CHOICE = (
@@ -348,8 +367,15 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
         by = choice.sized_by
         if by_memory and choice.offer is not None:
             by = "ttft" if by_tpot else "tpot"
-        out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by,
-                           without_targets_tpot_seconds=tpot_seconds[row]))  # fmt: skip
+        out.append(
+            replace(
+                choice,
+                without_targets=by_memory,
+                without_ttft=by_tpot,
+                sized_by=by,
+                without_targets_tpot_seconds=tpot_seconds[row],
+            )
+        )
     return tuple(out)
 
 
@@ -372,10 +398,18 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
-            yield purchase, _rented(solved, question.candidates, {
-                row: Pick(one.offer, one.n_instances, one.monthly_usd)
-                for row, one in enumerate(solved.choices) if one.offer is not None
-            })  # fmt: skip
+            yield (
+                purchase,
+                _rented(
+                    solved,
+                    question.candidates,
+                    {
+                        row: Pick(one.offer, one.n_instances, one.monthly_usd)
+                        for row, one in enumerate(solved.choices)
+                        if one.offer is not None
+                    },
+                ),
+            )
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
         if not candidates:
@@ -428,14 +462,19 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
         ends = zip(times.values(), bands, strict=True)
         by = str(asked_by[n])
         out[i] = replace(
-            choices[i], **times, in_flight=float(in_flight[n]), bound_by=str(found["bound_by"][n]), sized_by=by,
-            replicas_by=by, requests_per_replica=int(found["requests_per_replica"][n]),
+            choices[i],
+            **times,
+            in_flight=float(in_flight[n]),
+            bound_by=str(found["bound_by"][n]),
+            sized_by=by,
+            replicas_by=by,
+            requests_per_replica=int(found["requests_per_replica"][n]),
             prefill_fraction=float(found["prefill_fraction"][n]),
             bands=tuple(
                 (float(speed.at_speed_band(time, low)), float(speed.at_speed_band(time, high)))
                 for time, (low, high) in ends
             ),
-        )  # fmt: skip
+        )
     ended = _with_ends(at, [out[i] for i in rows], list(measured.values()))
     return tuple(next(ended) if i in measured else one for i, one in enumerate(out))
 
@@ -521,8 +560,10 @@ def _bands(solved: Solution, row: int, choice: Choice) -> tuple[list[Ends], Ends
     def ends(figure: str, scope: Scope) -> Ends:
         of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
         columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
-        low, high = (solved.question.overrides.input(f"{figure}_band_{end}_{of}", columns[f"{figure}_band_{end}"])
-                     for end in ("low", "high"))  # fmt: skip
+        low, high = (
+            solved.question.overrides.input(f"{figure}_band_{end}_{of}", columns[f"{figure}_band_{end}"])
+            for end in ("low", "high")
+        )
         return low, high
 
     settings, bands = solved.question.settings, []

@@ -172,36 +172,59 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
     limit, size = columns["max_context_tokens"], numbers["tensor_parallel_size"]
     context, length = numbers["context_tokens"], numbers["max_model_len"]
 
-    # fmt: off
-    refuse(context > limit, lambda i:
-           f"context_tokens is {context[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows."
-           f" Use {limit[i]:.0f} or less.")
-    refuse((length > limit) & (context <= limit), lambda i:
-           f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.")
-    refuse(length < context, lambda i:
-           f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens.")
+    refuse(
+        context > limit,
+        lambda i: (
+            f"context_tokens is {context[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows."
+            f" Use {limit[i]:.0f} or less."
+        ),
+    )
+    refuse(
+        (length > limit) & (context <= limit),
+        lambda i: f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.",
+    )
+    refuse(
+        length < context, lambda i: f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens."
+    )
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
-    refuse(numpy.isnan(numbers["requests_per_second"]), lambda i:
-           "requests_per_second and requests_per_day are given together. Keep one.")
+    refuse(
+        numpy.isnan(numbers["requests_per_second"]),
+        lambda i: "requests_per_second and requests_per_day are given together. Keep one.",
+    )
     people, asked = numbers["users"], numbers["concurrent_requests"]
     active = numbers["active_fraction"]
-    refuse((people > 0) & (asked != round_up(people * active)), lambda i:
-           f"users is {people[i]:,.0f}, {active[i]:.6g} of them active, and concurrent_requests {asked[i]:,.10g}."
-           " Keep one.")
-    refuse((prompt < 0) | (answer < 0) | (prompt + answer > context), lambda i:
-           f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.")
+    refuse(
+        (people > 0) & (asked != round_up(people * active)),
+        lambda i: (
+            f"users is {people[i]:,.0f}, {active[i]:.6g} of them active, and concurrent_requests {asked[i]:,.10g}."
+            " Keep one."
+        ),
+    )
+    refuse(
+        (prompt < 0) | (answer < 0) | (prompt + answer > context),
+        lambda i: f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.",
+    )
     heads, layers = columns["n_heads"], columns["n_layers"]
     uneven = numpy.mod(heads, numpy.maximum(size, 1)) > 0
-    refuse(uneven, lambda i:
-           f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}.")
+    refuse(
+        uneven,
+        lambda i: (
+            f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}."
+        ),
+    )
     kv = columns["full_kv_heads"], columns["windowed_kv_heads"]
-    refuse(~uneven & (heads_divide(heads, *kv, size) == 0), lambda i:
-           f"tensor_parallel_size is {size[i]:.0f}, over which the KV heads of {model_id(i)}"
-           f" ({' and '.join(f'{k[i]:.0f}' for k in kv if k[i])}) cannot be shared: engines refuse it.")
+    refuse(
+        ~uneven & (heads_divide(heads, *kv, size) == 0),
+        lambda i: (
+            f"tensor_parallel_size is {size[i]:.0f}, over which the KV heads of {model_id(i)}"
+            f" ({' and '.join(f'{k[i]:.0f}' for k in kv if k[i])}) cannot be shared: engines refuse it."
+        ),
+    )
     stages = numbers["pipeline_parallel_size"]
-    refuse(stages > layers, lambda i:
-           f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.")
-    # fmt: on
+    refuse(
+        stages > layers,
+        lambda i: f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.",
+    )
 
 
 _ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
@@ -355,12 +378,17 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
     """The numbers that a model and its precisions contribute."""
     weight, kv = DTYPES[weight_dtype], DTYPES[kv_cache_dtype]
     return {
-        **model.shape(), **model.stage_shares(), "is_mixture": int(model.experts is not None),
-        "checkpoint_bytes": model.checkpoint_bytes(weight_dtype), "linear_bytes": weight.linear_bytes,
-        "other_bytes": weight.other_bytes, "activation_copy_bytes": weight.activation_copy_bytes,
-        "kv_dtype_bytes": kv.kv_bytes, "kv_scale_bytes": kv.kv_scale_bytes,
+        **model.shape(),
+        **model.stage_shares(),
+        "is_mixture": int(model.experts is not None),
+        "checkpoint_bytes": model.checkpoint_bytes(weight_dtype),
+        "linear_bytes": weight.linear_bytes,
+        "other_bytes": weight.other_bytes,
+        "activation_copy_bytes": weight.activation_copy_bytes,
+        "kv_dtype_bytes": kv.kv_bytes,
+        "kv_scale_bytes": kv.kv_scale_bytes,
         "plain_fp8_latent": 0,  # until a GPU is named
-    }  # fmt: skip
+    }
 
 
 # For the few GPUs without published peaks (RTX PRO 4500, Trainium): the least ratio of arithmetic to bandwidth among
@@ -391,11 +419,13 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
     assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(),
-        **{name: getattr(speed, name) for name in OF_EVERY_SPEED}, **DEFINITIONS,
+        **{name: getattr(speed, name) for name in OF_EVERY_SPEED},
+        **DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
-        "peak_flops": peak or assumed, "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
-    }  # fmt: skip
+        "peak_flops": peak or assumed,
+        "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
+    }
 
 
 BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
@@ -440,10 +470,11 @@ def draft_columns(draft: Model | None) -> Columns:
     """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
     shape = draft.shape() if draft else {}
     return {
-        "draft_layers": shape.get("n_full_layers", 0), "draft_kv_heads": shape.get("full_kv_heads", 0),
+        "draft_layers": shape.get("n_full_layers", 0),
+        "draft_kv_heads": shape.get("full_kv_heads", 0),
         "draft_kv_width": shape.get("full_kv_width", 0),
         "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)
@@ -515,8 +546,10 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     values = {**columns, **numbers, "names": column(found[code[one_row]])}
     if len(good) < n_rows:
         left, again = numpy.unique(group[good], return_inverse=True) if is_frame else (None, None)
-        values = {k: Grouped(v.values[left], again) if isinstance(v, Grouped) else v[good] if numpy.ndim(v) else v
-                  for k, v in values.items()}  # fmt: skip
+        values = {
+            k: Grouped(v.values[left], again) if isinstance(v, Grouped) else v[good] if numpy.ndim(v) else v
+            for k, v in values.items()
+        }
     names = values.pop("names") if is_frame else values.pop("names").tolist()
     if len(good):
         _derive(values)
@@ -598,22 +631,27 @@ def _named_columns(names: Resolved) -> Columns:
         "gpu_memory_utilization": engine.utilization_on(*of_gpu),
     }
     return {
-        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **engine.columns(),
+        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
+        **engine.columns(),
         **band_columns(engine, here),
         **{f"{k}_elsewhere": v for k, v in band_columns(engine, engine.scope_elsewhere(gpu)).items()},
         "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
         **draft_columns(names.draft),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
         **residual_columns(names.speed.residuals(engine.engine, gpu), kind, names.weight_dtype),
-        **{f"{name}_{scope}": band for scope in SPEED_SCOPES
-           for name, band in speed_band_columns(names.speed, scope, kind).items()},
-        "speed_kind": MODEL_KINDS.index(kind) + 1, "gpu_memory_bytes": memory,
+        **{
+            f"{name}_{scope}": band
+            for scope in SPEED_SCOPES
+            for name, band in speed_band_columns(names.speed, scope, kind).items()
+        },
+        "speed_kind": MODEL_KINDS.index(kind) + 1,
+        "gpu_memory_bytes": memory,
         "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
         "is_older_gpu": int(engine.is_older(gpu.architecture)),
         "runs_sparse_attention": int(engine.runs_sparse_attention(gpu.architecture)),
         "plain_fp8_latent": int(engine.keeps_plain_fp8_latents(gpu.architecture)),
         **{OWN + name: value for name, value in own.items()},
-    }  # fmt: skip
+    }
 
 
 def _derive(values: Columns) -> None:

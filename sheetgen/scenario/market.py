@@ -134,11 +134,16 @@ def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purch
     GPU and count the cheapest."""
     priced = ((one, one.class_price(purchase)) for one in candidates)
     found = [
-        replace(one, purchase=purchase, usd_per_hour=price.usd_per_hour, price_as_of=price.price_as_of,
-                price_kind=price.price_kind)
+        replace(
+            one,
+            purchase=purchase,
+            usd_per_hour=price.usd_per_hour,
+            price_as_of=price.price_as_of,
+            price_kind=price.price_kind,
+        )
         for one, price in priced
         if price
-    ]  # fmt: skip
+    ]
     return tuple(_cheapest([*found, *others], Counter()))
 
 
@@ -184,10 +189,14 @@ class _Asked:
         vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
         named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
         return cls(
-            catalog, engine, filters, named, _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
+            catalog,
+            engine,
+            filters,
+            named,
+            _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
             frozenset(catalog.gpu(name).id for name in filters.gpus),
             frozenset(catalog.instance(name).id for name in filters.instances),
-        )  # fmt: skip
+        )
 
     @property
     def explicit(self) -> bool:
@@ -312,13 +321,22 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
     for shape in (t for t in TENSOR_PARALLEL_SIZES if t <= most) if assumed else (int(row.gpu_count),):
         times = shape if assumed else 1
         yield Candidate(
-            instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
-            purchase=price.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
-            region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
-            network_gbps=row.network_gbps or 0, nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
+            instance=f"{row.id} x{shape}" if assumed else row.id,
+            provider=row.provider,
+            gpu=gpu,
+            gpu_count=shape,
+            purchase=price.purchase,
+            usd_per_hour=price.usd_per_hour * times,
+            price_as_of=price.as_of,
+            region=row.region or "",
+            source=row.source,
+            price_kind=price.kind or "",
+            assumed_shape=assumed,
+            network_gbps=row.network_gbps or 0,
+            nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
             tries_ranks=shares_experts(gpu),
             prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.offered),
-        )  # fmt: skip
+        )
 
 
 def shares_experts(gpu: Gpu, typed_bytes_per_second: float = 0) -> bool:
@@ -420,9 +438,12 @@ def _owned(gpu: Gpu, known: KnownGpu | None, quote_usd: float | None, quoted_kw:
         owned = replace(owned, capex_usd=(quote_usd,) * 3, capex_source=YOUR_QUOTE)
     elif capex is not None:
         owned = replace(
-            owned, capex_usd=(capex.low, capex.base, capex.high), capex_as_of=capex.as_of, capex_source=capex.source,
+            owned,
+            capex_usd=(capex.low, capex.base, capex.high),
+            capex_as_of=capex.as_of,
+            capex_source=capex.source,
             is_module_price=int(capex.price_of == "module"),
-        )  # fmt: skip
+        )
     if quoted_kw is not None:
         return replace(owned, stated_kw_per_gpu=quoted_kw, is_it_power=0, kw_source=YOUR_QUOTE)
     if power is not None:

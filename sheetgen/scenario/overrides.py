@@ -70,8 +70,10 @@ TABLES: dict[str, dict[str, Kind]] = {
         "measured_kinds": Kind("whole", 0, 2 ** len(MODEL_KINDS) - 1),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
-        **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
-           for name, field in SpeedConstants.model_fields.items()},
+        **{
+            name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
+            for name, field in SpeedConstants.model_fields.items()
+        },
         **dict.fromkeys(RESIDUALS, DIVISOR),
         **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
         **{f"kv_{d}": FLAG for d in DTYPES},
@@ -94,14 +96,17 @@ TABLES: dict[str, dict[str, Kind]] = {
     "precisions": dict.fromkeys(
         ("linear_bytes", "other_bytes", "activation_copy_bytes", "kv_dtype_bytes", "kv_scale_bytes"), Kind(high=64)
     ),
-}  # fmt: skip
+}
 
 # What the engine's accounting is made of, under the names of its columns.
 ENGINE: dict[str, Kind] = {
-    **{one.column: Kind(one.kind if one.kind != "flag" else "whole", one.low, one.high)
-       for one in CONSTANTS if one.label},
+    **{
+        one.column: Kind(one.kind if one.kind != "flag" else "whole", one.low, one.high)
+        for one in CONSTANTS
+        if one.label
+    },
     "max_pipeline_parallel_size": Kind("whole", 1, 64),
-}  # fmt: skip
+}
 _ASKED = ("sheet", *OPTION_GROUPS)
 # Of the settings, those that no option of a sheet asks for.
 SETTINGS: dict[str, Kind] = {
@@ -390,13 +395,20 @@ def overridden_candidates(
             continue
         is_listed = price == one.usd_per_hour  # the source is of the list's price; the date, of the one beside it
         yield replace(
-            one, instance=f"{provider}/{kind}", provider=provider, gpu=gpu, gpu_count=count, usd_per_hour=price,
-            price_as_of=_iso(row.get(columns["date"], one.price_as_of)), region=row.get("region", one.region) or "",
+            one,
+            instance=f"{provider}/{kind}",
+            provider=provider,
+            gpu=gpu,
+            gpu_count=count,
+            usd_per_hour=price,
+            price_as_of=_iso(row.get(columns["date"], one.price_as_of)),
+            region=row.get("region", one.region) or "",
             source=row.get("source", one.source if is_listed else "") or BY_READER,
-            price_kind=row.get(columns["terms"], one.price_kind) or "", prices=tuple(_prices(one, row)),
+            price_kind=row.get(columns["terms"], one.price_kind) or "",
+            prices=tuple(_prices(one, row)),
             network_gbps=row.get("network_gbps", one.network_gbps) or 0,
             tries_ranks=one is blank or overrides.shares_experts(one.gpu),
-        )  # fmt: skip
+        )
 
 
 def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:

@@ -146,10 +146,17 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
             f"may be {context:,} at most."
         )
     words = f"{context:,} tokens of context"
-    return (_WithContext.model_construct(
-        id=ASKED, name=words, input_tokens=prompt, output_tokens=answer, about=words, source="the question",
-        context=context,
-    ),)  # fmt: skip
+    return (
+        _WithContext.model_construct(
+            id=ASKED,
+            name=words,
+            input_tokens=prompt,
+            output_tokens=answer,
+            about=words,
+            source="the question",
+            context=context,
+        ),
+    )
 
 
 def with_targets(
@@ -337,8 +344,9 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
     for name in elsewhere:
         problems.append(
-            f"{name} is given with context_tokens, which is a load of one's own. Keep one of them." if one_load else
-            f"{name} is of a load of one's own, whose context_tokens are not given. Give them, or leave it out."
+            f"{name} is given with context_tokens, which is a load of one's own. Keep one of them."
+            if one_load
+            else f"{name} is of a load of one's own, whose context_tokens are not given. Give them, or leave it out."
         )
     if one_load and settings and options.get("zones") is not None and settings.survive != ZONE:
         problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
@@ -378,12 +386,30 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     given |= {name: value for name, value in of_page.items() if name in given}
     given |= {"providers": ",".join(filters.providers)} if "providers" in given else {}
     question = Question(
-        models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
-        Reference(catalog), speed, (), filters, owning,
+        models,
+        workloads,
+        tiers,
+        engine,
+        tuple(by_id.values()),
+        candidates,
+        left_out,
+        settings,
+        as_of,
+        headline,
+        Reference(catalog),
+        speed,
+        (),
+        filters,
+        owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        ask=to_approve, discounts=less or {},
-        others=others, rows=rows, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
-    )  # fmt: skip
+        ask=to_approve,
+        discounts=less or {},
+        others=others,
+        rows=rows,
+        beyond=not_asked(catalog, engine, filters),
+        rate=rate,
+        draft=draft,
+    )
     question = _overridden(question, *overrides)
     stated = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
     if stated is not None:
@@ -403,11 +429,16 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     def load(m: int, w: int, t: int, requests: int | None) -> Load:
         workload = question.workloads[w]
         return Load(
-            m, w, t, workload.context_tokens, workload.input_tokens, requests or 0,
+            m,
+            w,
+            t,
+            workload.context_tokens,
+            workload.input_tokens,
+            requests or 0,
             workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
             rate.at_peak(question.settings) if rate and requests is None else 0.0,
             users_of(options) if one_load and not options.get("tiers") else None,
-        )  # fmt: skip
+        )
 
     n_models, n_workloads = range(len(question.models)), range(len(question.workloads))
     loads = [load(m, w, *tier) for m in n_models for w in n_workloads for tier in enumerate(tiers)]
@@ -432,10 +463,12 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
     if not overrides:
         return question
     known = {
-        "inputs": typed.input_names(question.workloads), "models": (m.model.id for m in question.models),
-        "gpus": (g.id for g in question.gpus), "instances": (c.instance for c in question.rows),
+        "inputs": typed.input_names(question.workloads),
+        "models": (m.model.id for m in question.models),
+        "gpus": (g.id for g in question.gpus),
+        "instances": (c.instance for c in question.rows),
         "precisions": DTYPES,
-    }  # fmt: skip
+    }
     problems = list(typed.unknown_keys(overrides, known, at))
     overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.rows))
     gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
@@ -460,23 +493,32 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
 
     of_settings = {name: value for name, value in overrides.inputs.items() if name in typed.SETTINGS}
     return replace(
-        question, models=tuple(map(model, question.models)), workloads=tuple(map(workload, question.workloads)),
-        engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()), candidates=candidates,
-        settings=replace(question.settings, **of_settings), owning=typed.overridden_owning(question.owning, overrides),
-        options={**question.options, "typed": overrides.data()}, overrides=overrides,
+        question,
+        models=tuple(map(model, question.models)),
+        workloads=tuple(map(workload, question.workloads)),
+        engine=question.engine.with_columns(overrides.inputs),
+        gpus=tuple(gpus.values()),
+        candidates=candidates,
+        settings=replace(question.settings, **of_settings),
+        owning=typed.overridden_owning(question.owning, overrides),
+        options={**question.options, "typed": overrides.data()},
+        overrides=overrides,
         beyond=tuple(
             tuple(replace(one, gpu=gpus.get(one.gpu.id, one.gpu)) for one in group) for group in question.beyond
         ),
-    )  # fmt: skip
+    )
 
 
 def sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
     """A model of these precisions of its own, at those of the settings where they name others."""
     weight, kv = (settings.weight_dtype, settings.kv_cache_dtype) if settings else ("auto", "auto")
     return SheetModel(
-        model, weight_dtype if weight == "auto" else weight, kv_cache_dtype if kv == "auto" else kv, weight_dtype,
+        model,
+        weight_dtype if weight == "auto" else weight,
+        kv_cache_dtype if kv == "auto" else kv,
+        weight_dtype,
         kv_cache_dtype,
-    )  # fmt: skip
+    )
 
 
 def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]) -> int | None:

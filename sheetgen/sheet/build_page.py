@@ -61,23 +61,34 @@ def page_in_dollars(solved: Solution, levers: EveryLever | None = None) -> Page:
     terms = terms_at_fp8(solved, levers)
     cards = tuple(_card(solved, row, levers[row], terms[row], others[row]) for row in rows)
     return Page(
-        title=_stated(question, "title") or TITLE, question=_question(question), precision_line=_precision(question),
-        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after),
-        version=notes.own_version(), catalog=question.catalog_sha256[:8],
-        unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=cards, **_asked(solved, cards),
+        title=_stated(question, "title") or TITLE,
+        question=_question(question),
+        precision_line=_precision(question),
+        as_of=question.as_of.isoformat(),
+        price_banner=notes.price_banner(question, stale_after),
+        version=notes.own_version(),
+        catalog=question.catalog_sha256[:8],
+        unit=UNIT_NAMES[question.settings.units],
+        paper=question.settings.paper,
+        cards=cards,
+        **_asked(solved, cards),
         matrix=_matrix(solved),
-        models=tuple(wording.model_facts(solved, m) for m in range(len(question.models))), bars=_bars(solved),
-        breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
-        levers=_lever_rows(solved, levers), fp8_quality=_fp8_quality(question),
+        models=tuple(wording.model_facts(solved, m) for m in range(len(question.models))),
+        bars=_bars(solved),
+        breaks=breaks(solved),
+        fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
+        levers=_lever_rows(solved, levers),
+        fp8_quality=_fp8_quality(question),
         instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
-        subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
-        assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
+        subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""),
+        left_out=notes.left_out(question),
+        assumptions=tuple(notes.assumption_lines(question)),
+        sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
         hosted_for=f"hosted: the cheapest host, same tokens at {share(question.settings.utilization)} use; not your "
         "weights, data leaves your site",
-    )  # fmt: skip
+    )
 
 
 def _stated(question: Question, name: str) -> str:
@@ -90,13 +101,16 @@ def _asked(solved: Solution, cards: tuple[Card, ...]) -> dict[str, Any]:
     question = solved.question
     together = _stated(question, "together").lower() == "yes"
     return {
-        "owner": _stated(question, "owner"), "approver": _stated(question, "approver"),
-        "valid_until": _stated(question, "valid_until"), "ask": 0 if len(cards) == 1 else question.ask,
+        "owner": _stated(question, "owner"),
+        "approver": _stated(question, "approver"),
+        "valid_until": _stated(question, "valid_until"),
+        "ask": 0 if len(cards) == 1 else question.ask,
         "total": _total(solved, cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
-        "confidence": tuple(notes.confidence(solved)), "assumed": tuple(notes.most_assumed(question)),
+        "confidence": tuple(notes.confidence(solved)),
+        "assumed": tuple(notes.most_assumed(question)),
         "contingency": wording.contingency_words(question.settings.contingency_fraction),
-    }  # fmt: skip
+    }
 
 
 def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
@@ -110,12 +124,15 @@ def _total(solved: Solution, cards: Sequence[Card]) -> page.Total:
     yearly = _annual_usd(monthly) if monthly else None
     classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
-        monthly=monthly, per_year=words("{} a year", money(yearly)) if monthly else NONE, classes=classes,
-        class_rents=(NONE,) * len(classes), class_years=tuple(map(_a_year, classes)),
+        monthly=monthly,
+        per_year=words("{} a year", money(yearly)) if monthly else NONE,
+        classes=classes,
+        class_rents=(NONE,) * len(classes),
+        class_years=tuple(map(_a_year, classes)),
         fp8_monthly=added([one.fp8_monthly for one in cards]),
         span=wording.total_range([solved.choices[row] for row in headline_rows(solved)]),
         approve=_to_approve(solved, monthly, yearly),
-    )  # fmt: skip
+    )
 
 
 def _to_approve(solved: Solution, *usd: Any) -> tuple[Text, ...]:
@@ -150,13 +167,17 @@ def _precision(question: Question) -> str:
     weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
     active = settings.active_fraction
-    return " · ".join((
-        f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
-        f"KV cache {kv}", f"{engine.name} {engine.default_version}",
-        *([wording.draft_words(question.draft)] if question.draft else []), wording.sizing_rule(question),
-        *([f"a rate: allowance for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
-        "every user counted as active" if active == 1 else f"{share(active)} of the users active",
-    ))  # fmt: skip
+    return " · ".join(
+        (
+            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
+            f"KV cache {kv}",
+            f"{engine.name} {engine.default_version}",
+            *([wording.draft_words(question.draft)] if question.draft else []),
+            wording.sizing_rule(question),
+            *([f"a rate: allowance for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
+            "every user counted as active" if active == 1 else f"{share(active)} of the users active",
+        )
+    )
 
 
 def _card(
@@ -170,30 +191,53 @@ def _card(
     cheaper = joined("; ", less)
     fit = Fit.of(solved, row)
     if fit is None:
-        return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
-                    hardware=_why_nothing(solved, row), memory=memory, load=load, not_asked=cheaper)  # fmt: skip
+        return Card(
+            model=name,
+            fits=False,
+            rent=choice.verdict,
+            monthly=NONE,
+            provider="–",
+            hardware=_why_nothing(solved, row),
+            memory=memory,
+            load=load,
+            not_asked=cheaper,
+        )
     one, stages = fit.candidate, choice.pipeline_parallel_size
     idle = choice.n_instances * one.gpu_count - fit.gpus_used
     classes = class_costs(solved, row)
     hardware = (
-        rented_gpus(choice.n_instances, one), fit.layout.words(stages),
+        rented_gpus(choice.n_instances, one),
+        fit.layout.words(stages),
         plural(choice.n_replicas, "replica"),
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
         *(["needs a reservation"] if needs_reservation(solved, row) else []),
-    )  # fmt: skip
+    )
     return Card(
-        **vars(facts_of(solved, row)), **vars(hosted_facts(solved, row)), fits=True,
-        rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
+        **vars(facts_of(solved, row)),
+        **vars(hosted_facts(solved, row)),
+        fits=True,
+        rent=rent(choice.n_instances, one),
+        monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
-        region=one.region, hardware=joined(", ", hardware),
-        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, load=load,
+        region=one.region,
+        hardware=joined(", ", hardware),
+        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory,
+        load=load,
         headroom=wording.served(solved, row),
-        token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
-        first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
-        runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
-        machines=wording.machines_range(choice), spread=wording.spread(choice), measured=wording.measured_range(choice),
+        token_time=wording.token_time(solved, row),
+        throughput=wording.throughput(solved, row),
+        first_token=wording.first_token(solved, row),
+        sized_by=wording.sized_by(solved, row),
+        runner_up=_runner_up(solved, row),
+        span=wording.month_range(choice),
+        band=wording.money_band(choice),
+        machines=wording.machines_range(choice),
+        spread=wording.spread(choice),
+        measured=wording.measured_range(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
-        **_at_fp8(solved, row, levers, fp8_terms), not_asked=cheaper, cheapest_not_asked=less[0] if less else NONE,
+        **_at_fp8(solved, row, levers, fp8_terms),
+        not_asked=cheaper,
+        cheapest_not_asked=less[0] if less else NONE,
         held=words("serves {}", wording.served_count(choice)),
         targets=wording.short_targets(question, row) if question.settings.speed_targets else "",
         late=wording.late_first_token(solved, row),
@@ -202,10 +246,12 @@ def _card(
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         class_tight=tuple(_is_tight_elsewhere(solved, row, purchase) for purchase in notes.price_classes(question)),
         tight=solved.is_tight(row),
-        reserved=needs_reservation(solved, row), spare=_spare(solved, row), committed=_committed(classes),
+        reserved=needs_reservation(solved, row),
+        spare=_spare(solved, row),
+        committed=_committed(classes),
         spare_machine="" if question.settings.survive else money(choice.monthly_usd / choice.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
-    )  # fmt: skip
+    )
 
 
 def _spare(solved: Solution, row: int) -> Text:
@@ -263,9 +309,11 @@ def _matrix(solved: Solution) -> tuple[page.MatrixBlock, ...]:
     def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
         cells = tuple(_cell(solved, rows[w, t, m], short) for m in range(len(question.models)))
         return page.MatrixRow(
-            wording.rate_words(question) if requests is None else whole(requests), (w, t) == question.headline, cells,
+            wording.rate_words(question) if requests is None else whole(requests),
+            (w, t) == question.headline,
+            cells,
             requests or 0,
-        )  # fmt: skip
+        )
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
         split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
@@ -305,9 +353,11 @@ def _bar(solved: Solution, row: int) -> page.Bar:
     question = solved.question
     load, units = question.loads[row], question.settings.units
     of_load = (
-        solved.model_of(row).model.name, question.workloads[load.workload].name,
-        short_tokens(load.context_tokens), load.workload == question.headline[0],
-    )  # fmt: skip
+        solved.model_of(row).model.name,
+        question.workloads[load.workload].name,
+        short_tokens(load.context_tokens),
+        load.workload == question.headline[0],
+    )
     weights, kv = (float(solved.loads[bill][row]) for bill in ("weights_bytes", "kv_bytes"))
     fit = Fit.of(solved, row)
     if fit is None:
@@ -317,11 +367,17 @@ def _bar(solved: Solution, row: int) -> page.Bar:
     capacity = fit["memory_budget_bytes"] * fit.gpus_used
     held = fit["steady_bytes"] * fit.layout.tensor_parallel_size * load.concurrent_requests
     return page.Bar(
-        *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,
-        capacity_bytes=capacity, weights=_times(fit.choice.n_replicas, weights, units), kv=_copies(held, kv, units),
-        overhead=size(overhead, units), limit=size(capacity, units),
+        *of_load,
+        weights_bytes=weights * fit.choice.n_replicas,
+        kv_bytes=held,
+        overhead_bytes=overhead,
+        capacity_bytes=capacity,
+        weights=_times(fit.choice.n_replicas, weights, units),
+        kv=_copies(held, kv, units),
+        overhead=size(overhead, units),
+        limit=size(capacity, units),
         capacity=words("{} on {}", named_size(capacity, units), wording.gpus(fit.gpus_used, fit.candidate)),
-    )  # fmt: skip
+    )
 
 
 def _times(count: int, n_bytes: float, units: str) -> Cell:
@@ -364,13 +420,19 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
     return MoneyFacts(
-        model=name, per_year=words("{} a year", money(units["annual_usd"])),
-        per_user=words("{} per user", dollars(units["usd_per_user_per_month"])) if question.counts_people(load)
+        model=name,
+        per_year=words("{} a year", money(units["annual_usd"])),
+        per_user=words("{} per user", dollars(units["usd_per_user_per_month"]))
+        if question.counts_people(load)
         else words("{} per request at once", dollars(fit.choice.monthly_usd / load.concurrent_requests)),
-        per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=owned,
+        per_million_tokens=words(spent, *tokens) if answer == answer else NONE,
+        owned=owned,
         approve=_to_approve(solved, fit.choice.monthly_usd, units["annual_usd"]),
-        break_even=break_even, budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
-    )  # fmt: skip
+        break_even=break_even,
+        budget=_budget(solved, row),
+        capex_is_old=not quoted and old,
+        is_quoted=quoted,
+    )
 
 
 def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
@@ -381,9 +443,7 @@ def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
     return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
 
 
-def _at_fp8(
-    solved: Solution, row: int, levers: Sequence[Lever], terms: Mapping[str, Rental]
-) -> dict[str, Any]:
+def _at_fp8(solved: Solution, row: int, levers: Sequence[Lever], terms: Mapping[str, Rental]) -> dict[str, Any]:
     """What the load takes at FP8 weights and an FP8 KV cache; large where the answer is of more machines than one may
     expect to find free."""
     one = at_fp8(levers)
@@ -393,10 +453,12 @@ def _at_fp8(
     is_same = one.monthly_usd == solved.choices[row].monthly_usd  # the same is no line of its own, as in `recommend`
     return {
         "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented, monthly),
-        "fp8_rent": rented, "fp8_monthly": monthly, "fp8_is_large": needs_reservation(solved, row),
+        "fp8_rent": rented,
+        "fp8_monthly": monthly,
+        "fp8_is_large": needs_reservation(solved, row),
         "fp8_term": _fp8_term(solved, row, one.monthly_usd, terms),
         "fp8_tight": terms[solved.question.settings.purchase].tight,
-    }  # fmt: skip
+    }
 
 
 def _fp8_quality(question: Question) -> str:

@@ -107,10 +107,21 @@ def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
     for one in prints:
         own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
         fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
-        found.append(Fingerprint(
-            one.label, one.where, one.bill, own.looks_like or "", own.symptom or "", lines, fixes,
-            own.leave_alone or "", said.get(one.label, ""), numbers, sources,
-        ))  # fmt: skip
+        found.append(
+            Fingerprint(
+                one.label,
+                one.where,
+                one.bill,
+                own.looks_like or "",
+                own.symptom or "",
+                lines,
+                fixes,
+                own.leave_alone or "",
+                said.get(one.label, ""),
+                numbers,
+                sources,
+            )
+        )
     return tuple(found)
 
 
@@ -210,11 +221,14 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
         sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU, "
         sampler += f"{step:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
     said = {
-        "long_completion": growing, "concurrency_spike": spike, "prefill_long_prompt": prefill,
-        "startup_weights_do_not_fit": weights, "startup_kv_pool_too_small": pool,
+        "long_completion": growing,
+        "concurrency_spike": spike,
+        "prefill_long_prompt": prefill,
+        "startup_weights_do_not_fit": weights,
+        "startup_kv_pool_too_small": pool,
         "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
         "sampler_logits_peak": sampler,
-    }  # fmt: skip
+    }
     return {label: text for label, text in said.items() if text}
 
 
@@ -257,29 +271,40 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     handed = fit["hand_over_bytes"] if staged else 0
     longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
     return {
-        "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
-        "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
-        "n_gpus_per_replica": fit.gpus_per_replica, **fit.layout._asdict(),
-        "pipeline_parallel_size": stages, "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens,
-        "input_tokens": load.input_tokens, "concurrent_requests": load.requests,
-        "requests_per_replica": per_replica, "sequences_held": choice.sequences_per_replica,
+        "model": model.model.id,
+        "model_name": model.model.name,
+        "instance": fit.candidate.instance,
+        "gpu": fit.candidate.gpu.short_name,
+        "weight_dtype": model.weight_dtype,
+        "n_gpus_per_replica": fit.gpus_per_replica,
+        **fit.layout._asdict(),
+        "pipeline_parallel_size": stages,
+        "n_replicas": choice.n_replicas,
+        "context_tokens": load.context_tokens,
+        "input_tokens": load.input_tokens,
+        "concurrent_requests": load.requests,
+        "requests_per_replica": per_replica,
+        "sequences_held": choice.sequences_per_replica,
         "next_request": choice.sequences_per_replica + 1,
         **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
-        "memory_budget_bytes": fit["memory_budget_bytes"], "kv_pool_bytes_per_gpu": pool,
+        "memory_budget_bytes": fit["memory_budget_bytes"],
+        "kv_pool_bytes_per_gpu": pool,
         "kv_bytes_per_sequence_per_gpu": _needed(fit, 1, load.context_tokens) * part,
         "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
-        "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
+        "max_context_tokens": longest_allowed,
+        "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
         "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
-        "vocab_size": model.model.vocab_size, "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
+        "vocab_size": model.model.vocab_size,
+        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
         "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
         "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
-    }  # fmt: skip
+    }
 
 
 NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
@@ -319,9 +344,11 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
     tokens = numpy.array(contexts, float)
     output = fit["context_tokens"] - fit["input_tokens"]
     values |= {
-        "context_tokens": tokens, "max_model_len": tokens, "input_tokens": numpy.maximum(tokens - output, 0),
+        "context_tokens": tokens,
+        "max_model_len": tokens,
+        "input_tokens": numpy.maximum(tokens - output, 0),
         "pipeline_stages": float(fit.choice.pipeline_parallel_size),
-    }  # fmt: skip
+    }
     held = numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)
     return [int(n) * fit.layout.data_parallel_size for n in held]
 
@@ -348,11 +375,14 @@ def _breaks(solved: Solution, row: int) -> Breaks:
         requests = plural(cell.requests, "request")
         longest_fit = words("{} of {} tokens {}", requests, whole(longest), does(cell.requests, "fit"))
     return Breaks(
-        model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
-        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.requests),
+        model=model.name,
+        curve=tuple(p for p in curve if p.requests),
+        asked=asked,
+        held=BreakPoint(cell.context_tokens, held),
+        longest=BreakPoint(longest, cell.requests),
         next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
         longest_fit=longest_fit,
-    )  # fmt: skip
+    )
 
 
 def _contexts(longest: int, loads: list[int]) -> list[int]:

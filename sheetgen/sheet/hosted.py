@@ -36,10 +36,16 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
     return HostedFacts(
         hosted=words("hosted: {}", joined(", ", said)),
         hosted_monthly=dollars(first.monthly_usd),
-        hosts=words("{} a month for the same tokens at {} utilization; prices read {} from {}", at,
-                    share(solved.question.settings.utilization), read_on, solved.question.reference.hosted.origin),
-        hosts_rent=_renting(first), not_given=f"weights of your own, data at home{precision}",
-    )  # fmt: skip
+        hosts=words(
+            "{} a month for the same tokens at {} utilization; prices read {} from {}",
+            at,
+            share(solved.question.settings.utilization),
+            read_on,
+            solved.question.reference.hosted.origin,
+        ),
+        hosts_rent=_renting(first),
+        not_given=f"weights of your own, data at home{precision}",
+    )
 
 
 def _host(one: Hosted) -> Cell:

@@ -29,28 +29,83 @@ EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
-    "Sizing sheet": OUTPUT, "What-if": OUTPUT,
-    "Inputs": INPUT, "Constants": INPUT, "Models": INPUT, "GPUs": INPUT, "Prices and hardware": INPUT,
-    "Money": OUTPUT, "Hosts": WORKINGS, "Speed": OUTPUT,
-    "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
-    "Levers": OUTPUT, "OOM guide": OUTPUT,
-    "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,
+    "Sizing sheet": OUTPUT,
+    "What-if": OUTPUT,
+    "Inputs": INPUT,
+    "Constants": INPUT,
+    "Models": INPUT,
+    "GPUs": INPUT,
+    "Prices and hardware": INPUT,
+    "Money": OUTPUT,
+    "Hosts": WORKINGS,
+    "Speed": OUTPUT,
+    "Workings": WORKINGS,
+    "Contexts": WORKINGS,
+    "Profiles": WORKINGS,
+    "Candidates": WORKINGS,
+    "Levers": OUTPUT,
+    "OOM guide": OUTPUT,
+    "Checks": CONTROL,
+    "Notes and sources": CONTROL,
+    "Change log": CONTROL,
     # Of a plan.
-    "Plan": OUTPUT, "Decisions": OUTPUT, "Services": OUTPUT, "Supply": OUTPUT, "Commitments": OUTPUT, "Bands": OUTPUT,
-    "Bridge": OUTPUT, "Actuals": INPUT, "Record": CONTROL,
-    **dict.fromkeys(("Quarters", "Covers", "Types", "Stated", "Growth", "Loads", "Paid", "Commitment prices", "Pools",
-                     "Orders", "Rented", "Quotas", "Totals"), WORKINGS),
-    "Catalog": WORKINGS, "What-if data": WORKINGS, "What-if contexts": WORKINGS, "What-if loads": WORKINGS,
-}  # fmt: skip
+    "Plan": OUTPUT,
+    "Decisions": OUTPUT,
+    "Services": OUTPUT,
+    "Supply": OUTPUT,
+    "Commitments": OUTPUT,
+    "Bands": OUTPUT,
+    "Bridge": OUTPUT,
+    "Actuals": INPUT,
+    "Record": CONTROL,
+    **dict.fromkeys(
+        (
+            "Quarters",
+            "Covers",
+            "Types",
+            "Stated",
+            "Growth",
+            "Loads",
+            "Paid",
+            "Commitment prices",
+            "Pools",
+            "Orders",
+            "Rented",
+            "Quotas",
+            "Totals",
+        ),
+        WORKINGS,
+    ),
+    "Catalog": WORKINGS,
+    "What-if data": WORKINGS,
+    "What-if contexts": WORKINGS,
+    "What-if loads": WORKINGS,
+}
 # In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
-TABS_OF_PLAN = ("Plan", "Decisions", "Services", "Supply", "Money", "Commitments", "Bands", "Bridge", "Inputs",
-                "Actuals", "Checks", "Notes and sources")  # fmt: skip
+TABS_OF_PLAN = (
+    "Plan",
+    "Decisions",
+    "Services",
+    "Supply",
+    "Money",
+    "Commitments",
+    "Bands",
+    "Bridge",
+    "Inputs",
+    "Actuals",
+    "Checks",
+    "Notes and sources",
+)
 TABS_SHOWN = ("Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", *TABS_OF_PLAN)
 PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN[:8])
 # Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
 TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
-TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
-        CONTROL: ("black", "#1F2937")}  # fmt: skip
+TABS = {
+    INPUT: ("yellow", "#FACC15"),
+    OUTPUT: ("green", "#16A34A"),
+    WORKINGS: ("grey", "#9CA3AF"),
+    CONTROL: ("black", "#1F2937"),
+}
 LEGEND = "Tabs: " + ", ".join(f"{kind.lower()} {color}" for kind, (color, _) in TABS.items()) + "."
 PRECISIONS = "list_precision"  # the defined name of the precisions, without auto
 AND_AUTO = "list_dtype"  # of the same with auto
@@ -338,9 +393,18 @@ class Sheet:
         return [self.text(row, k, text, role) for k, text in enumerate(texts, column) if text is not None]
 
     def compute(
-        self, row: int, column: int, one: Formula, env: Mapping[str, Source], *, role: str = "computed",
-        display: Display | None = None, name: str | None = None, lock: str = "both", label: str = "",
-    ) -> Ref:  # fmt: skip
+        self,
+        row: int,
+        column: int,
+        one: Formula,
+        env: Mapping[str, Source],
+        *,
+        role: str = "computed",
+        display: Display | None = None,
+        name: str | None = None,
+        lock: str = "both",
+        label: str = "",
+    ) -> Ref:
         """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
         missing = [i for i in one.inputs if i not in env]
         if missing:

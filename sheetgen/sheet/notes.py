@@ -109,16 +109,19 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
     question, memory = solved.question, one.gpu.memory
     prices = (one.class_price(purchase) for purchase in price_classes(question))
     return InstanceRow(
-        instance=one.instance, name=wording.instance_name(one), provider=wording.provider_name(one.provider),
+        instance=one.instance,
+        name=wording.instance_name(one),
+        provider=wording.provider_name(one.provider),
         gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
         memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=price_date(one),
-        stale=is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
+        stale=is_old(one, question, stale_after_days),
+        used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
-    )  # fmt: skip
+    )
 
 
 def _used_for(solved: Solution, rows: list[int]) -> Text:
@@ -198,8 +201,11 @@ def answered_dates(solved: Solution) -> tuple[str, ...]:
     rows = headline_rows(solved)
     said = {price_date(solved.candidate(offer)) for row in rows if (offer := solved.choices[row].offer) is not None}
     for purchase in price_classes(solved.question):
-        said |= {price_date(one.candidate) for row, one in enumerate(solved.by_purchase.get(purchase, ()))
-                 if one and row in rows}  # fmt: skip
+        said |= {
+            price_date(one.candidate)
+            for row, one in enumerate(solved.by_purchase.get(purchase, ()))
+            if one and row in rows
+        }
     dated = sorted((text for text in said if day_of(text)), key=lambda text: (day_of(text), text))
     ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
     return (*ends, *sorted(said.difference(dated)))
@@ -223,9 +229,11 @@ def most_assumed(question: Question) -> Iterator[str]:
     rule = wording.sizing_rule(question)
     yield f"{rule[0].upper()}{rule[1:]}."
     share = wording.share(settings.gpu_memory_utilization)
-    taken = "gives its KV cache {} of the GPU memory that is free after loading" if engine.fraction_of_free else (
-        "may use {} of GPU memory"
-    )  # fmt: skip
+    taken = (
+        "gives its KV cache {} of the GPU memory that is free after loading"
+        if engine.fraction_of_free
+        else ("may use {} of GPU memory")
+    )
     yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
     price = wording.discounted(PURCHASES[settings.purchase].words, question)
     lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"

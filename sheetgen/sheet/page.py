@@ -514,8 +514,14 @@ class Page:
         (one,) = self.asks
         if not one.per_year:
             return words("There is nothing to approve yet for {}, {}: {}.", one.subject, self.question, one.monthly)
-        return words("Please approve {} a month, {}{}, for {}: {}.", one.monthly, one.per_year, one.rest, one.subject,
-                     self.question)  # fmt: skip
+        return words(
+            "Please approve {} a month, {}{}, for {}: {}.",
+            one.monthly,
+            one.per_year,
+            one.rest,
+            one.subject,
+            self.question,
+        )
 
     @property
     def uncertain(self) -> tuple[Text, ...]:
@@ -623,8 +629,10 @@ class Page:
         card = max(wide, key=lambda one: one.spread)
         why = words(
             "Why the band: slower tokens than predicted leave each machine fewer requests within the target; "
-            f"{'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.", card.model, card.machines
-        )  # fmt: skip
+            f"{'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.",
+            card.model,
+            card.machines,
+        )
         if not card.measured:
             return why
         rent = f"{'the rent is ' if self.contingency else ''}{{}}"
@@ -748,8 +756,18 @@ def _sentence(page: Page, card: Card) -> Cell:
     is served."""
     at = "{}" if page.is_rate else "{} at once"
     within = words("the targets ({})", card.targets) if card.targets else "memory"
-    parts = [words(f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within {{}}.", card.rent, card.gpus,
-                   card.token_time, card.first_token, page.headline_requests, card.serves, within)]  # fmt: skip
+    parts = [
+        words(
+            f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within {{}}.",
+            card.rent,
+            card.gpus,
+            card.token_time,
+            card.first_token,
+            page.headline_requests,
+            card.serves,
+            within,
+        )
+    ]
     if cheaper := _cheaper(page, card):
         parts.append(cheaper)
     return joined(" ", parts)
@@ -794,29 +812,75 @@ def tables_of(page: Page) -> Iterator[Table]:
     unit, classes, sign = page.unit, page.price_classes, page.sign
     yield table(
         "What to rent",
-        ("Model", "Rent", _number(f"{sign} a month"), "Load", "Where", "Hardware", "Memory", "Headroom",
-         "Next cheapest", "Hosted"),
-        ((c.model, c.rent, c.monthly, c.load, c.provider, c.hardware, c.memory, c.headroom, c.runner_up,
-          c.hosted)
-         for c in page.cards),
-    )  # fmt: skip
+        (
+            "Model",
+            "Rent",
+            _number(f"{sign} a month"),
+            "Load",
+            "Where",
+            "Hardware",
+            "Memory",
+            "Headroom",
+            "Next cheapest",
+            "Hosted",
+        ),
+        (
+            (c.model, c.rent, c.monthly, c.load, c.provider, c.hardware, c.memory, c.headroom, c.runner_up, c.hosted)
+            for c in page.cards
+        ),
+    )
     yield table(
         "",
-        ("Model", "Speed band", "At FP8", "Time per token", "First token", "What drives the size",
-         "Took no part, and cheaper", "Unit cost"),
-        ((c.model, c.band, joined(", ", [one for one in (c.fp8_rent, c.fp8_monthly) if one]), c.speed, c.first_token,
-          c.sized_by, c.not_asked, _costs(c)) for c in page.cards),
-    )  # fmt: skip
+        (
+            "Model",
+            "Speed band",
+            "At FP8",
+            "Time per token",
+            "First token",
+            "What drives the size",
+            "Took no part, and cheaper",
+            "Unit cost",
+        ),
+        (
+            (
+                c.model,
+                c.band,
+                joined(", ", [one for one in (c.fp8_rent, c.fp8_monthly) if one]),
+                c.speed,
+                c.first_token,
+                c.sized_by,
+                c.not_asked,
+                _costs(c),
+            )
+            for c in page.cards
+        ),
+    )
     yield table(f"Cost by workload and load: what to rent, {sign} a month, KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)
     yield table(
         "Models",
-        ("Model", *map(_number, ("Parameters", f"BF16 weights, {unit}", f"FP8 weights, {unit}")), "Used here",
-         *map(_number, ("KV a token", "if full attention", "Ratio")), "Attention"),
-        ((m.name, m.params, m.weights_bf16, m.weights_fp8, _in_use(m), m.kv_per_token,
-          m.full_attention_per_token, m.ratio, f"{m.attention}; {m.note}" if m.note else m.attention)
-         for m in page.models),
-    )  # fmt: skip
+        (
+            "Model",
+            *map(_number, ("Parameters", f"BF16 weights, {unit}", f"FP8 weights, {unit}")),
+            "Used here",
+            *map(_number, ("KV a token", "if full attention", "Ratio")),
+            "Attention",
+        ),
+        (
+            (
+                m.name,
+                m.params,
+                m.weights_bf16,
+                m.weights_fp8,
+                _in_use(m),
+                m.kv_per_token,
+                m.full_attention_per_token,
+                m.ratio,
+                f"{m.attention}; {m.note}" if m.note else m.attention,
+            )
+            for m in page.models
+        ),
+    )
     parts = map(_number, (f"Weights, {unit}", f"KV cache, {unit}", f"Overhead, {unit}"))
     bars = (_bar(bar) for of_model in page.bars for bar in of_model)
     yield table("Where the memory goes", ("Model", "Load", *parts, "The engine may use"), bars)
@@ -834,9 +898,11 @@ def tables_of(page: Page) -> Iterator[Table]:
     yield table(
         "What one change buys",
         ("Model", "Change", "At what cost", "Then rent", _number(f"{sign} a month"), _number("Saves")),
-        ((v.model, v.change, v.cost, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
-         for v in page.levers),
-    )  # fmt: skip
+        (
+            (v.model, v.change, v.cost, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
+            for v in page.levers
+        ),
+    )
     if page.paid:
         yield table(
             "How to pay for it",
@@ -850,11 +916,30 @@ def tables_of(page: Page) -> Iterator[Table]:
         )
     yield table(
         "Instances on this page",
-        ("Instance", "GPUs", _number("Memory"), _number(f"{sign} an hour"),
-         *(_number(f"{sign} {name}") for name in classes), "Where", "Price of", "Used for"),
-        ((i.instance, i.gpus, i.memory, i.hourly, *i.classes, ", ".join(filter(None, (i.provider, i.region))),
-          i.price_date + (" (old)" if i.stale else ""), i.used_for) for i in page.instances),
-    )  # fmt: skip
+        (
+            "Instance",
+            "GPUs",
+            _number("Memory"),
+            _number(f"{sign} an hour"),
+            *(_number(f"{sign} {name}") for name in classes),
+            "Where",
+            "Price of",
+            "Used for",
+        ),
+        (
+            (
+                i.instance,
+                i.gpus,
+                i.memory,
+                i.hourly,
+                *i.classes,
+                ", ".join(filter(None, (i.provider, i.region))),
+                i.price_date + (" (old)" if i.stale else ""),
+                i.used_for,
+            )
+            for i in page.instances
+        ),
+    )
 
 
 def _priced(usd: Text, rent: Text) -> Text:

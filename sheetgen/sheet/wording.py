@@ -296,8 +296,9 @@ def late_first_token(solved: Solution, row: int) -> Text:
         return ""
     late = late_usd(solved, row)
     usd = short_money(late) if late else "no count is enough"
-    return words(f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there",
-                 _seconds(latest, ONE_DECIMAL), usd)  # fmt: skip
+    return words(
+        f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there", _seconds(latest, ONE_DECIMAL), usd
+    )
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
@@ -554,13 +555,18 @@ def model_facts(solved: Solution, index: int) -> ModelFacts:
     return ModelFacts(
         name=model.name,
         params=words("{} B", Cell(total, replace(ONE_DECIMAL if total >= 10**9 else TWO_DECIMALS, divisor=1e9))),
-        weights_bf16=size(weights_in(model, "bf16"), units), weights_fp8=size(weights_in(model, "fp8"), units),
-        weights_used=one.weight_dtype, weights_in_use=size(weights_in(model, one.weight_dtype), units),
-        kv_used=one.kv_cache_dtype, kv_per_token=small_size(token, units),
+        weights_bf16=size(weights_in(model, "bf16"), units),
+        weights_fp8=size(weights_in(model, "fp8"), units),
+        weights_used=one.weight_dtype,
+        weights_in_use=size(weights_in(model, one.weight_dtype), units),
+        kv_used=one.kv_cache_dtype,
+        kv_per_token=small_size(token, units),
         full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
         ratio="the same" if factor == "1.0" else words("{}× less", factor) if factor else NONE,
-        attention=attention_words(model), note="; ".join(notes), origin=ORIGINS[model.confidence],
-    )  # fmt: skip
+        attention=attention_words(model),
+        note="; ".join(notes),
+        origin=ORIGINS[model.confidence],
+    )
 
 
 def weights_in(model: Model, dtype: str) -> float:

@@ -19,9 +19,13 @@ from sheetgen.units import PLAIN
 
 @formula("Draft's KV per token and rank")
 def draft_bytes_per_token(
-    draft_layers: Quantity, draft_kv_heads: Quantity, draft_kv_width: Quantity, kv_dtype_bytes: Quantity,
-    kv_scale_bytes: Quantity, tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    draft_layers: Quantity,
+    draft_kv_heads: Quantity,
+    draft_kv_width: Quantity,
+    kv_dtype_bytes: Quantity,
+    kv_scale_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+) -> Any:
     """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
     cache of its own, at the KV precision of the target, and follows the target's tensor parallelism.
 
@@ -76,14 +80,16 @@ def _as(name: str, one: Formula) -> Formula:
 
 # By what formulas read, the same with the draft's share: on a rank of any layout, and of an undivided model.
 OF_A_RANK = (
-    _as("other_bytes_per_token", other_bytes_beside_draft), _as("n_other_layers", layers_beside_draft),
-    _as("stage_overhead_bytes", overhead_beside_draft), _as("weights_bytes_per_gpu", rank_weights_bytes),
+    _as("other_bytes_per_token", other_bytes_beside_draft),
+    _as("n_other_layers", layers_beside_draft),
+    _as("stage_overhead_bytes", overhead_beside_draft),
+    _as("weights_bytes_per_gpu", rank_weights_bytes),
     draft_weights_bytes_per_gpu,
-)  # fmt: skip
+)
 OF_A_MODEL = (
     _as("other_bytes_per_token", other_bytes_beside_draft.with_parts([ONE_RANK])),
     _as("n_other_layers", layers_beside_draft),
-)  # fmt: skip
+)
 
 
 # What a reading of a point with the draft's share replaces (estimate).

@@ -54,11 +54,18 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size:
 
 @formula("Growing KV per token and rank")
 def shard_kv_bytes_per_token(
-    n_full_layers: Quantity, full_kv_heads_per_gpu: Quantity, full_kv_width: Quantity, n_mla_layers: Quantity,
-    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, plain_fp8_latent: Quantity,
-    other_elements_per_token: Quantity, other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity,
+    n_full_layers: Quantity,
+    full_kv_heads_per_gpu: Quantity,
+    full_kv_width: Quantity,
+    n_mla_layers: Quantity,
+    mla_width: Quantity,
+    mla_fp8_entry_bytes: Quantity,
+    plain_fp8_latent: Quantity,
+    other_elements_per_token: Quantity,
+    other_bytes_per_token: Quantity,
+    kv_dtype_bytes: Quantity,
     kv_scale_bytes: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
 
     Full attention: layers x heads x (key + value width) x bytes, and a scale for keys and one for values
@@ -78,9 +85,12 @@ def shard_kv_bytes_per_token(
 
 @formula("Windowed KV per token and rank")
 def shard_windowed_bytes_per_token(
-    n_windowed_layers: Quantity, windowed_kv_heads_per_gpu: Quantity, windowed_kv_width: Quantity,
-    kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
-) -> Any:  # fmt: skip
+    n_windowed_layers: Quantity,
+    windowed_kv_heads_per_gpu: Quantity,
+    windowed_kv_width: Quantity,
+    kv_dtype_bytes: Quantity,
+    kv_scale_bytes: Quantity,
+) -> Any:
     """What one token inside the window costs one rank, in bytes, in all windowed layers.
 
     Source: reference models.md section 3. Check: gpt-oss-120b in bf16 at TP 1 is 36,864.
@@ -90,9 +100,12 @@ def shard_windowed_bytes_per_token(
 
 @formula("State of one layer and rank")
 def shard_state_bytes_per_layer(
-    n_state_layers: Quantity, conv_bytes_per_state_layer: Quantity, state_elements_per_layer: Quantity,
-    state_element_bytes: Quantity, tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    n_state_layers: Quantity,
+    conv_bytes_per_state_layer: Quantity,
+    state_elements_per_layer: Quantity,
+    state_element_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+) -> Any:
     """Convolution and recurrent state that one sequence keeps in one recurrent layer, in bytes per rank.
 
     Source: vLLM mamba_utils. Check: Qwen3.6-27B (fp32 state) at TP 1 is 3,207,168.
@@ -126,9 +139,11 @@ def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Quantity, stage_fractio
 
 @formula("State per sequence")
 def state_bytes_per_sequence(
-    n_state_layers: Quantity, conv_bytes_per_state_layer: Quantity, state_elements_per_layer: Quantity,
+    n_state_layers: Quantity,
+    conv_bytes_per_state_layer: Quantity,
+    state_elements_per_layer: Quantity,
     state_element_bytes: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Fixed state of one sequence in all recurrent layers, in bytes, before division over ranks.
 
     Source: reference models.md section 3. Check: Qwen3.6-27B is 153,944,064 with its fp32 state.
@@ -141,9 +156,13 @@ def state_bytes_per_sequence(
 
 @formula("Layers in a KV group")
 def group_layers(
-    n_full_layers: Quantity, n_mla_layers: Quantity, n_other_layers: Quantity, n_windowed_layers: Quantity,
-    n_state_layers: Quantity, group_stretch: Quantity,
-) -> Any:  # fmt: skip
+    n_full_layers: Quantity,
+    n_mla_layers: Quantity,
+    n_other_layers: Quantity,
+    n_windowed_layers: Quantity,
+    n_state_layers: Quantity,
+    group_stretch: Quantity,
+) -> Any:
     """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
 
     Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding.
@@ -220,10 +239,15 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_la
 
 @formula("Tokens in a block of growing layers")
 def growing_block_tokens(
-    growing_layer_bytes: Quantity, windowed_layer_bytes: Quantity, shard_state_bytes_per_layer: Quantity,
-    block_size: Quantity, shard_kv_bytes_per_token: Quantity, other_bytes_per_token: Quantity,
-    n_full_layers: Quantity, n_mla_layers: Quantity,
-) -> Any:  # fmt: skip
+    growing_layer_bytes: Quantity,
+    windowed_layer_bytes: Quantity,
+    shard_state_bytes_per_layer: Quantity,
+    block_size: Quantity,
+    shard_kv_bytes_per_token: Quantity,
+    other_bytes_per_token: Quantity,
+    n_full_layers: Quantity,
+    n_mla_layers: Quantity,
+) -> Any:
     """Tokens that one block of a growing layer holds, after all kinds were given one page size.
 
     The block grows until it is as large as a windowed layer's, or until its keys and values alone, without index keys
@@ -261,12 +285,21 @@ def states_in_own_pool(state_pool_ratio: Quantity, n_state_layers: Quantity, sha
 
 @formula("KV block")
 def kv_block_bytes(
-    group_layers: Quantity, growing_block_tokens: Quantity, growing_layer_bytes: Quantity,
-    windowed_block_tokens: Quantity, windowed_layer_bytes: Quantity, shard_state_bytes_per_layer: Quantity,
-    shares_pages: Quantity, hybrid_kv_manager: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
-    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, window_pool_ratio: Quantity,
+    group_layers: Quantity,
+    growing_block_tokens: Quantity,
+    growing_layer_bytes: Quantity,
+    windowed_block_tokens: Quantity,
+    windowed_layer_bytes: Quantity,
+    shard_state_bytes_per_layer: Quantity,
+    shares_pages: Quantity,
+    hybrid_kv_manager: Quantity,
+    block_size: Quantity,
+    shard_kv_bytes_per_token: Quantity,
+    shard_windowed_bytes_per_token: Quantity,
+    n_state_layers: Quantity,
+    window_pool_ratio: Quantity,
     state_pool_ratio: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
 
     Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token; and where
@@ -291,9 +324,13 @@ TOKENS_PER_K = 1024
 
 @formula("Tokens charged per sequence")
 def charged_tokens(
-    context_tokens: Quantity, max_model_len: Quantity, input_tokens: Quantity, average_context_fraction: Quantity,
-    prefix_cache_hit_fraction: Quantity, kv_reserved: Quantity,
-) -> Any:  # fmt: skip
+    context_tokens: Quantity,
+    max_model_len: Quantity,
+    input_tokens: Quantity,
+    average_context_fraction: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    kv_reserved: Quantity,
+) -> Any:
     """Tokens of cache that one request is charged.
 
     Paged KV: the context times the average share of it that is filled, less the prompt tokens found in the
@@ -327,10 +364,15 @@ def batches_under_way(in_flight_batches: Quantity, on_second_runner: Quantity, p
 
 @formula("Tokens a windowed layer is charged")
 def windowed_tokens(
-    admitted_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
-    in_flight_batches: Quantity, on_second_runner: Quantity, pipeline_parallel_size: Quantity,
+    admitted_tokens: Quantity,
+    window_tokens: Quantity,
+    window_is_chunked: Quantity,
+    max_num_batched_tokens: Quantity,
+    in_flight_batches: Quantity,
+    on_second_runner: Quantity,
+    pipeline_parallel_size: Quantity,
     hybrid_kv_manager: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Tokens that admission charges a windowed layer: the window and the tokens of the batches under way.
 
     A window saves nothing while these reach the context, and nothing at all where the hybrid KV manager is off.
@@ -349,9 +391,14 @@ UNSTAGED_WINDOWS = windowed_tokens.with_parts([Formula("pipeline_parallel_size",
 
 @formula("Tokens a windowed layer keeps")
 def steady_windowed_tokens(
-    charged_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, in_flight_batches: Quantity,
-    hybrid_kv_manager: Quantity, windowed_block_tokens: Quantity, shares_pages: Quantity,
-) -> Any:  # fmt: skip
+    charged_tokens: Quantity,
+    window_tokens: Quantity,
+    window_is_chunked: Quantity,
+    in_flight_batches: Quantity,
+    hybrid_kv_manager: Quantity,
+    windowed_block_tokens: Quantity,
+    shares_pages: Quantity,
+) -> Any:
     """Tokens of a windowed layer that a request keeps while it decodes: the window that a step reads and one token for
     each further step under way, never more than the context.
 
@@ -369,13 +416,28 @@ def steady_windowed_tokens(
 
 @formula("KV blocks per sequence")
 def kv_blocks_per_sequence(
-    admitted_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
-    growing_block_tokens: Quantity, windowed_block_tokens: Quantity, n_growing_groups: Quantity,
-    n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, checkpoint_blocks: Quantity,
-    side_blocks: Quantity, shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
-    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity,
-    kv_block_bytes: Quantity, window_pool_ratio: Quantity, state_pool_ratio: Quantity,
-) -> Any:  # fmt: skip
+    admitted_tokens: Quantity,
+    windowed_tokens: Quantity,
+    window_is_chunked: Quantity,
+    hybrid_kv_manager: Quantity,
+    growing_block_tokens: Quantity,
+    windowed_block_tokens: Quantity,
+    n_growing_groups: Quantity,
+    n_windowed_groups: Quantity,
+    n_state_groups: Quantity,
+    state_blocks: Quantity,
+    checkpoint_blocks: Quantity,
+    side_blocks: Quantity,
+    shares_pages: Quantity,
+    block_size: Quantity,
+    shard_kv_bytes_per_token: Quantity,
+    shard_windowed_bytes_per_token: Quantity,
+    n_state_layers: Quantity,
+    shard_state_bytes_per_layer: Quantity,
+    kv_block_bytes: Quantity,
+    window_pool_ratio: Quantity,
+    state_pool_ratio: Quantity,
+) -> Any:
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;

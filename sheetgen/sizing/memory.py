@@ -53,9 +53,14 @@ def runner_bytes_per_logit(
 
 @formula("Sampler's peak")
 def sampler_bytes(
-    max_num_seqs: Quantity, vocab_size: Quantity, max_num_batched_tokens: Quantity, hidden_size: Quantity,
-    other_bytes: Quantity, runner_bytes_per_logit: Quantity, sampler_bytes_per_vocabulary_entry: Quantity,
-) -> Any:  # fmt: skip
+    max_num_seqs: Quantity,
+    vocab_size: Quantity,
+    max_num_batched_tokens: Quantity,
+    hidden_size: Quantity,
+    other_bytes: Quantity,
+    runner_bytes_per_logit: Quantity,
+    sampler_bytes_per_vocabulary_entry: Quantity,
+) -> Any:
     """The sampler on the logits of max_num_seqs requests, in bytes, the batch's hidden states still held.
 
     A logit is kept in the model's 16 bits and, in vLLM 0.17 to 0.21, three times in 32 (the logits, their
@@ -72,10 +77,15 @@ def sampler_bytes(
 
 @formula("Forward peak")
 def forward_bytes(
-    max_num_batched_tokens: Quantity, hidden_size: Quantity, intermediate_size: Quantity, ffn_matrices: Quantity,
-    other_bytes: Quantity, activation_copy_bytes: Quantity, forward_hidden_copies: Quantity,
+    max_num_batched_tokens: Quantity,
+    hidden_size: Quantity,
+    intermediate_size: Quantity,
+    ffn_matrices: Quantity,
+    other_bytes: Quantity,
+    activation_copy_bytes: Quantity,
+    forward_hidden_copies: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """The batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy of
     that product where the precision makes one, and some copies of the hidden states.
 
@@ -88,10 +98,14 @@ def forward_bytes(
 
 @formula("Experts' workspace")
 def expert_workspace_bytes(
-    max_num_batched_tokens: Quantity, hidden_size: Quantity, experts_per_token: Quantity,
-    expert_intermediate_size: Quantity, other_bytes: Quantity, expert_workspace_share: Quantity,
+    max_num_batched_tokens: Quantity,
+    hidden_size: Quantity,
+    experts_per_token: Quantity,
+    expert_intermediate_size: Quantity,
+    other_bytes: Quantity,
+    expert_workspace_share: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Two buffers that the fused experts keep: a row per token and chosen expert, each as wide as the hidden
     size or the experts' own width, in bytes. 0 for dense models.
 
@@ -105,9 +119,12 @@ def expert_workspace_bytes(
 
 @formula("Encoder's images")
 def encoder_bytes(
-    max_num_batched_tokens: Quantity, hidden_size: Quantity, encoder_item_tokens: Quantity,
-    encoder_item_elements: Quantity, other_bytes: Quantity,
-) -> Any:  # fmt: skip
+    max_num_batched_tokens: Quantity,
+    hidden_size: Quantity,
+    encoder_item_tokens: Quantity,
+    encoder_item_elements: Quantity,
+    other_bytes: Quantity,
+) -> Any:
     """Images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay in
     memory while the language model is profiled. 0 for models that read text alone.
 
@@ -120,9 +137,13 @@ def encoder_bytes(
 
 @formula("Held by a cold start")
 def cold_start_bytes(
-    on_second_runner: Quantity, cold_start_embeddings: Quantity, vocab_size: Quantity, hidden_size: Quantity,
-    other_bytes: Quantity, tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    on_second_runner: Quantity,
+    cold_start_embeddings: Quantity,
+    vocab_size: Quantity,
+    hidden_size: Quantity,
+    other_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+) -> Any:
     """What compiling the model on a cold start takes at its peak on the second runner, in bytes: as much as the
     embedding. A warm start, which finds the compiled model on disk, has it for its pool.
 
@@ -135,9 +156,11 @@ def cold_start_bytes(
 
 @formula("Sampler's tables")
 def sampler_table_bytes(
-    on_second_runner: Quantity, second_runner_table_bytes_per_logit: Quantity, max_num_seqs: Quantity,
+    on_second_runner: Quantity,
+    second_runner_table_bytes_per_logit: Quantity,
+    max_num_seqs: Quantity,
     vocab_size: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What the second runner keeps for penalties, whoever asks for them: for each of max_num_seqs requests how often it
     has seen each entry of the vocabulary, in bytes. Logs count it among what is consumed, not among the peak.
 
@@ -149,9 +172,14 @@ def sampler_table_bytes(
 
 @formula("Profile peak")
 def profile_peak_bytes(
-    sampler_bytes: Quantity, forward_bytes: Quantity, expert_workspace_bytes: Quantity, encoder_bytes: Quantity,
-    matmul_workspace_bytes: Quantity, cold_start_bytes: Quantity, sampler_table_bytes: Quantity,
-) -> Any:  # fmt: skip
+    sampler_bytes: Quantity,
+    forward_bytes: Quantity,
+    expert_workspace_bytes: Quantity,
+    encoder_bytes: Quantity,
+    matmul_workspace_bytes: Quantity,
+    cold_start_bytes: Quantity,
+    sampler_table_bytes: Quantity,
+) -> Any:
     """The peak of the engine's profile run on one GPU, in bytes, without pipeline stages.
 
     It does not depend on the context. Where the sampler is the peak it does not depend on TP either.
@@ -186,9 +214,12 @@ def activation_bytes_per_gpu(
 
 @formula("Memory the engine may use")
 def memory_budget_bytes(
-    gpu_memory_bytes: Quantity, context_bytes: Quantity, gpu_memory_utilization: Quantity,
-    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
-) -> Any:  # fmt: skip
+    gpu_memory_bytes: Quantity,
+    context_bytes: Quantity,
+    gpu_memory_utilization: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+) -> Any:
     """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one,
     less what was gone before where the engine counts from the free memory (SGLang). All of it where the pool is set
     outright, whatever the share, and not as a limit.
@@ -236,9 +267,12 @@ def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> 
 
 @formula("Activations and overhead")
 def overhead_bytes_per_gpu(
-    activation_bytes_per_gpu: Quantity, non_torch_bytes_per_gpu: Quantity, cuda_graph_bytes_per_gpu: Quantity,
-    activations_in_budget: Quantity, graphs_reserved: Quantity,
-) -> Any:  # fmt: skip
+    activation_bytes_per_gpu: Quantity,
+    non_torch_bytes_per_gpu: Quantity,
+    cuda_graph_bytes_per_gpu: Quantity,
+    activations_in_budget: Quantity,
+    graphs_reserved: Quantity,
+) -> Any:
     """Memory outside torch, and activations and CUDA graphs where the engine counts them in its budget, in bytes.
 
     Source: vLLM: graphs lie outside the budget up to 0.19; SGLang leaves both to what its share does not take.
@@ -271,9 +305,12 @@ def non_torch_bytes_per_gpu(
 
 @formula("Overhead on a stage")
 def stage_overhead_bytes(
-    overhead_bytes_per_gpu: Quantity, non_torch_bytes_per_gpu: Quantity, staged_non_torch_bytes_per_gpu: Quantity,
-    hand_over_bytes: Quantity, activations_in_budget: Quantity,
-) -> Any:  # fmt: skip
+    overhead_bytes_per_gpu: Quantity,
+    non_torch_bytes_per_gpu: Quantity,
+    staged_non_torch_bytes_per_gpu: Quantity,
+    hand_over_bytes: Quantity,
+    activations_in_budget: Quantity,
+) -> Any:
     """The same on a pipeline stage, which is handed the batch by the one before, in bytes.
 
     Source: hand_over_bytes; non-torch memory of two PP runs, logged 0.07 GiB.
@@ -284,9 +321,13 @@ def stage_overhead_bytes(
 
 @formula("Left for KV before clipping", within=[paid_share])
 def kv_budget_bytes_per_gpu(
-    memory_budget_bytes: Quantity, loaded_weights_bytes_per_gpu: Quantity, overhead_bytes_per_gpu: Quantity,
-    paid_share: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
-) -> Any:  # fmt: skip
+    memory_budget_bytes: Quantity,
+    loaded_weights_bytes_per_gpu: Quantity,
+    overhead_bytes_per_gpu: Quantity,
+    paid_share: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+) -> Any:
     """What weights, activations and overhead leave on one GPU, or what of it the pool is set to, in bytes; negative
     where they do not fit.
 
@@ -335,9 +376,15 @@ def max_concurrency(n_kv_blocks: Quantity, full_kv_blocks_per_sequence: Quantity
 
 @formula("KV tokens")
 def kv_tokens(
-    n_kv_blocks: Quantity, n_kv_groups: Quantity, growing_block_tokens: Quantity, max_concurrency: Quantity,
-    max_model_len: Quantity, tokens_by_concurrency: Quantity, shares_pages: Quantity, block_size: Quantity,
-) -> Any:  # fmt: skip
+    n_kv_blocks: Quantity,
+    n_kv_groups: Quantity,
+    growing_block_tokens: Quantity,
+    max_concurrency: Quantity,
+    max_model_len: Quantity,
+    tokens_by_concurrency: Quantity,
+    shares_pages: Quantity,
+    block_size: Quantity,
+) -> Any:
     """ "GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
 
     Later releases of vLLM print max_concurrency x max_model_len for models with several groups; engines that keep
@@ -353,9 +400,10 @@ def kv_tokens(
 
 @formula("Sequences the pool holds")
 def sequences_in_pool(
-    kv_budget_bytes_per_gpu: Quantity, kv_bytes_per_sequence_per_gpu: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+    kv_bytes_per_sequence_per_gpu: Quantity,
     kv_bytes_per_sequence_steady_per_gpu: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Sequences that the pool of one GPU holds at once, one at its admission charge, the others at what they keep.
 
     Out:    0 where the pool does not hold one admission charge.
@@ -375,10 +423,14 @@ def sequences_per_replica(sequences_in_pool: Quantity, max_num_seqs: Quantity, d
 
 @formula("Requests that can run at once")
 def running_capacity(
-    kv_budget_bytes_per_gpu: Quantity, filled_kv_blocks_per_sequence: Quantity,
-    filled_kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity,
-    max_num_seqs: Quantity, data_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    kv_budget_bytes_per_gpu: Quantity,
+    filled_kv_blocks_per_sequence: Quantity,
+    filled_kv_blocks_per_sequence_steady: Quantity,
+    kv_block_bytes: Quantity,
+    stage_fraction: Quantity,
+    max_num_seqs: Quantity,
+    data_parallel_size: Quantity,
+) -> Any:
     """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
 
     Source: sequences_in_pool, per rank, with the cache of a running request.
@@ -409,9 +461,10 @@ def kv_admission_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Qua
 
 @formula("KV that these requests take")
 def kv_needed_bytes_per_gpu(
-    requests_per_rank: Quantity, kv_bytes_per_sequence_per_gpu: Quantity,
+    requests_per_rank: Quantity,
+    kv_bytes_per_sequence_per_gpu: Quantity,
     kv_bytes_per_sequence_steady_per_gpu: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """The least pool of the fullest GPU that holds these requests at once, in bytes.
 
     Source: sequences_in_pool: what all of them keep, and what the last is charged above that when it is admitted.

@@ -81,9 +81,12 @@ def strides_within_targets(
 
 @formula("Most requests of a batch within the targets", passed_on=_AND_EXPERTS)
 def batch_limit(
-    strides_within_targets: Quantity, steps: Quantity, untouched_by_request: Quantity, requests_per_stride: Quantity,
+    strides_within_targets: Quantity,
+    steps: Quantity,
+    untouched_by_request: Quantity,
+    requests_per_stride: Quantity,
     **known: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """The largest batch that meets both targets: the strides that do, and of the next one every single request.
 
     In:     untouched_by_request, the share of experts that 1 to 64 requests leave alone.
@@ -137,9 +140,13 @@ def next_tpot_seconds(batch_limit: Quantity, **known: Quantity) -> Any:
 
 @formula("What set the replicas", TEXT)
 def sized_by(
-    load_requests: Quantity, sequences: Quantity, paced_requests: Quantity, data_parallel_size: Quantity,
-    next_tpot_seconds: Quantity, tpot_limit_seconds: Quantity,
-) -> Any:  # fmt: skip
+    load_requests: Quantity,
+    sequences: Quantity,
+    paced_requests: Quantity,
+    data_parallel_size: Quantity,
+    next_tpot_seconds: Quantity,
+    tpot_limit_seconds: Quantity,
+) -> Any:
     """What set the number of replicas: the target of a token (tpot) or of the first one (ttft), where it needs more of
     them than memory does; else memory.
 
@@ -152,9 +159,13 @@ def sized_by(
 
 @formula("Left for layers on a stage", within=[paid_share])
 def layer_budget_bytes(
-    memory_budget_bytes: Quantity, stage_overhead_bytes: Quantity, stage_ends_bytes: Quantity,
-    rope_table_bytes: Quantity, tensor_parallel_size: Quantity, paid_share: Quantity,
-) -> Any:  # fmt: skip
+    memory_budget_bytes: Quantity,
+    stage_overhead_bytes: Quantity,
+    stage_ends_bytes: Quantity,
+    rope_table_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+    paid_share: Quantity,
+) -> Any:
     """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
 
     Source: the KV pool's accounting, the layers' weights not yet paid.
@@ -183,9 +194,14 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
 
 @formula("Layers that fit on a stage", passed_on=OF_MOST_WINDOWS)
 def layers_that_fit(
-    layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
-    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
-) -> Any:  # fmt: skip
+    layer_budget_bytes: Quantity,
+    n_layers: Quantity,
+    paid_layer_bytes: Quantity,
+    charge_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+    **known: Quantity,
+) -> Any:
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
     A pool that is set outright is taken first, whatever of it the cache fills; one that is a limit as far as it goes.
@@ -203,10 +219,19 @@ def layers_that_fit(
 
 @formula("Pipeline stages", passed_on=(*OF_STAGES, *OF_MOST_WINDOWS))
 def pipeline_stages(
-    runs: Quantity, within_limit: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity,
-    layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
-) -> Any:  # fmt: skip
+    runs: Quantity,
+    within_limit: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+    charge_bytes: Quantity,
+    layers_that_fit: Quantity,
+    n_layers: Quantity,
+    max_pipeline_parallel_size: Quantity,
+    layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+    **known: Quantity,
+) -> Any:
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
     Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than
@@ -218,18 +243,27 @@ def pipeline_stages(
     most = max_pipeline_parallel_size + 1
     even = remainder(largest(2, round_up(n_layers / largest(layers_that_fit, n_layers / most))), most)
     in_order = stages_in_order(
-        layer_budget_bytes, paid_layer_bytes, charge_bytes, max_pipeline_parallel_size, kv_cache_memory_bytes,
-        set_pool_is_limit, known,
-    )  # fmt: skip
+        layer_budget_bytes,
+        paid_layer_bytes,
+        charge_bytes,
+        max_pipeline_parallel_size,
+        kv_cache_memory_bytes,
+        set_pool_is_limit,
+        known,
+    )
     staged = where(known[WEIGHTS_SHARES[0]] > 0, in_order, even)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
 
 
 def stages_in_order(
-    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
-    max_pipeline_parallel_size: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
+    layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity,
+    charge_bytes: Quantity,
+    max_pipeline_parallel_size: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
     known: Mapping[str, Quantity],
-) -> Any:  # fmt: skip
+) -> Any:
     """The fewest of the numbers of stages allowed whose shares are known at which the heaviest stage holds its part of
     the weights and of one sequence's cache; 0 where none does."""
     found: Any = 0
@@ -244,10 +278,18 @@ def stages_in_order(
 
 @formula("Sequences per replica", passed_on=(*OF_STAGES, *OF_WINDOWS))
 def sequences(
-    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
-    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
-    kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity, **known: Quantity,
-) -> Any:  # fmt: skip
+    pipeline_stages: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+    charge_bytes: Quantity,
+    steady_bytes: Quantity,
+    layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity,
+    n_layers: Quantity,
+    max_num_seqs: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+    **known: Quantity,
+) -> Any:
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
     One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
@@ -258,19 +300,30 @@ def sequences(
     manager, simulated in tests/test_block_manager.py.
     """
     pool, share = fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
-        set_pool_is_limit, known,
-    )  # fmt: skip
+        pipeline_stages,
+        kv_budget_bytes_per_gpu,
+        layer_budget_bytes,
+        paid_layer_bytes,
+        n_layers,
+        kv_cache_memory_bytes,
+        set_pool_is_limit,
+        known,
+    )
     charged = charge_bytes + windows_of_stages(pipeline_stages, known)
     held = held_sequences(pool, charged * share, steady_bytes * share)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
 def fullest_stage(
-    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
+    pipeline_stages: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+    layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity,
+    n_layers: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
     known: Mapping[str, Quantity],
-) -> tuple[Quantity, Quantity]:  # fmt: skip
+) -> tuple[Quantity, Quantity]:
     """The pool of the fullest stage, in bytes, and its share of the layers that keep a cache."""
     known = {**known, "n_layers": n_layers, "pipeline_parallel_size": pipeline_stages}
     paid = paid_layer_bytes * stage_weights_fraction.of(known)
@@ -280,9 +333,13 @@ def fullest_stage(
 
 @formula("Pool's error, low end")
 def pool_error_bytes(
-    pool_error_bytes_measured: Quantity, pool_error_bytes_elsewhere: Quantity, tensor_parallel_size: Quantity,
-    calibrated_tensor_parallel_size: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity,
-) -> Any:  # fmt: skip
+    pool_error_bytes_measured: Quantity,
+    pool_error_bytes_elsewhere: Quantity,
+    tensor_parallel_size: Quantity,
+    calibrated_tensor_parallel_size: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+) -> Any:
     """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
     that was measured, by all other logs beyond; none where it is set outright.
 
@@ -344,9 +401,12 @@ def heads_divide(
 
 @formula("Ranks share experts")
 def shares_experts(
-    data_parallel_size: Quantity, is_mixture: Quantity, n_experts: Quantity, interconnect_bytes_per_second: Quantity,
+    data_parallel_size: Quantity,
+    is_mixture: Quantity,
+    n_experts: Quantity,
+    interconnect_bytes_per_second: Quantity,
     least_link_bytes_per_second: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """1 where the layout has one data-parallel rank, or several that share experts over links made for it; else 0.
 
     A checkpoint is a mixture of experts or is none: experts typed over a dense model's make no layouts for it.
@@ -369,9 +429,12 @@ def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_at
 
 @formula("Runs", within=[heads_divide, shares_experts, attention_runs])
 def runs(
-    heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity, shares_experts: Quantity,
+    heads_divide: Quantity,
+    runs_weights: Quantity,
+    runs_kv: Quantity,
+    shares_experts: Quantity,
     attention_runs: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """1 where the GPU runs both precisions and the model's attention, and the layout suits the model; else 0.
 
     KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4. runs_weights is 2 where
@@ -393,9 +456,12 @@ def needed_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
 
 @formula("Replicas")
 def n_replicas(
-    load_requests: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, survive: Quantity,
+    load_requests: Quantity,
+    paced_requests: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
     zones: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Replicas that hold the load and serve it within the targets of speed, and those that may be lost: one, or all of
     a machine, or of the machines of a zone, over which they are spread evenly. Of replicas that span machines a loss
     takes whole ones.
@@ -420,10 +486,16 @@ def linked_gpus(gpu_count: Quantity, nvlink_domain_gpus: Quantity) -> Any:
 
 @formula("Replicas in one instance", FACTOR)
 def replicas_per_instance(
-    pipeline_stages: Quantity, gpu_count: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
-    held_inside: Quantity, network_gbps: Quantity, least_network_gbps: Quantity, span_machines: Quantity,
+    pipeline_stages: Quantity,
+    gpu_count: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    held_inside: Quantity,
+    network_gbps: Quantity,
+    least_network_gbps: Quantity,
+    span_machines: Quantity,
     linked_gpus: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Replicas of this layout that one instance carries; a part of one where a replica takes several instances of a
     rack that NVLink joins, with its stages or without; 1/stages where it spans others, a whole one a stage.
 
@@ -462,9 +534,12 @@ def surviving_replicas(
 
 
 def instances_less_replica(
-    n_instances: Quantity, survive: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    n_instances: Quantity,
+    survive: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
     gpu_count: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Instances, less one replica's share of one where the loss of a replica is to be survived."""
     share = ratio(tensor_parallel_size * data_parallel_size, gpu_count)
     return n_instances - where(survive == REPLICA, share, 0)
@@ -472,9 +547,13 @@ def instances_less_replica(
 
 @formula("Requests served within the targets")
 def served_at_target(
-    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,
-    zones: Quantity, extra_headroom_fraction: Quantity,
-) -> Any:  # fmt: skip
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    paced_requests: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    extra_headroom_fraction: Quantity,
+) -> Any:
     """The most requests at once that all replicas which the rented instances hold serve within all targets, after the
     loss that is to be survived, with the extra headroom left.
 
@@ -501,10 +580,16 @@ def memory_holds(
 
 @formula("Little headroom (1 or 0)")
 def has_little_headroom(
-    load_requests: Quantity, n_replicas: Quantity, sure_sequences: Quantity, data_parallel_size: Quantity,
-    tpot_seconds: Quantity, ttft_seconds: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity,
+    load_requests: Quantity,
+    n_replicas: Quantity,
+    sure_sequences: Quantity,
+    data_parallel_size: Quantity,
+    tpot_seconds: Quantity,
+    ttft_seconds: Quantity,
+    tpot_limit_seconds: Quantity,
+    ttft_limit_seconds: Quantity,
     near_target_fraction: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """1 where memory at the low end of its band does not hold the load, or the fullest replica's time of a token or of
     the first one is near its target.
 

@@ -32,9 +32,12 @@ Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off 
 
 @formula("Requests per second at peak", TWO_DECIMALS)
 def peak_requests_per_second(
-    requests_per_second: Quantity, requests_per_day: Quantity, peak_hour_share: Quantity, burst_factor: Quantity,
+    requests_per_second: Quantity,
+    requests_per_day: Quantity,
+    peak_hour_share: Quantity,
+    burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Requests that arrive in a second at peak: as stated, or the peak hour's of a day, times the burst inside it.
 
     Source: definition. Check: 200,000 a day at 12 % in the peak hour and a burst of 1.3 are 8.67.
@@ -198,9 +201,15 @@ def in_flight_at_peak(
 
 @formula("Requests per second within the targets", TWO_DECIMALS)
 def served_requests_per_second(
-    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,
-    zones: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity, wait_z: Quantity,
-) -> Any:  # fmt: skip
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    paced_requests: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    extra_headroom_fraction: Quantity,
+    full_turn_seconds: Quantity,
+    wait_z: Quantity,
+) -> Any:
     """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
     is to be survived, with the same allowance for chance and the extra headroom left.
 
@@ -213,10 +222,15 @@ def served_requests_per_second(
 
 @formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
 def ranked_requests(
-    requests_per_second: Quantity, served_requests_per_second: Quantity, requests_per_instance: Quantity,
-    n_instances: Quantity, survive: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    requests_per_second: Quantity,
+    served_requests_per_second: Quantity,
+    requests_per_instance: Quantity,
+    n_instances: Quantity,
+    survive: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
     gpu_count: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What one instance serves within the targets: requests at once; of a rate, with whose allowance for chance all
     replicas go together, its share of the requests per second.
 

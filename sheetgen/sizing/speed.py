@@ -32,9 +32,13 @@ from sheetgen.units import PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
 @formula("Dense weights read in a step")
 def dense_read_bytes(
-    loaded_weights_bytes: Quantity, routed_bytes: Quantity, n_params_embedding: Quantity, n_params_lm_head: Quantity,
-    n_params_per_layer_embedding: Quantity, other_bytes: Quantity,
-) -> Any:  # fmt: skip
+    loaded_weights_bytes: Quantity,
+    routed_bytes: Quantity,
+    n_params_embedding: Quantity,
+    n_params_lm_head: Quantity,
+    n_params_per_layer_embedding: Quantity,
+    other_bytes: Quantity,
+) -> Any:
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
     which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
     layers.
@@ -65,9 +69,13 @@ def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quanti
 
 @formula("Kind of model", PLAIN)
 def speed_kind(
-    n_experts: Quantity, n_windowed_layers: Quantity, n_state_layers: Quantity, n_other_layers: Quantity,
-    other_bytes_per_token: Quantity, n_model_kinds: Quantity,
-) -> Any:  # fmt: skip
+    n_experts: Quantity,
+    n_windowed_layers: Quantity,
+    n_state_layers: Quantity,
+    n_other_layers: Quantity,
+    other_bytes_per_token: Quantity,
+    n_model_kinds: Quantity,
+) -> Any:
     """What sets models apart in how well speed is predicted: 1 dense, 2 experts, and whatever it has of these: 3
     windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
 
@@ -83,10 +91,16 @@ def speed_kind(
 
 @formula("Cache read for one sequence and rank")
 def context_read_bytes(
-    shard_kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity, window_tokens: Quantity,
-    shard_state_bytes_per_layer: Quantity, n_state_layers: Quantity, input_tokens: Quantity, output_tokens: Quantity,
-    average_answer_share: Quantity, state_passes: Quantity,
-) -> Any:  # fmt: skip
+    shard_kv_bytes_per_token: Quantity,
+    shard_windowed_bytes_per_token: Quantity,
+    window_tokens: Quantity,
+    shard_state_bytes_per_layer: Quantity,
+    n_state_layers: Quantity,
+    input_tokens: Quantity,
+    output_tokens: Quantity,
+    average_answer_share: Quantity,
+    state_passes: Quantity,
+) -> Any:
     """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written: growing layers
     whole, windows at most their width, states twice (read and written). MLA's latent is not divided over ranks.
 
@@ -100,9 +114,11 @@ def context_read_bytes(
 
 @formula("Step: dense weights", SECONDS)
 def dense_seconds(
-    dense_read_bytes: Quantity, tensor_parallel_size: Quantity, memory_bandwidth_bytes_per_second: Quantity,
+    dense_read_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+    memory_bandwidth_bytes_per_second: Quantity,
     weight_bandwidth_efficiency: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Seconds in which one rank reads its share of the dense weights.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -112,9 +128,12 @@ def dense_seconds(
 
 @formula("Step: all experts", SECONDS)
 def expert_seconds(
-    routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
-    memory_bandwidth_bytes_per_second: Quantity, expert_bandwidth_efficiency: Quantity,
-) -> Any:  # fmt: skip
+    routed_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    memory_bandwidth_bytes_per_second: Quantity,
+    expert_bandwidth_efficiency: Quantity,
+) -> Any:
     """Seconds in which one GPU reads its share of all routed experts; they divide over data-parallel ranks too.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -149,9 +168,14 @@ def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel
 
 @formula("Step: latency of all-reduces", SECONDS)
 def all_reduce_seconds(
-    n_layers: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
-    seconds_per_all_reduce: Quantity, nvlink_gpus: Quantity, all_reduce_growth: Quantity,
-) -> Any:  # fmt: skip
+    n_layers: Quantity,
+    n_experts: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    seconds_per_all_reduce: Quantity,
+    nvlink_gpus: Quantity,
+    all_reduce_growth: Quantity,
+) -> Any:
     """Seconds of latency of two all-reduces a layer, one after attention over its tensor-parallel ranks, one after
     the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the GPUs that take part.
 
@@ -165,9 +189,14 @@ def all_reduce_seconds(
 
 
 def _ring_seconds(
-    gpus: Quantity, n_layers: Quantity, hidden_size: Quantity, interconnect_bytes_per_second: Quantity,
-    link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
-) -> Any:  # fmt: skip
+    gpus: Quantity,
+    n_layers: Quantity,
+    hidden_size: Quantity,
+    interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity,
+    activation_element_bytes: Quantity,
+    ring_passes: Quantity,
+) -> Any:
     """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one."""
     moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
     return moved / (interconnect_bytes_per_second * link_efficiency)
@@ -175,34 +204,55 @@ def _ring_seconds(
 
 @formula("One token's all-reduces of attention", SECONDS)
 def token_link_seconds(
-    n_layers: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity, interconnect_bytes_per_second: Quantity,
-    link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
-) -> Any:  # fmt: skip
+    n_layers: Quantity,
+    hidden_size: Quantity,
+    tensor_parallel_size: Quantity,
+    interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity,
+    activation_element_bytes: Quantity,
+    ring_passes: Quantity,
+) -> Any:
     """Seconds that one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
 
     Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate.
     """
     return _ring_seconds(
-        tensor_parallel_size, n_layers, hidden_size, interconnect_bytes_per_second, link_efficiency,
-        activation_element_bytes, ring_passes,
-    )  # fmt: skip
+        tensor_parallel_size,
+        n_layers,
+        hidden_size,
+        interconnect_bytes_per_second,
+        link_efficiency,
+        activation_element_bytes,
+        ring_passes,
+    )
 
 
 @formula("One token's exchange for the feed-forward part", SECONDS)
 def token_exchange_seconds(
-    n_layers: Quantity, n_experts: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity, interconnect_bytes_per_second: Quantity, link_efficiency: Quantity,
-    activation_element_bytes: Quantity, ring_passes: Quantity,
-) -> Any:  # fmt: skip
+    n_layers: Quantity,
+    n_experts: Quantity,
+    hidden_size: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity,
+    activation_element_bytes: Quantity,
+    ring_passes: Quantity,
+) -> Any:
     """Seconds that one token's all-reduces after the feed-forward part keep the links of all GPUs busy that share it.
 
     Source: as token_link_seconds. Where data-parallel ranks share experts, an all-gather before and a reduce-scatter
     after them move as much, of the tokens of all ranks (vLLM allgather_reducescatter).
     """
     return _ring_seconds(
-        _all_gpus(n_experts, tensor_parallel_size, data_parallel_size), n_layers, hidden_size,
-        interconnect_bytes_per_second, link_efficiency, activation_element_bytes, ring_passes,
-    )  # fmt: skip
+        _all_gpus(n_experts, tensor_parallel_size, data_parallel_size),
+        n_layers,
+        hidden_size,
+        interconnect_bytes_per_second,
+        link_efficiency,
+        activation_element_bytes,
+        ring_passes,
+    )
 
 
 def _hops(pipeline_parallel_size: Quantity) -> Any:
@@ -212,9 +262,12 @@ def _hops(pipeline_parallel_size: Quantity) -> Any:
 
 @formula("One token between stages", SECONDS)
 def token_hop_seconds(
-    hidden_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity,
-    activation_element_bytes: Quantity, network_bytes_per_second: Quantity,
-) -> Any:  # fmt: skip
+    hidden_size: Quantity,
+    pipeline_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    activation_element_bytes: Quantity,
+    network_bytes_per_second: Quantity,
+) -> Any:
     """Seconds that the 16-bit activations of one token of each data-parallel rank are on the network between
     machines, all hops together; 0 without pipeline stages.
 
@@ -259,9 +312,14 @@ def kv_read_seconds(
 
 @formula("Step: each request's arithmetic", SECONDS)
 def decode_compute_seconds(
-    n_params_active: Quantity, active_expert_params: Quantity, tensor_parallel_size: Quantity, peak_flops: Quantity,
-    decode_compute_efficiency: Quantity, expert_decode_factor: Quantity, operations_per_parameter: Quantity,
-) -> Any:  # fmt: skip
+    n_params_active: Quantity,
+    active_expert_params: Quantity,
+    tensor_parallel_size: Quantity,
+    peak_flops: Quantity,
+    decode_compute_efficiency: Quantity,
+    expert_decode_factor: Quantity,
+    operations_per_parameter: Quantity,
+) -> Any:
     """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter.
 
     Source: 2 x active parameters / (GPUs x peak x fitted efficiency); experts at a fitted fraction of it.
@@ -284,9 +342,13 @@ def fixed_step_seconds(
 
 @formula("Step: what each request adds", SECONDS)
 def request_step_seconds(
-    kv_read_seconds: Quantity, decode_compute_seconds: Quantity, token_link_seconds: Quantity,
-    token_exchange_seconds: Quantity, busy_ranks: Quantity, token_hop_seconds: Quantity,
-) -> Any:  # fmt: skip
+    kv_read_seconds: Quantity,
+    decode_compute_seconds: Quantity,
+    token_link_seconds: Quantity,
+    token_exchange_seconds: Quantity,
+    busy_ranks: Quantity,
+    token_hop_seconds: Quantity,
+) -> Any:
     """Seconds that each request of the batch adds to a step.
 
     Source: the sum of its parts.
@@ -311,9 +373,12 @@ def experts_read_seconds(expert_seconds: Quantity, untouched_fraction: Quantity)
 
 @formula("One step", SECONDS)
 def step_seconds(
-    batch_requests: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity,
+    batch_requests: Quantity,
+    fixed_step_seconds: Quantity,
+    request_step_seconds: Quantity,
+    expert_seconds: Quantity,
     untouched_fraction: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Seconds of one decoding step of a batch: one token for each of its requests.
 
     Source: docs/speed.md.
@@ -327,9 +392,12 @@ def step_seconds(
 
 @formula("Attention of a prompt, operations")
 def prompt_attention_flops(
-    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, attention_elements: Quantity,
-    windowed_attention_elements: Quantity, window_tokens: Quantity,
-) -> Any:  # fmt: skip
+    input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    attention_elements: Quantity,
+    windowed_attention_elements: Quantity,
+    window_tokens: Quantity,
+) -> Any:
     """Operations of a prompt's causal attention, all layers: each new token looks at all before it, or at its window.
 
     Source: two operations for each pair and element of keys and values, half of the pairs by causality.
@@ -342,11 +410,17 @@ def prompt_attention_flops(
 
 @formula("Prefill: what ranks share", SECONDS)
 def shared_prefill_seconds(
-    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, active_expert_params: Quantity,
-    tensor_parallel_size: Quantity, data_parallel_size: Quantity, peak_flops: Quantity,
-    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, token_exchange_seconds: Quantity,
+    input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    active_expert_params: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity,
+    expert_prefill_factor: Quantity,
+    token_exchange_seconds: Quantity,
     operations_per_parameter: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Seconds of work that one prompt makes in experts and links, which all data-parallel ranks share.
 
     Source: arithmetic of the routed experts, and the exchange of every token.
@@ -358,14 +432,26 @@ def shared_prefill_seconds(
 
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
-    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, n_params_active: Quantity,
-    active_expert_params: Quantity, tensor_parallel_size: Quantity, peak_flops: Quantity,
-    prefill_compute_efficiency: Quantity, dense_seconds: Quantity, expert_seconds: Quantity,
-    prefill_weight_reads: Quantity, prompt_attention_flops: Quantity, peak_flops_16_bit: Quantity,
-    attention_compute_efficiency: Quantity, shared_prefill_seconds: Quantity, layer_overhead_seconds: Quantity,
-    token_link_seconds: Quantity, token_hop_seconds: Quantity, stage_hop_seconds: Quantity,
+    input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    n_params_active: Quantity,
+    active_expert_params: Quantity,
+    tensor_parallel_size: Quantity,
+    peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity,
+    dense_seconds: Quantity,
+    expert_seconds: Quantity,
+    prefill_weight_reads: Quantity,
+    prompt_attention_flops: Quantity,
+    peak_flops_16_bit: Quantity,
+    attention_compute_efficiency: Quantity,
+    shared_prefill_seconds: Quantity,
+    layer_overhead_seconds: Quantity,
+    token_link_seconds: Quantity,
+    token_hop_seconds: Quantity,
+    stage_hop_seconds: Quantity,
     operations_per_parameter: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
 
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
@@ -413,9 +499,12 @@ def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
 
 @formula("Running steps before a prompt", TWO_DECIMALS)
 def steps_before_prompt(
-    steps_before_prefill: Quantity, input_tokens: Quantity, prefix_cache_hit_fraction: Quantity,
-    max_num_batched_tokens: Quantity, chunks_power: Quantity,
-) -> Any:  # fmt: skip
+    steps_before_prefill: Quantity,
+    input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    max_num_batched_tokens: Quantity,
+    chunks_power: Quantity,
+) -> Any:
     """Steps of the running requests that come before a prompt's first token, of which each chunk of it has its share:
     those before a whole chunk, times the prompt's chunks to a power.
 
@@ -448,9 +537,14 @@ def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity) -> Any:
     "Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, prompts_waited_for, other_rounds]
 )
 def tpot_seconds(
-    output_tokens: Quantity, step_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
-    prompts_waited_for: Quantity, speed_factor: Quantity, tpot_residual: Quantity,
-) -> Any:  # fmt: skip
+    output_tokens: Quantity,
+    step_seconds: Quantity,
+    prefill_round_seconds: Quantity,
+    other_rounds: Quantity,
+    prompts_waited_for: Quantity,
+    speed_factor: Quantity,
+    tpot_residual: Quantity,
+) -> Any:
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
 
     While a request is answered, each other one of its batch is prefilled once. Those that it waited for before its
@@ -463,14 +557,23 @@ def tpot_seconds(
 
 
 @formula(
-    "Time to first token, once its turn comes", SECONDS,
+    "Time to first token, once its turn comes",
+    SECONDS,
     within=[step_seconds, prefill_round_seconds, prompts_waited_for],
-)  # fmt: skip
+)
 def service_ttft_seconds(
-    batch_requests: Quantity, busy_ranks: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
-    prefill_round_seconds: Quantity, prompts_waited_for: Quantity, base_ttft_seconds: Quantity,
-    steps_before_prompt: Quantity, gather_steps: Quantity, ttft_factor: Quantity, ttft_residual: Quantity,
-) -> Any:  # fmt: skip
+    batch_requests: Quantity,
+    busy_ranks: Quantity,
+    step_seconds: Quantity,
+    prefill_seconds: Quantity,
+    prefill_round_seconds: Quantity,
+    prompts_waited_for: Quantity,
+    base_ttft_seconds: Quantity,
+    steps_before_prompt: Quantity,
+    gather_steps: Quantity,
+    ttft_factor: Quantity,
+    ttft_residual: Quantity,
+) -> Any:
     """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own, with
     which those of other ranks come where the engine gathers them, which takes steps for each other rank.
 
@@ -488,9 +591,13 @@ def service_ttft_seconds(
 
 @formula("Tokens of a running request")
 def filled_tokens(
-    charged_tokens: Quantity, input_tokens: Quantity, output_tokens: Quantity, prefix_cache_hit_fraction: Quantity,
-    average_answer_share: Quantity, kv_reserved: Quantity,
-) -> Any:  # fmt: skip
+    charged_tokens: Quantity,
+    input_tokens: Quantity,
+    output_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity,
+    average_answer_share: Quantity,
+    kv_reserved: Quantity,
+) -> Any:
     """Tokens of cache that a running request holds on average: its prompt and half of its answer, at most what it is
     charged; all of the charge where the cache is reserved.
 
@@ -527,9 +634,12 @@ def turn_seconds(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_s
 
 @formula("Waiting for a turn", SECONDS)
 def queue_seconds(
-    concurrent_requests: Quantity, running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity,
+    concurrent_requests: Quantity,
+    running_requests: Quantity,
+    service_ttft_seconds: Quantity,
+    output_tokens: Quantity,
     tpot_seconds: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """Seconds that a request waits until the pool has room; 0 where all run at once.
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
@@ -590,9 +700,15 @@ def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> A
 
 @formula("Scope of the bands", PLAIN)
 def measured_scope(
-    speed_kind: Quantity, measured_kinds: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity, pipeline_parallel_size: Quantity, nvlink_gpus: Quantity, kinds_base: Quantity,
-) -> Any:  # fmt: skip
+    speed_kind: Quantity,
+    measured_kinds: Quantity,
+    n_experts: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity,
+    nvlink_gpus: Quantity,
+    kinds_base: Quantity,
+) -> Any:
     """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
     attention that share experts, 3 pipeline stages or more GPUs than a node has.
 
@@ -631,12 +747,24 @@ def prefill_fraction(
 
 @formula("Bound by", TEXT, within=[prefill_round_seconds, other_rounds])
 def bound_by(
-    batch_requests: Quantity, concurrent_requests: Quantity, running_requests: Quantity, output_tokens: Quantity,
-    dense_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity, kv_read_seconds: Quantity,
-    decode_compute_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
-    all_reduce_seconds: Quantity, token_link_seconds: Quantity, token_exchange_seconds: Quantity,
-    busy_ranks: Quantity, stage_hop_seconds: Quantity, token_hop_seconds: Quantity,
-) -> Any:  # fmt: skip
+    batch_requests: Quantity,
+    concurrent_requests: Quantity,
+    running_requests: Quantity,
+    output_tokens: Quantity,
+    dense_seconds: Quantity,
+    expert_seconds: Quantity,
+    untouched_fraction: Quantity,
+    kv_read_seconds: Quantity,
+    decode_compute_seconds: Quantity,
+    prefill_round_seconds: Quantity,
+    other_rounds: Quantity,
+    all_reduce_seconds: Quantity,
+    token_link_seconds: Quantity,
+    token_exchange_seconds: Quantity,
+    busy_ranks: Quantity,
+    stage_hop_seconds: Quantity,
+    token_hop_seconds: Quantity,
+) -> Any:
     """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
     and the prompts of others) or communication; queue where requests wait for memory.
 

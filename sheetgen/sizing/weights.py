@@ -12,9 +12,12 @@ from sheetgen.units import STAGES_IN_ORDER, TWO_DECIMALS
 
 @formula("Weights")
 def weights_bytes(
-    n_params: Quantity, n_params_quantizable: Quantity, linear_bytes: Quantity, other_bytes: Quantity,
+    n_params: Quantity,
+    n_params_quantizable: Quantity,
+    linear_bytes: Quantity,
+    other_bytes: Quantity,
     checkpoint_bytes: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """All weights of one copy of the model, in bytes. A known checkpoint's size beats the formula.
 
     In:     parameters [count]; bytes per element of quantized linears and of the rest; a checkpoint's
@@ -28,9 +31,14 @@ def weights_bytes(
 
 @formula("Weights as loaded")
 def loaded_weights_bytes(
-    n_params: Quantity, n_params_quantizable: Quantity, linear_bytes: Quantity, other_bytes: Quantity,
-    weights_bytes: Quantity, n_params_mtp: Quantity, ends_bytes: Quantity,
-) -> Any:  # fmt: skip
+    n_params: Quantity,
+    n_params_quantizable: Quantity,
+    linear_bytes: Quantity,
+    other_bytes: Quantity,
+    weights_bytes: Quantity,
+    n_params_mtp: Quantity,
+    ends_bytes: Quantity,
+) -> Any:
     """Weights that an engine loads to serve, in bytes: without the layers for multi-token prediction, which a
     checkpoint brings (often with a second embedding and head) and which wait for speculative decoding.
 
@@ -62,9 +70,13 @@ def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, o
 
 @formula("Routed experts")
 def routed_bytes(
-    n_params: Quantity, n_params_quantizable: Quantity, n_params_routed: Quantity, linear_bytes: Quantity,
-    other_bytes: Quantity, loaded_weights_bytes: Quantity,
-) -> Any:  # fmt: skip
+    n_params: Quantity,
+    n_params_quantizable: Quantity,
+    n_params_routed: Quantity,
+    linear_bytes: Quantity,
+    other_bytes: Quantity,
+    loaded_weights_bytes: Quantity,
+) -> Any:
     """Routed experts in all layers, in bytes: at the precision of the weights, or what a checkpoint leaves them beside
     all else at that precision, where that is less. They are divided over data-parallel ranks.
 
@@ -128,10 +140,16 @@ def rope_table_bytes(rope_table_elements: Quantity, other_bytes: Quantity) -> An
 
 @formula("KV projections copied")
 def copied_kv_weights_bytes(
-    n_full_layers: Quantity, full_kv_heads: Quantity, full_kv_width: Quantity, n_windowed_layers: Quantity,
-    windowed_kv_heads: Quantity, windowed_kv_width: Quantity, hidden_size: Quantity, linear_bytes: Quantity,
+    n_full_layers: Quantity,
+    full_kv_heads: Quantity,
+    full_kv_width: Quantity,
+    n_windowed_layers: Quantity,
+    windowed_kv_heads: Quantity,
+    windowed_kv_width: Quantity,
+    hidden_size: Quantity,
+    linear_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+) -> Any:
     """What all ranks of a replica together keep twice of the key and value projections, in bytes: they are
     copied with the KV heads once there are more ranks than heads.
 
@@ -152,10 +170,16 @@ def _rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_
 
 @formula("Rounding of large tensors")
 def tensor_rounding_bytes(
-    n_layers: Quantity, hidden_size: Quantity, intermediate_size: Quantity, ffn_matrices: Quantity,
-    experts_per_token: Quantity, linear_bytes: Quantity, tensor_parallel_size: Quantity,
-    allocation_step_bytes: Quantity, large_allocation_bytes: Quantity,
-) -> Any:  # fmt: skip
+    n_layers: Quantity,
+    hidden_size: Quantity,
+    intermediate_size: Quantity,
+    ffn_matrices: Quantity,
+    experts_per_token: Quantity,
+    linear_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+    allocation_step_bytes: Quantity,
+    large_allocation_bytes: Quantity,
+) -> Any:
     """What torch's allocator adds to the feed-forward matrices of all dense layers on one rank, in bytes: tensors
     of 10 MiB and more take whole steps of 2 MiB. 0 for models whose layers are experts.
 
@@ -170,10 +194,16 @@ def tensor_rounding_bytes(
 
 @formula("Layers' weights per GPU, unstaged")
 def layer_bytes_per_gpu(
-    loaded_weights_bytes: Quantity, ends_bytes: Quantity, n_params_copied: Quantity, linear_bytes: Quantity,
-    copied_kv_weights_bytes: Quantity, mla_absorbed_elements: Quantity, other_bytes: Quantity,
-    tensor_rounding_bytes: Quantity, tensor_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    loaded_weights_bytes: Quantity,
+    ends_bytes: Quantity,
+    n_params_copied: Quantity,
+    linear_bytes: Quantity,
+    copied_kv_weights_bytes: Quantity,
+    mla_absorbed_elements: Quantity,
+    other_bytes: Quantity,
+    tensor_rounding_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+) -> Any:
     """Weights of all layers that one tensor-parallel rank keeps without pipeline stages, in bytes.
 
     Matrices are divided; norms, routers and the down-projections of latent attention are on every rank. The
@@ -197,10 +227,16 @@ def _kept(
 
 @formula("Weights per GPU")
 def weights_bytes_per_gpu(
-    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, stage_ends_bytes: Quantity, rope_table_bytes: Quantity,
-    routed_bytes: Quantity, stage_weights_fraction: Quantity, tensor_parallel_size: Quantity,
-    pipeline_parallel_size: Quantity, data_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    layer_bytes_per_gpu: Quantity,
+    ends_bytes: Quantity,
+    stage_ends_bytes: Quantity,
+    rope_table_bytes: Quantity,
+    routed_bytes: Quantity,
+    stage_weights_fraction: Quantity,
+    tensor_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+) -> Any:
     """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
 
     Tensor parallelism divides every matrix, pipeline parallelism the layers, data parallelism only the
@@ -224,9 +260,13 @@ def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_
 
 @formula("Weights per rank")
 def rank_weights_bytes(
-    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, routed_bytes: Quantity,
-    tensor_parallel_size: Quantity, data_parallel_size: Quantity,
-) -> Any:  # fmt: skip
+    layer_bytes_per_gpu: Quantity,
+    ends_bytes: Quantity,
+    rope_table_bytes: Quantity,
+    routed_bytes: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+) -> Any:
     """Weights that one GPU of a replica keeps without pipeline stages, in bytes.
 
     Source: weights_bytes_per_gpu at one stage.

@@ -27,15 +27,18 @@ _NAMED = (
 _NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
 _NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
 NOT_SIZED = {
-    "enforce_eager": _NO_GRAPHS, "disable_cuda_graph": _NO_GRAPHS,
+    "enforce_eager": _NO_GRAPHS,
+    "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
     "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
     "mm_ipc_gpu_memory_gb": "the engine takes it from the pool, for images and video that it decodes; the prediction "
     "does not",
     "max_total_tokens": "the engine takes no more tokens than this",
-    "enable_lora": _NO_ADAPTERS, "lora_paths": _NO_ADAPTERS,
-    "speculative_config": _NO_DRAFT, "speculative_algorithm": _NO_DRAFT,
-}  # fmt: skip
+    "enable_lora": _NO_ADAPTERS,
+    "lora_paths": _NO_ADAPTERS,
+    "speculative_config": _NO_DRAFT,
+    "speculative_algorithm": _NO_DRAFT,
+}
 
 
 @dataclass
@@ -246,14 +249,18 @@ def _cannot_be(found: Compared) -> Iterator[str]:
         saw = f"the engine saw {memory[0] / GIB:,.2f} GiB"
         yield f"{saw}, and {gpu} has {memory[1] / GIB:,.2f}: another GPU? --gpu NAME"
     elif pool[0] and pool[0] > memory[1]:
-        yield (f"a KV pool of {pool[0] / GIB:,.2f} GiB cannot be on {gpu}, which has {memory[1] / GIB:,.2f}: "
-               "another GPU? --gpu NAME")  # fmt: skip
+        yield (
+            f"a KV pool of {pool[0] / GIB:,.2f} GiB cannot be on {gpu}, which has {memory[1] / GIB:,.2f}: "
+            "another GPU? --gpu NAME"
+        )
     if weights[0] and abs(weights[1] / weights[0] - 1) > FAR:
         why = "quantized (--weight-dtype), split over more GPUs, or another model?"
         if weights[1] < weights[0]:
             why = "another model, a wider --weight-dtype, or split over fewer GPUs?"
-        yield (f"the weights of {model} are {weights[1] / GIB:,.2f} GiB a GPU as sized, and {weights[0] / GIB:,.2f} in "
-               f"the log: {why}")  # fmt: skip
+        yield (
+            f"the weights of {model} are {weights[1] / GIB:,.2f} GiB a GPU as sized, and {weights[0] / GIB:,.2f} in "
+            f"the log: {why}"
+        )
 
 
 def _plain(name: str, value: float) -> float | int:
@@ -264,14 +271,17 @@ def compared_record(compared: Compared) -> dict[str, Any]:
     """The comparison as plain values: bytes whole, what is missing None; `difference` is predicted less measured."""
     figures, differences = compared.measured.figures, {name: compared.difference(name) for name in QUANTITIES}
     return {
-        "engine": compared.log.engine, "engine_version": compared.log.version, "inputs": compared.inputs,
+        "engine": compared.log.engine,
+        "engine_version": compared.log.version,
+        "inputs": compared.inputs,
         "predicted": {name: compared.predicted.get(name) for name in QUANTITIES},
         "measured": {name: _plain(name, figures[name].value) if name in figures else None for name in QUANTITIES},
         "difference": {name: difference for name, (difference, _) in differences.items()},
         "difference_percent": {name: of and round(of, 4) for name, (_, of) in differences.items()},
-        "not_stated": list(compared.not_stated), "notes": list(compared.notes),
+        "not_stated": list(compared.not_stated),
+        "notes": list(compared.notes),
         "not_sized_because": list(compared.unsized),
         "evidence": {
             name: {"line_number": f.line_number, "rank": f.rank, "text": f.text} for name, f in figures.items()
         },
-    }  # fmt: skip
+    }

@@ -62,68 +62,114 @@ VLLM = (
     _vllm(r"PyTorch activation peak memory takes <activation_bytes_per_gpu>GiB", "0.6.5 to 0.9 (V0)"),
     _vllm(r"reserved for KV Cache is <kv_pool_bytes_per_gpu>GiB", "0.6.5 to 0.9 (V0)"),
     _vllm(r"total_gpu_memory \(<gpu_memory_bytes>GiB\)", "0.6.5 to 0.9 (V0)"),
-    _vllm(r"total_gpu_memory=<gpu_memory_bytes>GiB.{0,80}?peak_torch_memory=<peak_torch_bytes_per_gpu>GiB"
-          r".{0,80}?non_torch_memory=<non_torch_bytes_per_gpu>GiB kv_cache_size=<kv_pool_bytes_per_gpu>GiB",
-          "0.6.3 to 0.6.4 (V0)", word="Memory profiling results:"),
+    _vllm(
+        r"total_gpu_memory=<gpu_memory_bytes>GiB.{0,80}?peak_torch_memory=<peak_torch_bytes_per_gpu>GiB"
+        r".{0,80}?non_torch_memory=<non_torch_bytes_per_gpu>GiB kv_cache_size=<kv_pool_bytes_per_gpu>GiB",
+        "0.6.3 to 0.6.4 (V0)",
+        word="Memory profiling results:",
+    ),
     _vllm(r"# \w{2,6} blocks: <n_gpu_blocks>, # CPU blocks", "0.1 to 0.9 (V0)", 1, word=" blocks: "),
     _vllm(r"Available KV cache memory: <kv_pool_bytes_per_gpu> GiB", "0.9 to 0.31"),
     _vllm(r"reserved <kv_pool_bytes_per_gpu> GiB memory for KV Cache as specified by", "0.22 to 0.26"),
     _vllm(r"GPU KV cache size: <kv_tokens> tokens", "0.8 to 0.31", 1),
     _vllm(r"aximum concurrency for <tokens_per_request> tokens per request: <max_concurrency>x", "0.6 to 0.31", 1),
-    _vllm(r"Free memory on device (?:\w{1,10}:\d{1,3} )?\(<free_bytes_at_start>/<gpu_memory_bytes> GiB\)",
-          "0.9 to 0.31"),
+    _vllm(
+        r"Free memory on device (?:\w{1,10}:\d{1,3} )?\(<free_bytes_at_start>/<gpu_memory_bytes> GiB\)", "0.9 to 0.31"
+    ),
     _vllm(r"total capacity of <gpu_memory_bytes> GiB", "0.6 to 0.31 (torch)", keep="first"),
     _vllm(r"<weights_bytes_per_gpu> GiB for weight,", "0.10 to 0.30", word="GiB for weight"),
-    _vllm(r"<consumed_bytes_per_gpu> GiB for consumed memory \(weights", "0.27 to 0.31",
-          word="consumed memory (weights"),
+    _vllm(
+        r"<consumed_bytes_per_gpu> GiB for consumed memory \(weights", "0.27 to 0.31", word="consumed memory (weights"
+    ),
     _vllm(r"<activation_bytes_per_gpu> GiB for peak activation", "0.10 to 0.31", word="GiB for peak activation"),
     _vllm(r"<non_torch_bytes_per_gpu> GiB for non-torch memory", "0.10 to 0.30", word="GiB for non-torch"),
     _vllm(r"<cuda_graph_bytes_per_gpu> GiB for CUDAGraph memory", "0.10 to 0.31", word="GiB for CUDAGraph"),
     _vllm(r"kv cache memory in use is <kv_pool_bytes_per_gpu> (?P<unit>bytes|GiB)", "0.10 to 0.31"),
     _vllm(r"secs, took <cuda_graph_bytes_per_gpu> GiB", "0.4 to 0.31", word="Graph capturing finished"),
-    _vllm(r"CUDA graph pool memory: <cuda_graph_bytes_per_gpu> GiB \(actual\), "
-          r"<cuda_graph_estimate_bytes_per_gpu> GiB \(est", "0.19 to 0.30"),
+    _vllm(
+        r"CUDA graph pool memory: <cuda_graph_bytes_per_gpu> GiB \(actual\), "
+        r"<cuda_graph_estimate_bytes_per_gpu> GiB \(est",
+        "0.19 to 0.30",
+    ),
     _vllm(r"Estimated CUDA graph memory: <cuda_graph_estimate_bytes_per_gpu> GiB", "0.18 to 0.30"),
-)  # fmt: skip
+)
 
 SGLANG = (
     _sglang(r"Load weight begin\. avail mem=<free_bytes_at_start> GB", "0.2 to 0.5"),
     _sglang(r"Load weight end\..{0,400}? mem usage=<weights_bytes_per_gpu> GB", "0.4 to 0.5", word="Load weight end."),
-    _sglang(r"#tokens: <pool_tokens>, K size: <k_bytes_per_gpu> GB, V size: <v_bytes_per_gpu> GB", "0.4 to 0.5",
-            word="KV Cache is allocated."),
+    _sglang(
+        r"#tokens: <pool_tokens>, K size: <k_bytes_per_gpu> GB, V size: <v_bytes_per_gpu> GB",
+        "0.4 to 0.5",
+        word="KV Cache is allocated.",
+    ),
     _sglang(r"#tokens: <pool_tokens>, KV size: <k_bytes_per_gpu> GB", "0.4 to 0.5", word="KV Cache is allocated."),
-    _sglang(r"conv_state size: <conv_state_bytes_per_gpu> ?GB, ssm_state size: <ssm_state_bytes_per_gpu> ?GB", "0.5",
-            word="Mamba Cache is allocated."),
+    _sglang(
+        r"conv_state size: <conv_state_bytes_per_gpu> ?GB, ssm_state size: <ssm_state_bytes_per_gpu> ?GB",
+        "0.5",
+        word="Mamba Cache is allocated.",
+    ),
     _sglang(r"Memory pool end\. avail mem=<free_bytes_after_pool> GB", "0.2 to 0.5", keep="last"),
-    _sglang(r"Capture [\w -]{0,40}(?:cuda|CUDA) graph end\..{0,80}? mem usage=<cuda_graph_bytes_per_gpu> GB",
-            "0.4 to 0.5", keep="sum", word="raph end."),
+    _sglang(
+        r"Capture [\w -]{0,40}(?:cuda|CUDA) graph end\..{0,80}? mem usage=<cuda_graph_bytes_per_gpu> GB",
+        "0.4 to 0.5",
+        keep="sum",
+        word="raph end.",
+    ),
     _sglang(r"(?<!\w)max_total_num_tokens=<kv_tokens>(?![\d.])", "0.2 to 0.5", 1, word="max_total_num_tokens="),
-)  # fmt: skip
+)
 
 _PROFILED = r" in memory usage profiling: "
 TENSORRT_LLM = (
     _trtllm(r"Loaded engine size: <weights_bytes_per_gpu> MiB", "0.5 to 1.2 (engine)", MIB),
-    _trtllm(r"Allocated <activation_bytes_per_gpu> (?P<unit>[GM]i?B) for execution context memory",
-            "0.11 to 1.2 (engine)", word="execution context memory"),
-    _trtllm(r"Allocated <runtime_buffer_bytes_per_gpu> (?P<unit>[GM]i?B) GPU memory for runtime",
-            "0.11 to 1.2 (engine)", word="for runtime buffers"),
-    _trtllm(r"Allocated <decoder_bytes_per_gpu> (?P<unit>[GM]i?B) GPU memory for decoder", "0.11 to 1.2 (engine)",
-            word="GPU memory for decoder"),
-    _trtllm(r"paged kv cache: total: <gpu_memory_bytes> GiB, available: <free_bytes_before_pool> GiB", "0.11 to 1.2",
-            word="tokens in paged kv cache: total"),
-    _trtllm(r"Number of blocks in KV cache primary pool: <n_gpu_blocks>", "0.11 to 0.20", 1,
-            word="blocks in KV cache primary pool"),
+    _trtllm(
+        r"Allocated <activation_bytes_per_gpu> (?P<unit>[GM]i?B) for execution context memory",
+        "0.11 to 1.2 (engine)",
+        word="execution context memory",
+    ),
+    _trtllm(
+        r"Allocated <runtime_buffer_bytes_per_gpu> (?P<unit>[GM]i?B) GPU memory for runtime",
+        "0.11 to 1.2 (engine)",
+        word="for runtime buffers",
+    ),
+    _trtllm(
+        r"Allocated <decoder_bytes_per_gpu> (?P<unit>[GM]i?B) GPU memory for decoder",
+        "0.11 to 1.2 (engine)",
+        word="GPU memory for decoder",
+    ),
+    _trtllm(
+        r"paged kv cache: total: <gpu_memory_bytes> GiB, available: <free_bytes_before_pool> GiB",
+        "0.11 to 1.2",
+        word="tokens in paged kv cache: total",
+    ),
+    _trtllm(
+        r"Number of blocks in KV cache primary pool: <n_gpu_blocks>",
+        "0.11 to 0.20",
+        1,
+        word="blocks in KV cache primary pool",
+    ),
     _trtllm(r"primary blocks=<n_gpu_blocks>", "0.20 to 1.2", 1, word="Max KV cache blocks per sequence"),
-    _trtllm(r"Allocated <kv_pool_bytes_per_gpu> GiB for max tokens in paged KV cache \(<kv_tokens>\)", "0.11 to 1.2",
-            word="max tokens in paged KV cache"),
-    _trtllm(r"\(inside torch\)" + _PROFILED + r"<weights_bytes_per_gpu> GiB", "0.17 to 1.2 (PyTorch)",
-            word="loading model weights (inside torch)"),
-    _trtllm(r"\(inside torch\)" + _PROFILED + r"<activation_bytes_per_gpu> GiB", "0.17 to 1.2 (PyTorch)",
-            word="during inference (inside torch)"),
-    _trtllm(r"Memory used outside torch[^:]{0,60}" + _PROFILED + r"<non_torch_bytes_per_gpu> GiB",
-            "0.17 to 1.2 (PyTorch)", word="Memory used outside torch"),
+    _trtllm(
+        r"Allocated <kv_pool_bytes_per_gpu> GiB for max tokens in paged KV cache \(<kv_tokens>\)",
+        "0.11 to 1.2",
+        word="max tokens in paged KV cache",
+    ),
+    _trtllm(
+        r"\(inside torch\)" + _PROFILED + r"<weights_bytes_per_gpu> GiB",
+        "0.17 to 1.2 (PyTorch)",
+        word="loading model weights (inside torch)",
+    ),
+    _trtllm(
+        r"\(inside torch\)" + _PROFILED + r"<activation_bytes_per_gpu> GiB",
+        "0.17 to 1.2 (PyTorch)",
+        word="during inference (inside torch)",
+    ),
+    _trtllm(
+        r"Memory used outside torch[^:]{0,60}" + _PROFILED + r"<non_torch_bytes_per_gpu> GiB",
+        "0.17 to 1.2 (PyTorch)",
+        word="Memory used outside torch",
+    ),
     _trtllm(r"device total memory <gpu_memory_bytes> GiB", "0.17 to 1.2 (PyTorch)"),
-)  # fmt: skip
+)
 
 PATTERNS = (*VLLM, *SGLANG, *TENSORRT_LLM)
 VERSIONS = (

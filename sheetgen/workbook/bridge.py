@@ -31,10 +31,13 @@ OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answ
 NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
 # Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
 ASKED_BY_CELLS = tuple(
-    one for one in OF_SETTINGS
-    if one.row and one.option and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
+    one
+    for one in OF_SETTINGS
+    if one.row
+    and one.option
+    and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
     and one.name not in (*facts.OF_PRICES, "active_fraction")
-)  # fmt: skip
+)
 OF_RATE = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor", "max_wait_fraction")
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 

@@ -28,10 +28,34 @@ _DATA, _CELL, _FORMULA, _VALUE, _INLINE, _HINT, _PIECE = (
 _IN_ROWS = {  # what rows are made of
     f"{MAIN}}}{tag}"
     for tag in (
-        "sheetData", "row", "c", "f", "v", "is", "t", "r", "rPr", "rPh", "phoneticPr", "rFont", "charset", "family",
-        "b", "i", "strike", "outline", "shadow", "condense", "extend", "color", "sz", "u", "vertAlign", "scheme",
+        "sheetData",
+        "row",
+        "c",
+        "f",
+        "v",
+        "is",
+        "t",
+        "r",
+        "rPr",
+        "rPh",
+        "phoneticPr",
+        "rFont",
+        "charset",
+        "family",
+        "b",
+        "i",
+        "strike",
+        "outline",
+        "shadow",
+        "condense",
+        "extend",
+        "color",
+        "sz",
+        "u",
+        "vertAlign",
+        "scheme",
     )
-}  # fmt: skip
+}
 _POSITION = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # how OOXML writes a character that XML cannot hold
 

@@ -69,11 +69,14 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
     pairing = facts.pair(a, b)
     a, b = _named_as(a, b, dict(pairing.workloads)), _named_as(b, a, {y: x for x, y in pairing.workloads})
     found: dict[str, Iterable[Change]] = {
-        "recommendation": _answer_changes(a, b, headline_loads(a, b, pairing)), "load": _load_changes(a, b, pairing),
-        "inputs": _input_changes(a, b, pairing), "prices": _price_changes(a, b),
-        **{table: _table_changes(a, b, table) for table in TABLES}, "results": _answer_changes(a, b, pairing.loads()),
+        "recommendation": _answer_changes(a, b, headline_loads(a, b, pairing)),
+        "load": _load_changes(a, b, pairing),
+        "inputs": _input_changes(a, b, pairing),
+        "prices": _price_changes(a, b),
+        **{table: _table_changes(a, b, table) for table in TABLES},
+        "results": _answer_changes(a, b, pairing.loads()),
         "what_if": _other_result_changes(a, b),
-    }  # fmt: skip
+    }
     return Comparison(a, b, pairing, {s: tuple(found[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 
 
@@ -150,8 +153,12 @@ def _lists(what: str, before: Collection[str], after: Collection[str], names: Ma
 
 def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
     """Inputs that both have; one that only one has is reported where both files are of one kind."""
-    alone = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in (*a.workloads, *b.workloads)
-             if (w, w) not in pairing.workloads}  # fmt: skip
+    alone = {
+        f"{figure}_{w}"
+        for figure in ("tpot_ms", "ttft_ms")
+        for w in (*a.workloads, *b.workloads)
+        if (w, w) not in pairing.workloads
+    }
     mixed = a.kind != b.kind
     for name in (n for n in dict.fromkeys((*b.settings, *a.settings)) if n not in alone):
         before, after = a.settings.get(name), b.settings.get(name)
@@ -214,8 +221,12 @@ def _price(instance: str, label: str, purchase: str, old: Price | None, new: Pri
     if old and new:
         a, b = old.usd_per_hour, new.usd_per_hour
         if not same(a, b) or old.date != new.date:
-            more = {"what": "date" if same(a, b) else "price", "change_fraction": change_fraction(a, b),
-                    "before_date": old.date, "after_date": new.date}  # fmt: skip
+            more = {
+                "what": "date" if same(a, b) else "price",
+                "change_fraction": change_fraction(a, b),
+                "before_date": old.date,
+                "after_date": new.date,
+            }
             yield Change(name, label, price_change(old, new), a, b, figures | more)
     elif one := new or old:
         word = "added" if new else "removed"
@@ -250,10 +261,22 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
         load, requests = changed_load(a, b, la, lb), (a.tiers[la[2] - 1], b.tiers[tier - 1])
         also = [f"{facts.MORE_OF_ANSWER.get(k, k)} {ARROW.join(map(shown_value, pair))}" for k, pair in moved.items()]
         was, now = before.monthly_usd, after.monthly_usd
-        figures = {"model": model, "workload": workload, "tier": list(requests), "also": moved,
-                   "change_usd": None if was is None or now is None else now - was}  # fmt: skip
-        old, new = ({"instance": one.instance, "n_instances": one.n_instances, "monthly_usd": one.monthly_usd,
-                     "words": hardware(one)} for one in (before, after))  # fmt: skip
+        figures = {
+            "model": model,
+            "workload": workload,
+            "tier": list(requests),
+            "also": moved,
+            "change_usd": None if was is None or now is None else now - was,
+        }
+        old, new = (
+            {
+                "instance": one.instance,
+                "n_instances": one.n_instances,
+                "monthly_usd": one.monthly_usd,
+                "words": hardware(one),
+            }
+            for one in (before, after)
+        )
         words = "; ".join(filter(None, (answer_change(before, after), ", ".join(also))))
         yield Change(f"{model}.{workload}.{tier}", f"{facts.model_name(model, a, b)}, {load}", words, old, new, figures)
 

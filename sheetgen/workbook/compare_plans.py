@@ -83,9 +83,14 @@ def compare_records(before: str, old: Record, after: str, new: Record, catalog: 
 
 def with_bridge(before: str, old: Record, after: str, new: Record, known: Bridge | None) -> PlanComparison:
     """The same where it is known what made the difference in spend."""
-    found = {"money": _money(old, new), "decisions": _decisions(old, new), "services": _services(old, new),
-             "inputs": _inputs(old["inputs"], new["inputs"]), "prices": _prices(old, new),
-             "checks": _checks(old, new)}  # fmt: skip
+    found = {
+        "money": _money(old, new),
+        "decisions": _decisions(old, new),
+        "services": _services(old, new),
+        "inputs": _inputs(old["inputs"], new["inputs"]),
+        "prices": _prices(old, new),
+        "checks": _checks(old, new),
+    }
     sections = {name: tuple(found[name]) for name in SECTIONS}
     parts = known if any(sections.values()) else None
     return PlanComparison(PlanFacts(before, old), PlanFacts(after, new), sections, parts, ())
@@ -190,8 +195,9 @@ def _inputs(old: Record, new: Record) -> Iterator[Change]:
         if path not in a or path not in b:
             yield _alone(path, path, str(after if path in b else before), before, after)
         else:
-            yield Change(path, path, from_to(before, after), before, after,
-                         {"change_fraction": change_fraction(before, after)})  # fmt: skip
+            yield Change(
+                path, path, from_to(before, after), before, after, {"change_fraction": change_fraction(before, after)}
+            )
 
 
 def _prices(old: Record, new: Record) -> Iterator[Change]:

@@ -269,9 +269,11 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     in_dropdown = [key for key, w in workloads.items() if w.name == inputs["headline_workload"]]
     is_load = in_dropdown and inputs["headline_tier"] in tiers
     of_load = {
-        "headline_workload", "headline_tier", *tier_names,
+        "headline_workload",
+        "headline_tier",
+        *tier_names,
         *(f"{what}_{key}" for what in ("context", "output") for key in keys),
-    }  # fmt: skip
+    }
     stems = {(m, w, t): f"{name_part(m)}_{w}_{t}" for m in models for w in workloads for t, _ in enumerate(tiers, 1)}
     if len(tiers) > len(tier_names):
         own = {(m, w, len(tiers)): f"{name_part(m)}_headline" for m in models for w in in_dropdown}
@@ -284,15 +286,25 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     first = ON_DEMAND if "purchase" in inputs else str(snapshot.options.get("purchase") or ON_DEMAND)
     purchase = str(inputs.get("purchase") or first)
     return SheetFacts(
-        snapshot.path, "workbook", snapshot.version, snapshot.catalog_sha256, inputs["as_of"],
-        {m: models.names[m] for m in models if m in in_loads}, workloads, tiers,
+        snapshot.path,
+        "workbook",
+        snapshot.version,
+        snapshot.catalog_sha256,
+        inputs["as_of"],
+        {m: models.names[m] for m in models if m in in_loads},
+        workloads,
+        tiers,
         (in_dropdown[0], tiers.index(inputs["headline_tier"]) + 1) if is_load else None,
-        dict(_settings(snapshot, of_load)), snapshot.tables,
-        {key: _offer(row, first) for key, row in snapshot.tables["instances"].items()}, purchase,
+        dict(_settings(snapshot, of_load)),
+        snapshot.tables,
+        {key: _offer(row, first) for key, row in snapshot.tables["instances"].items()},
+        purchase,
         {load: _answer(*(results.get(f"{stem}_{what}") for what in RESULTS)) for load, stem in stems.items()},
-        snapshot.options, {n: _setting(cell, _label(n, cell, "")) for n, cell in others.items()}, snapshot.notes,
+        snapshot.options,
+        {n: _setting(cell, _label(n, cell, "")) for n, cell in others.items()},
+        snapshot.notes,
         snapshot.is_calculated,
-    )  # fmt: skip
+    )
 
 
 def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[str, Setting]]:
@@ -420,15 +432,25 @@ def facts_of_json(data: bytes, path: str) -> SheetFacts:
     given = {**(inputs.model_extra or {}), "purchase": inputs.purchase, "models": inputs.models}
     options = {name: given[name] for name in (*BUILT_WITH, "models") if given.get(name)}
     return SheetFacts(
-        path, "JSON", "", inputs.catalog_sha256, _day(document.as_of), {m: m for m in inputs.models},
+        path,
+        "JSON",
+        "",
+        inputs.catalog_sha256,
+        _day(document.as_of),
+        {m: m for m in inputs.models},
         {keys[w.id]: WorkloadFacts(w.id, w.context_tokens, w.output_tokens) for w in inputs.workloads},
-        tuple(RATE if n is None else n for n in listed), headline, dict(_settings_of_json(document)),
+        tuple(RATE if n is None else n for n in listed),
+        headline,
+        dict(_settings_of_json(document)),
         {"models": Table("models", models, {}, {}, heads=OF_MODELS)},
-        {c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
-         for c in document.candidates},
-        inputs.purchase, answers,
+        {
+            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
+            for c in document.candidates
+        },
+        inputs.purchase,
+        answers,
         {name: ",".join(map(str, value)) if isinstance(value, list) else value for name, value in options.items()},
-    )  # fmt: skip
+    )
 
 
 def _read(data: bytes) -> _Document:
@@ -489,10 +511,13 @@ def _settings_of_json(document: _Document) -> Iterator[tuple[str, Setting]]:
     inputs = document.inputs
     extra = inputs.model_extra or {}
     flat = {name: value for name, value in extra.items() if name in BY_NAME and name != "paper"} | {
-        "purchase": inputs.purchase, "discount_fraction": inputs.discount_fraction,
-        "kv_reserved": extra.get("kv_allocation") == "reserved", **inputs.money, **inputs.owning,
+        "purchase": inputs.purchase,
+        "discount_fraction": inputs.discount_fraction,
+        "kv_reserved": extra.get("kv_allocation") == "reserved",
+        **inputs.money,
+        **inputs.owning,
         "as_of": _day(document.as_of),
-    }  # fmt: skip
+    }
     of_providers = {cell_name(key): value for key, value in _discounts(inputs).items()}
     flat |= of_providers
     for w in inputs.workloads:

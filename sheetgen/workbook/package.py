@@ -331,10 +331,14 @@ def outline(data: bytes) -> Outline:
     custom = read_xml(package, _CUSTOM, MOST_ELEMENTS).iter(_PROPERTY) if _CUSTOM in members else ()
     is_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
     return Outline(
-        package, sheets, tuple(_names(root, [name for name, _ in order])),
-        {one.get("name", ""): "".join(one.itertext()).strip() for one in custom}, is_1904,
-        of_kind.get("sharedStrings"), of_kind.get("styles"),
-    )  # fmt: skip
+        package,
+        sheets,
+        tuple(_names(root, [name for name, _ in order])),
+        {one.get("name", ""): "".join(one.itertext()).strip() for one in custom},
+        is_1904,
+        of_kind.get("sharedStrings"),
+        of_kind.get("styles"),
+    )
 
 
 def _relations(package: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:

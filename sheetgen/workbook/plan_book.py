@@ -97,8 +97,11 @@ def read_plan_book(path: Path | str) -> PlanBook:
             raise WorkbookError(f"its layout is {what}; this sheetgen reads {SCHEMA}. Build it anew.")
         parts = sorted((int(m[1]), name) for name in found if (m := _PART.fullmatch(name)))
         record = _record("".join(str(cell(name).value or "") for _, name in parts))
-        typed = {name.removeprefix("in_"): Typed(cell(name), area.place())
-                 for name, area in found.items() if name.startswith("in_")}  # fmt: skip
+        typed = {
+            name.removeprefix("in_"): Typed(cell(name), area.place())
+            for name, area in found.items()
+            if name.startswith("in_")
+        }
         version, sha = (str(cell(f"meta_{name}").value or "") for name in ("version", "catalog_sha256"))
         results = {name.removeprefix("rec_"): cell(name).value for name in found if name.startswith("rec_")}
         return PlanBook(str(path), record, version, sha, typed, results, book.from_1904)
@@ -139,8 +142,10 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
         values = [now[cell.name] for cell in line.cells if cell.name in now]
         if line.is_band and len(values) == len(line.cells) and values != sorted(values):
             first = line.cells[0].name
-            problems.append(f"{book.typed[first].place}: {called[first]}: is out of order: p10 may not be above p50, "
-                            "nor p50 above p90.")  # fmt: skip
+            problems.append(
+                f"{book.typed[first].place}: {called[first]}: is out of order: p10 may not be above p50, "
+                "nor p50 above p90."
+            )
     if problems:
         with naming(book.path):
             raise WorkbookError(*problems)

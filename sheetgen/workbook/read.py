@@ -98,10 +98,18 @@ class Snapshot:
 META = ("schema", "version", "catalog_sha256", "options")
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
 REQUIRED = (
-    "tier_1", "headline_workload", "headline_tier", *ENGINE, *SETTINGS,
-    *(one.name for section in (CONTEXT, LOAD, PRECISION, MONEY, TARGETS, RARE) for one in rows_in(section)
-      if not one.added and not one.shown and one.option and one.option.group not in ("money", "factors")),
-)  # fmt: skip
+    "tier_1",
+    "headline_workload",
+    "headline_tier",
+    *ENGINE,
+    *SETTINGS,
+    *(
+        one.name
+        for section in (CONTEXT, LOAD, PRECISION, MONEY, TARGETS, RARE)
+        for one in rows_in(section)
+        if not one.added and not one.shown and one.option and one.option.group not in ("money", "factors")
+    ),
+)
 _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")
 _TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
@@ -156,9 +164,16 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
             for prefix in ("in_", "rec_")
         )
         return Snapshot(
-            path, version, catalog_sha256, _options(cells["meta_options"].value), inputs, tables, results, cells,
+            path,
+            version,
+            catalog_sha256,
+            _options(cells["meta_options"].value),
+            inputs,
+            tables,
+            results,
+            cells,
             (*_formula_notes(cells, tables), *reading.below(tables["instances"])),
-        )  # fmt: skip
+        )
 
 
 def read_every_cell(path: Path | str) -> dict[str, Grid]:
@@ -278,8 +293,9 @@ class _Reading:
         at: dict[str, int] = {}
         formulas = set()
         for i in range(first.n_rows):
-            row = {column: self._cell_of(name, column, area.place(i), cells[column][i])
-                   for column, area in areas.items()}  # fmt: skip
+            row = {
+                column: self._cell_of(name, column, area.place(i), cells[column][i]) for column, area in areas.items()
+            }
             key = _key(name, row)
             del row[KEYS[name]]
             if not key and all(v is None for v in row.values()):

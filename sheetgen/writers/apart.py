@@ -28,9 +28,13 @@ class PdfProcess:
         # Its modules are looked for where ours are, and never in the current folder.
         paths = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _COMMAND], env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-P", "-c", _COMMAND],
+            env={**os.environ, "PYTHONPATH": paths},
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
     def send(self, page: Page, brand: Brand | None, archive: Archive) -> None:
         assert self._process.stdin

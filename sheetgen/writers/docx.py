@@ -114,8 +114,11 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
         if name.startswith(("Title", "Heading")):
             style.font.color.rgb = heading
             style.paragraph_format.space_before = Pt(7 if name != "Title" else 0)
-    for name, size, bold, after in (("Table text", SMALL, False, 0), ("Table head", SMALL, True, 0),
-                                    ("Ask", 10.0, True, 3)):  # fmt: skip
+    for name, size, bold, after in (
+        ("Table text", SMALL, False, 0),
+        ("Table head", SMALL, True, 0),
+        ("Ask", 10.0, True, 3),
+    ):
         own: Any = document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
         own.base_style, own.font.size, own.font.bold = document.styles["Normal"], Pt(size), bold
         own.paragraph_format.space_after = Pt(after)
@@ -216,9 +219,14 @@ def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None
     text = str(svg)
     title = html.unescape(text[text.index("<title>") + len("<title>") : text.index("</title>")])
     png = resvg_py.svg_to_bytes(
-        svg_string=text, dpi=_POINTS, zoom=_ZOOM, background="#ffffff", skip_system_fonts=True,
-        font_family=_PICTURE_FONT, font_files=[str(font)],
-    )  # fmt: skip
+        svg_string=text,
+        dpi=_POINTS,
+        zoom=_ZOOM,
+        background="#ffffff",
+        skip_system_fonts=True,
+        font_family=_PICTURE_FONT,
+        font_files=[str(font)],
+    )
     shape = document.add_picture(io.BytesIO(bytes(png)), Pt(width))
     _describe(shape, title)
 

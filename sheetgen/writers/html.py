@@ -46,14 +46,24 @@ def render_html(
     names, columns = layout.name_column(page, bold), layout.answer_columns(page, bold)
     room = content - names - sum(columns)
     first, further = layout.ladders(page, bold, short=short)
-    return print_environment(templates).get_template("one_page.html.j2").render(
-        page=page, **on_paper(page.title, page.paper, templates, spacing, brand), day=_day(page.as_of), marks=MARKS,
-        columns=columns, names=names,
-        whole_provider=all(layout.points(regular, one.provider) <= room for one in page.cards),
-        saving=layout.saving_column(page, bold), ladders=first, further=further,
-        sources=[(s.text, s.web_url) for s in page.sources],
-        **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),
-    )  # fmt: skip
+    return (
+        print_environment(templates)
+        .get_template("one_page.html.j2")
+        .render(
+            page=page,
+            **on_paper(page.title, page.paper, templates, spacing, brand),
+            day=_day(page.as_of),
+            marks=MARKS,
+            columns=columns,
+            names=names,
+            whole_provider=all(layout.points(regular, one.provider) <= room for one in page.cards),
+            saving=layout.saving_column(page, bold),
+            ladders=first,
+            further=further,
+            sources=[(s.text, s.web_url) for s in page.sources],
+            **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),
+        )
+    )
 
 
 def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: Brand | None) -> dict[str, Any]:
@@ -61,13 +71,17 @@ def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: B
     width, height = PAPERS[paper]
     content = width - 2 * MARGIN_X
     return {
-        "css": style(templates, "one_page.css"), "brand": brand,
+        "css": style(templates, "one_page.css"),
+        "brand": brand,
         "faces": [(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()],
         "family": Markup(layout.FAMILY),
         "letterhead": layout.letterhead(brand, title, content, templates / "fonts") if brand else None,
-        "colors": page_colors(brand.colors if brand else None), "s": spacing, "text": layout.TEXT,
-        "small": layout.SMALL, "paper": {"width": width, "height": height, "x": MARGIN_X, "y": MARGIN_Y},
-    }  # fmt: skip
+        "colors": page_colors(brand.colors if brand else None),
+        "s": spacing,
+        "text": layout.TEXT,
+        "small": layout.SMALL,
+        "paper": {"width": width, "height": height, "x": MARGIN_X, "y": MARGIN_Y},
+    }
 
 
 @cache
@@ -138,19 +152,30 @@ def write_web(page: Page, options: Options) -> bytes:
         title = f"{b.model}: {b.next_request}; {b.longest_fit}"
         return Markup(visible(str(pictures.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=INHERIT))))
 
-    html = web_environment(templates).get_template("page.html.j2").render(
-        page=page, **on_screen(templates, brand), marks=MARKS,
-        bars=[[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
-        scale=pictures.scale(axes, width=SCALE, height=CURVE[1], family=INHERIT),
-        curves=[curve(b) for b in page.breaks], sources=[(s.text, s.web_url) for s in page.sources],
-    )  # fmt: skip
+    html = (
+        web_environment(templates)
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            **on_screen(templates, brand),
+            marks=MARKS,
+            bars=[[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
+            scale=pictures.scale(axes, width=SCALE, height=CURVE[1], family=INHERIT),
+            curves=[curve(b) for b in page.breaks],
+            sources=[(s.text, s.web_url) for s in page.sources],
+        )
+    )
     return html.encode()
 
 
 def on_screen(templates: Path, brand: Brand | None) -> dict[str, Any]:
     """What every page for a screen needs: its style, and the brand."""
-    return {"css": style(templates, "page.css"), "colors": page_colors(brand.colors if brand else None),
-            "brand": brand, "logo": _logo(brand) if brand else None}  # fmt: skip
+    return {
+        "css": style(templates, "page.css"),
+        "colors": page_colors(brand.colors if brand else None),
+        "brand": brand,
+        "logo": _logo(brand) if brand else None,
+    }
 
 
 def _logo(brand: Brand) -> dict[str, Any] | None:

@@ -51,13 +51,15 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
     """The whole answer as plain values; what does not apply is None. `levers` are those of each cell."""
     question, others = solved.question, not_asked(solved)
     return {
-        "schema_version": SCHEMA_VERSION, "as_of": question.as_of.isoformat(), "inputs": inputs(question),
+        "schema_version": SCHEMA_VERSION,
+        "as_of": question.as_of.isoformat(),
+        "inputs": inputs(question),
         "candidates": [
             {
-                **_fields(c, "instance", "provider"), "gpu": c.gpu.id, **_fields(c, "gpu_count", "purchase"),
-                "hourly_usd": cost.discounted_usd_per_hour(
-                    c.usd_per_hour, question.discount(c.provider, c.purchase)
-                ),
+                **_fields(c, "instance", "provider"),
+                "gpu": c.gpu.id,
+                **_fields(c, "gpu_count", "purchase"),
+                "hourly_usd": cost.discounted_usd_per_hour(c.usd_per_hour, question.discount(c.provider, c.purchase)),
                 **_fields(c, "price_as_of", "region", "assumed_shape"),
             }
             for c in question.candidates
@@ -66,8 +68,9 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
             _cell(solved, row, others[row]) | _levers(levers[row] if levers else ())
             for row in range(len(question.loads))
         ],
-        "fingerprints": [plain(f) for f in fingerprints], "sources": sources(question),
-    }  # fmt: skip
+        "fingerprints": [plain(f) for f in fingerprints],
+        "sources": sources(question),
+    }
 
 
 def plain(value: Any) -> Any:
@@ -88,8 +91,10 @@ def inputs(question: Question) -> Record:
     return {
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
-        "tiers": [one for one in question.tiers if one is not None], **_rate(question),
-        "engine": question.engine.engine, "engine_version": question.engine.default_version,
+        "tiers": [one for one in question.tiers if one is not None],
+        **_rate(question),
+        "engine": question.engine.engine,
+        "engine_version": question.engine.default_version,
         "draft_model": question.draft and question.draft.id,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
         "discounts": {words_of(key): value for key, value in question.discounts.items()},
@@ -97,14 +102,17 @@ def inputs(question: Question) -> Record:
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
         "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
-        "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
+        "gpus": list(filters.gpus),
+        "instances": list(filters.instances),
+        "region": filters.region or None,
         **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.numbers[tier] or 'rate'}",
         "ask": None if question.ask is None else question.models[question.ask].model.id,
         **{one.asked_as: question.options.get(one.asked_as, one.default) for one in OF_PAGE},
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
-        "catalog_sha256": question.catalog_sha256, "typed": question.overrides.data() or None,
-    }  # fmt: skip
+        "catalog_sha256": question.catalog_sha256,
+        "typed": question.overrides.data() or None,
+    }
 
 
 def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
@@ -112,27 +120,38 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
     load, choice = question.loads[row], solved.choices[row]
     model = question.models[load.model]
     return {
-        "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.numbers[load.tier],
-        "context_tokens": load.context_tokens, **_requests(load, choice),
+        "model": model.model.id,
+        "workload": question.workloads[load.workload].id,
+        "tier": question.numbers[load.tier],
+        "context_tokens": load.context_tokens,
+        **_requests(load, choice),
         **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
-        "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
-        **_chosen(solved, row, choice), **_speed(choice),
+        "kv_bytes": int(solved.loads["kv_bytes"][row]),
+        "verdict": choice.verdict,
+        **_chosen(solved, row, choice),
+        **_speed(choice),
         "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
         **{name: _picked(solved, getattr(choice, name)) for name in PICKS},
-        "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
-        "hosted": [_hosted(one) for one in hosts_of(solved, row).cheapest], **_money(solved, row),
+        "needs_reservation": needs_reservation(solved, row),
+        "not_asked": [_not_asked(one) for one in others],
+        "hosted": [_hosted(one) for one in hosts_of(solved, row).cheapest],
+        **_money(solved, row),
         "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
-    }  # fmt: skip
+    }
 
 
 def _requests(load: Load, choice: Choice) -> Record:
     """The requests of a load; of a rate those at once follow, and there are none where nothing serves it."""
     in_flight = None if load.requests_per_second and choice.offer is None else load.concurrent_requests
     rate = load.requests_per_second or None
-    return {"concurrent_requests": in_flight, "requests_per_second": rate, "n_places": choice.n_places or None,
-            "wait_fraction": choice.wait_fraction}  # fmt: skip
+    return {
+        "concurrent_requests": in_flight,
+        "requests_per_second": rate,
+        "n_places": choice.n_places or None,
+        "wait_fraction": choice.wait_fraction,
+    }
 
 
 def _rate(question: Question) -> Record:
@@ -181,9 +200,11 @@ def _speed(choice: Choice) -> Record:
 
 TIMES = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
 SPEED = (
-    "sized_by", "bound_by", "requests_per_replica",
+    "sized_by",
+    "bound_by",
+    "requests_per_replica",
     *(f"{name}{end}" for name in TIMES for end in ("", "_low", "_high")),
-)  # fmt: skip
+)
 
 
 def _chosen(solved: Solution, row: int, choice: Choice) -> Record:
@@ -194,11 +215,15 @@ def _chosen(solved: Solution, row: int, choice: Choice) -> Record:
     low, high = choice.monthly_usd_ends
     n_gpus = layout.n_gpus * choice.pipeline_parallel_size
     known = {
-        "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"),
-        "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": n_gpus > candidate.gpu_count,
+        "monthly_usd_low": low,
+        "monthly_usd_high": high,
+        **_fields(candidate, "instance", "purchase"),
+        "gpu": candidate.gpu.id,
+        **layout._asdict(),
+        "spans_machines": n_gpus > candidate.gpu_count,
         "measured": was_measured(solved, row, choice.offer, choice.pipeline_parallel_size),
         "n_gpus": choice.n_replicas * n_gpus,
-    }  # fmt: skip
+    }
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
 
 
@@ -217,11 +242,16 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
     layout = solved.layout(choice.runner_up)
     stages, replicas = int(costs["pipeline_stages"][at]), int(costs["n_replicas"][at])
     return {
-        **_fields(candidate, "instance", "provider"), "gpu": candidate.gpu.id, **layout._asdict(),
-        "pipeline_parallel_size": stages, "n_replicas": replicas, "n_gpus": replicas * layout.n_gpus * stages,
-        "n_instances": int(costs["n_instances"][at]), "hourly_usd": float(costs["hourly_usd"][at]),
+        **_fields(candidate, "instance", "provider"),
+        "gpu": candidate.gpu.id,
+        **layout._asdict(),
+        "pipeline_parallel_size": stages,
+        "n_replicas": replicas,
+        "n_gpus": replicas * layout.n_gpus * stages,
+        "n_instances": int(costs["n_instances"][at]),
+        "hourly_usd": float(costs["hourly_usd"][at]),
         "monthly_usd": choice.runner_up_monthly_usd,
-    }  # fmt: skip
+    }
 
 
 def _money_inputs(question: Question) -> Record:
@@ -243,8 +273,9 @@ def _money(solved: Solution, row: int) -> Record:
         **known,
         "purchase_classes": [_all_known(vars(one)) for one in money.purchase_classes(solved, row)],
         "providers": [_provider(solved, one) for one in money.providers(solved, row)],
-        "owned": _owned(solved, row), "budget": _budget(solved, row),
-    }  # fmt: skip
+        "owned": _owned(solved, row),
+        "budget": _budget(solved, row),
+    }
 
 
 def _known(value: Any) -> Any:
@@ -273,10 +304,14 @@ def _owned(solved: Solution, row: int) -> Record | None:
     gpu = fit.candidate.gpu.id
     known = solved.question.owning.gpus.get(gpu, OwnedGpu())
     return {
-        "gpu": gpu, "n_gpus": fit.gpus_used, "capex_as_of": known.capex_as_of,
-        "capex_source": _known(known.capex_source), "kw_source": known.kw_source,
-        "confidence": _known(known.confidence), **{end: _all_known(figures) for end, figures in ends.items()},
-    }  # fmt: skip
+        "gpu": gpu,
+        "n_gpus": fit.gpus_used,
+        "capex_as_of": known.capex_as_of,
+        "capex_source": _known(known.capex_source),
+        "kw_source": known.kw_source,
+        "confidence": _known(known.confidence),
+        **{end: _all_known(figures) for end, figures in ends.items()},
+    }
 
 
 def _budget(solved: Solution, row: int) -> Record | None:
@@ -303,12 +338,15 @@ def _levers(levers: Sequence[Lever]) -> Record:
             break
     priced = [
         {
-            "lever": one.id, **_fields(one, "words", "changed"), "instance": after.candidate.instance,
+            "lever": one.id,
+            **_fields(one, "words", "changed"),
+            "instance": after.candidate.instance,
             **_fields(after, "n_instances", "n_gpus", "monthly_usd"),
             **_fields(one, "saved_usd", "saved_fraction", "cost", "note", "further"),
         }
-        for one in in_order(levers) if (after := one.after)
-    ]  # fmt: skip
+        for one in in_order(levers)
+        if (after := one.after)
+    ]
     after = at_fp8(levers)
     fp8 = after and _rental(Rental(after.candidate, after.n_instances, after.monthly_usd))
     return {"fp8": fp8, "levers": priced, "host_memory": host_memory}
@@ -326,9 +364,11 @@ def sources(question: Question) -> list[Record]:
     found += [("hosted prices", one.model, origin, hosted.read_on) for one in hosted.models if one.model in ids]
     engine = question.engine
     parts = {
-        "accounting": engine.accounting_source, "activations": engine.activation_source,
-        "non-torch memory": engine.non_torch_source, "CUDA graphs": engine.cuda_graph_source,
+        "accounting": engine.accounting_source,
+        "activations": engine.activation_source,
+        "non-torch memory": engine.non_torch_source,
+        "CUDA graphs": engine.cuda_graph_source,
         "batch limits": engine.batch_defaults_source,
-    }  # fmt: skip
+    }
     found += [("engine", f"{engine.engine} {part}", source, engine.checked_on) for part, source in parts.items()]
     return [{"kind": k, "id": i, "source": s, "date": d} for k, i, s, d in found]

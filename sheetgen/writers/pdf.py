@@ -45,15 +45,21 @@ class Layout:
         put_metadata(document, xmp(archive, about.generator.split()[-1]))
         day = datetime.datetime.fromisoformat(about.created) if about.created else _UNDATED
         workbook = Attachment(
-            string=archive.workbook, name=archive.name, description="The live workbook of this sheet", created=day,
-            modified=day, relationship="Source",
-        )  # fmt: skip
+            string=archive.workbook,
+            name=archive.name,
+            description="The live workbook of this sheet",
+            created=day,
+            modified=day,
+            relationship="Source",
+        )
         return bytes(
             document.write_pdf(
-                pdf_variant=archive.variant, pdf_tags=True, attachments=[workbook] if archive.name else [],
+                pdf_variant=archive.variant,
+                pdf_tags=True,
+                attachments=[workbook] if archive.name else [],
                 finisher=finish,
             )
-        )  # fmt: skip
+        )
 
 
 def write_pdf(page: Page, options: Options) -> bytes:
@@ -92,8 +98,9 @@ def _lay_out(
     page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, short: bool = True
 ) -> Layout:
     """The page with so much white, and all loads on its first part where there is room; see `layout.ladders`."""
-    return laid_out(render_html(page, templates=templates, spacing=spacing, brand=brand, short=short), templates,
-                    spacing, brand)  # fmt: skip
+    return laid_out(
+        render_html(page, templates=templates, spacing=spacing, brand=brand, short=short), templates, spacing, brand
+    )
 
 
 def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:

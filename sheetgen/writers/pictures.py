@@ -53,11 +53,12 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
     has_curve = len(lines[0].points) > 1 and any(p.monthly is not None for line in lines for p in line.points)
     return {
         "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
-        "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY), "curve_width": width,
+        "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY),
+        "curve_width": width,
         "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
         "costs": cost_curves(lines, page, content * share, height, font) if has_curve else None,
         "costs_share": f"{share + BEHIND:.1%}",
-    }  # fmt: skip
+    }
 
 
 # Of models' lines.
@@ -93,9 +94,18 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     drawn = rules(marks, y, left, right, FAMILY)
     for requests in counts:
         here = f"{requests:,}" == str(page.headline_requests)
-        drawn += [line(x(requests), top, x(requests), bottom, INK if here else RULE, 0.8 if here else 0.5,
-                       "2 1.5" if here else ""),
-                  label(x(requests), bottom + 10, f"{requests:,}", FAMILY)]  # fmt: skip
+        drawn += [
+            line(
+                x(requests),
+                top,
+                x(requests),
+                bottom,
+                INK if here else RULE,
+                0.8 if here else 0.5,
+                "2 1.5" if here else "",
+            ),
+            label(x(requests), bottom + 10, f"{requests:,}", FAMILY),
+        ]
         if here:
             drawn.append(label(x(requests) + 2, 8, "the case above", FAMILY, "start", INK))
     drawn.append(label((left + right) / 2, height - 2, "requests at once", FAMILY))
@@ -119,8 +129,10 @@ def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: flo
     for at, name, ink in placed:
         drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, FAMILY, "start", ink))
     title = f"{'Dollars' if page.sign == '$' else page.sign} a month by requests at once: " + "; ".join(
-        f"{one.model} " + ", ".join(f"{money(p.monthly) if p.monthly else p.word} at {p.requests:,}"
-                                    for p in one.points) for one in lines)  # fmt: skip
+        f"{one.model} "
+        + ", ".join(f"{money(p.monthly) if p.monthly else p.word} at {p.requests:,}" for p in one.points)
+        for one in lines
+    )
     return picture(title, drawn, width, height)
 
 
@@ -204,8 +216,11 @@ def label(x: float, y: float, text: str, family: str, anchor: str = "middle", co
 def rules(marks: Mapping[float, str], y: Callable[[float], float], left: float, right: float, family: str) -> list[str]:
     """A rule across the plot at each amount, with its figure to the left."""
     places = [(y(amount), mark) for amount, mark in marks.items()]
-    return [part for at, mark in places for part in (line(left, at, right, at, RULE),
-            label(left - 3, at + 2.8, mark, family, "end"))]  # fmt: skip
+    return [
+        part
+        for at, mark in places
+        for part in (line(left, at, right, at, RULE), label(left - 3, at + 2.8, mark, family, "end"))
+    ]
 
 
 def picture(title: str, drawn: list[str], width: float, height: float) -> Any:

@@ -29,10 +29,18 @@ def write_plan_html(page: PlanPage, options: Options) -> bytes:
     """The plan as one file without scripts, which asks the network for nothing."""
     templates, (width, plot) = options.templates, ON_SCREEN
     drawn = pictures(page, templates / "fonts" / FONTS[400], width, plot, html.INHERIT, html.visible)
-    text = html.web_environment(templates).get_template(TEMPLATE).render(
-        page=page, paper=None, is_first=False, sources=_sources(page), **drawn,
-        **html.on_screen(templates, options.brand),
-    )  # fmt: skip
+    text = (
+        html.web_environment(templates)
+        .get_template(TEMPLATE)
+        .render(
+            page=page,
+            paper=None,
+            is_first=False,
+            sources=_sources(page),
+            **drawn,
+            **html.on_screen(templates, options.brand),
+        )
+    )
     return text.encode()
 
 
@@ -40,8 +48,10 @@ def pictures(
     page: PlanPage, font: Path, width: float, plot: float, family: str, shown: Callable[[str], str]
 ) -> dict[str, Any]:
     """The pictures, with the characters that can be shown there: of the services one each."""
-    drawn = {"machines": machines_chart(page.machines, width, plot, font, family),
-             "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, family)}  # fmt: skip
+    drawn = {
+        "machines": machines_chart(page.machines, width, plot, font, family),
+        "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, family),
+    }
     demands = [demand_chart(one.demand, width, OF_SERVICE, font, family) for one in page.services]
     of_services = [Markup(shown(str(one))) for one in demands]
     return {name: one and Markup(shown(str(one))) for name, one in drawn.items()} | {"demands": of_services}
@@ -64,9 +74,13 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
     def laid(spacing: Spacing, *, apart: bool = True, is_first: bool = False) -> Layout:
         """`apart`: what is behind the first part begins on its own page; `is_first`: the first part alone."""
         text = template.render(
-            page=page, apart=apart, is_first=is_first, sources=_sources(page),
-            **html.on_paper(page.title, page.paper, templates, spacing, brand), **drawn,
-        )  # fmt: skip
+            page=page,
+            apart=apart,
+            is_first=is_first,
+            sources=_sources(page),
+            **html.on_paper(page.title, page.paper, templates, spacing, brand),
+            **drawn,
+        )
         return laid_out(text, templates, spacing, brand)
 
     # The first part is laid out by itself until it fits: all pages of a large plan take seconds.

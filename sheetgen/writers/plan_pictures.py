@@ -50,8 +50,10 @@ def machines_chart(of: Machines, width: float, plot: float, font: Path, family: 
         for name, values in of.kinds:
             drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
             below += values[q]
-        drawn += [label(x + band * _BAR / 2, bottom + 10, quarter, family),
-                  label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", family, colour=P90)]  # fmt: skip
+        drawn += [
+            label(x + band * _BAR / 2, bottom + 10, quarter, family),
+            label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", family, colour=P90),
+        ]
     drawn.append(label((left + width) / 2, height - 2, "quarter", family))
     for values, ink, dash in ((of.supply, SUPPLY, ""), (of.p90, P90, "4 2")):
         corners = [(left + band * (q + side), y(value)) for q, value in enumerate(values) for side in (0, 1)]
@@ -88,16 +90,19 @@ def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str)
         x = left + wide * (q + (1 - _BAR) / 2)
         drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, family))
         if high:
-            drawn += [rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), BAND),
-                      line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
-                      label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", family,
-                            colour=INK)]  # fmt: skip
+            drawn += [
+                rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), BAND),
+                line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
+                label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", family, colour=INK),
+            ]
     return picture(demand_words(of), drawn, width, bottom + 14)
 
 
 def demand_words(of: Demand) -> str:
-    said = (f"{quarter} {' to '.join(f'{one:,.2f}' for one in (band[0], band[-1]))}, p50 {band[1]:,.2f}"
-            for quarter, band in zip(of.quarters, of.bands, strict=True))  # fmt: skip
+    said = (
+        f"{quarter} {' to '.join(f'{one:,.2f}' for one in (band[0], band[-1]))}, p50 {band[1]:,.2f}"
+        for quarter, band in zip(of.quarters, of.bands, strict=True)
+    )
     return f"Demand of {of.service}, {of.unit}: {'; '.join(said)}"
 
 

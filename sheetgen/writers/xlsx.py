@@ -164,21 +164,33 @@ class _Writer:
             return [first.sheet, first.row, first.column, last.row, last.column]
 
         for title, first, last, colour in chart.series:
-            drawn.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
-                             "fill": {"color": colour}, "gap": 60})  # fmt: skip
+            drawn.add_series(
+                {
+                    "name": title,
+                    "categories": area(*chart.categories),
+                    "values": area(first, last),
+                    "fill": {"color": colour},
+                    "gap": 60,
+                }
+            )
         if chart.lines:
             over = self.workbook.add_chart({"type": "line"})
             for title, first, last, colour, dashed in chart.lines:
                 look = {"color": colour, "width": 2, "dash_type": "dash" if dashed else "solid"}
-                over.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
-                                 "line": look})  # fmt: skip
+                over.add_series(
+                    {"name": title, "categories": area(*chart.categories), "values": area(first, last), "line": look}
+                )
             drawn.combine(over)
         font = {"name": "Arial", "size": 9}
         drawn.set_title(
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
-        of_numbers = {"min": chart.least, "num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
-                      "line": {"color": "#E5E7EB"}}}  # fmt: skip
+        of_numbers = {
+            "min": chart.least,
+            "num_format": "#,##0",
+            "num_font": font,
+            "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
+        }
         drawn.set_y_axis(of_numbers if chart.lines else {"reverse": True, "num_font": font})
         drawn.set_x_axis({"num_font": font} if chart.lines else of_numbers)
         drawn.set_legend({"position": "bottom", "font": font})
@@ -267,9 +279,12 @@ def put_validations(worksheet: Any, sheet: Sheet) -> None:
 
 def _options(v: Validation) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "input_title": v.title[:MOST_TITLE], "input_message": v.message[:MOST_PROMPT], "ignore_blank": True,
-        "error_title": "Not allowed", "error_message": v.message[:MOST_ERROR],
-    }  # fmt: skip
+        "input_title": v.title[:MOST_TITLE],
+        "input_message": v.message[:MOST_PROMPT],
+        "ignore_blank": True,
+        "error_title": "Not allowed",
+        "error_message": v.message[:MOST_ERROR],
+    }
     if v.source is not None:
         return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
     assert v.kind is not None

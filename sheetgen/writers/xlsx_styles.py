@@ -23,8 +23,14 @@ _ROLES: dict[str, dict[str, Any]] = {
     "title": {"bold": True, "font_size": 18},
     "subtitle": {"font_color": GREY},
     "section": {"bold": True, "font_color": "#FFFFFF", "bg_color": BAR, "indent": 1, "align": "left"},
-    "head": {"bold": True, "bg_color": "#E5E7EB", "text_wrap": True, "align": "center", "bottom": 1,
-             "bottom_color": GREY},
+    "head": {
+        "bold": True,
+        "bg_color": "#E5E7EB",
+        "text_wrap": True,
+        "align": "center",
+        "bottom": 1,
+        "bottom_color": GREY,
+    },
     "label": {},
     "right_label": {"align": "right"},
     "unit": {"font_color": GREY},
@@ -57,7 +63,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "fit": {"align": "center", **_BOTTOM},
     "rent": {"align": "left", "shrink": True, **_BOTTOM},
     "money": {"font_color": LINK_INK, **_BOTTOM},
-}  # fmt: skip
+}
 for _name in ("workload", "context", "tier", "kv", "fit", "rent", "money"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_LAST}
 

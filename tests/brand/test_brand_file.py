@@ -123,7 +123,10 @@ def test_the_ladder_of_contrast() -> None:
 def test_the_page_has_the_words_that_a_tint_is_held_to() -> None:
     css = (TEMPLATES / "one_page.css").read_text(encoding="utf-8")
     assert all(ink.lower() in css for ink in ON_TINT)
-    assert all(contrast(PAGE[name], ground) >= LEAST_CONTRAST for name in ("heading", "accent") for ground in
-               (WHITE, PAGE["tint"]))  # fmt: skip
+    assert all(
+        contrast(PAGE[name], ground) >= LEAST_CONTRAST
+        for name in ("heading", "accent")
+        for ground in (WHITE, PAGE["tint"])
+    )
     assert all(contrast(PAGE["tint"], ink) >= LEAST_CONTRAST for ink in ON_TINT)
     assert all(f"var(--{name})" in css for name in PAGE)

@@ -43,13 +43,27 @@ def bomb(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
-@pytest.mark.parametrize("kind,mode", [("PNG", "RGB"), ("PNG", "RGBA"), ("PNG", "P"), ("PNG", "L"), ("PNG", "1"),
-                                       ("JPEG", "RGB"), ("JPEG", "L"), ("JPEG", "CMYK")])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind,mode",
+    [
+        ("PNG", "RGB"),
+        ("PNG", "RGBA"),
+        ("PNG", "P"),
+        ("PNG", "L"),
+        ("PNG", "1"),
+        ("JPEG", "RGB"),
+        ("JPEG", "L"),
+        ("JPEG", "CMYK"),
+    ],
+)
 def test_every_usual_kind_becomes_a_png_of_its_shape(kind: str, mode: str) -> None:
     logo = logo_of(picture(300, 100, kind, mode))
     opened = Image.open(io.BytesIO(logo.png))
-    assert (opened.format, opened.mode, opened.size) == ("PNG", "RGBA", (300, 100)) == ("PNG", "RGBA", (logo.width,
-        logo.height))  # fmt: skip
+    assert (
+        (opened.format, opened.mode, opened.size)
+        == ("PNG", "RGBA", (300, 100))
+        == ("PNG", "RGBA", (logo.width, logo.height))
+    )
     assert len({pixel for _, pixel in opened.getcolors(40_000) or []}) >= 2
 
 

@@ -28,9 +28,13 @@ from sheetgen.writers.pdf import _lay_out, assets_only, lay_out
 
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}
 PAGES = [
-    (1, "letter", "tall"), (3, "a4", "example"), (1, "a4", "unbroken"),
-    (5, "letter", "codes"), (2, "a4", "wide"), pytest.param(8, "a4", "wide", marks=pytest.mark.long),
-]  # fmt: skip
+    (1, "letter", "tall"),
+    (3, "a4", "example"),
+    (1, "a4", "unbroken"),
+    (5, "letter", "codes"),
+    (2, "a4", "wide"),
+    pytest.param(8, "a4", "wide", marks=pytest.mark.long),
+]
 
 
 @cache

@@ -253,8 +253,9 @@ def test_a_name_belongs_to_one_entry(small: Path, tmp_path: Path) -> None:
     (extra / "gpus").mkdir()
     text = (small / MODEL).read_text()
     (extra / "models" / "mine.yaml").write_text(text.replace("id: llama-3.1-8b", "id: mine"))
-    (extra / "gpus" / "h100.yaml").write_text(next((small / "gpus").glob("*h100-sxm5*")).read_text().replace(
-        "id: nvidia-h100-sxm5-80gb", "id: h100"))  # fmt: skip
+    (extra / "gpus" / "h100.yaml").write_text(
+        next((small / "gpus").glob("*h100-sxm5*")).read_text().replace("id: nvidia-h100-sxm5-80gb", "id: h100")
+    )
     at = next(i for i, line in enumerate(text.splitlines(), start=1) if line.startswith("aliases"))
     taken = f"{extra}/models/mine.yaml:{at}: 8b is a name of llama-3.1-8b already. Give each its own name."
     for ask in (lambda c: c.model("mine"), lambda c: c.gpu("h100"), lambda c: c.instances()):

@@ -20,9 +20,15 @@ def bytes_per_token(model: str, engine: str, version: str | None, **asked: str) 
 
 @pytest.mark.parametrize(
     ("engine", "version", "element_bytes"),
-    [("vllm", "0.12.0", 2), ("vllm", "0.19.0", 1), ("vllm", None, 1), ("sglang", None, 1), ("tensorrt-llm", None, 1),
-     ("lmdeploy", None, 2)],
-)  # fmt: skip
+    [
+        ("vllm", "0.12.0", 2),
+        ("vllm", "0.19.0", 1),
+        ("vllm", None, 1),
+        ("sglang", None, 1),
+        ("tensorrt-llm", None, 1),
+        ("lmdeploy", None, 2),
+    ],
+)
 def test_a_named_checkpoint_keeps_its_own(engine: str, version: str | None, element_bytes: int) -> None:
     checkpoint = "nvidia/Qwen3-14B-NVFP4"
     assert bytes_per_token(checkpoint, engine, version) == QWEN3_14B * element_bytes

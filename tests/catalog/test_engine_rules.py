@@ -23,9 +23,11 @@ def ran(tmp_path: Path, *options: str, packed: bool = False, **values: object) -
     known = {"share": 0.92, "on": 1, "graphs": "_estimate(self)", "stretch": 1.5} | values
     name = "vllm-0.99.0-cp38-abi3-any.whl" if packed else "vllm-0.99.0"
     files = {
-        "config/cache.py": CACHE, "envs.py": ENVS, "v1/worker/gpu/model_runner.py": RUNNER,
+        "config/cache.py": CACHE,
+        "envs.py": ENVS,
+        "v1/worker/gpu/model_runner.py": RUNNER,
         "v1/core/kv_cache_planning.py": PLANNING,
-    }  # fmt: skip
+    }
     texts = {f"vllm/{file}": text.format(**known) for file, text in files.items()}
     if packed:
         with zipfile.ZipFile(tmp_path / name, "w") as wheel:
@@ -48,12 +50,15 @@ def test_what_agrees_is_not_named(tmp_path: Path, packed: bool) -> None:
     assert [line for line in ran(tmp_path, "--all", packed=packed) if "gpu_memory_utilization: 0.92; the" in line]
 
 
-@pytest.mark.parametrize(("changed", "place"), [
-    ({"share": 0.95}, "config/cache.py:3  gpu_memory_utilization: 0.95; the catalog has 0.92"),
-    ({"on": 0}, "envs.py:1  graphs_in_budget: False; the catalog has True"),
-    ({"graphs": 0}, "v1/worker/gpu/model_runner.py:2  second_runner_graphs_in_budget: False; the catalog has True"),
-    ({"stretch": 1.75}, "v1/core/kv_cache_planning.py:2  group_stretch: 1.75; the catalog has 1.5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [
+        ({"share": 0.95}, "config/cache.py:3  gpu_memory_utilization: 0.95; the catalog has 0.92"),
+        ({"on": 0}, "envs.py:1  graphs_in_budget: False; the catalog has True"),
+        ({"graphs": 0}, "v1/worker/gpu/model_runner.py:2  second_runner_graphs_in_budget: False; the catalog has True"),
+        ({"stretch": 1.75}, "v1/core/kv_cache_planning.py:2  group_stretch: 1.75; the catalog has 1.5"),
+    ],
+)
 def test_what_differs_is_named_with_file_and_line(tmp_path: Path, changed: dict[str, object], place: str) -> None:
     assert f"* vllm/{place}" in ran(tmp_path, **changed)
 

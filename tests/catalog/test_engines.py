@@ -302,7 +302,10 @@ def test_memory_that_is_the_hosts_too_has_bands_of_its_own(catalog: Catalog) -> 
     spark, h100 = catalog.gpu("spark"), catalog.gpu("h100")
     old, new = (load_engine(catalog, "vllm", version) for version in ("0.19.0", None))
     assert [one.band_scope(gpu) for one in (old, new) for gpu in (h100, spark)] == [
-        "calibrated", "shared", "other", "shared",
-    ]  # fmt: skip
+        "calibrated",
+        "shared",
+        "other",
+        "shared",
+    ]
     shared = {one.figure for one in new.bands if one.scope == "shared"}
     assert shared == {"weights", "kv_pool"}, "the other parts are printed in too few logs"

@@ -42,9 +42,11 @@ def test_the_shipped_file_is_what_the_list_gives() -> None:
     assert sum(left.values()) + found.n_matched == 1289, f"some lines are in no count: {left}"
     # Looked at one by one: a 70B at the price of the smallest size, and three of services far under all others.
     assert found.left_out["without a source page, under a fifth of what other hosts ask"] == (
-        "lambda_ai/llama-4-maverick-17b-128e-instruct-fp8", "hyperbolic/meta-llama/Meta-Llama-3-70B-Instruct",
-        "fireworks_ai/accounts/fireworks/models/llama-v2-70b", "hyperbolic/meta-llama/Meta-Llama-3.1-405B-Instruct",
-    )  # fmt: skip
+        "lambda_ai/llama-4-maverick-17b-128e-instruct-fp8",
+        "hyperbolic/meta-llama/Meta-Llama-3-70B-Instruct",
+        "fireworks_ai/accounts/fireworks/models/llama-v2-70b",
+        "hyperbolic/meta-llama/Meta-Llama-3.1-405B-Instruct",
+    )
 
 
 def test_the_file_carries_its_origin_and_licence() -> None:
@@ -80,7 +82,7 @@ def test_the_file_carries_its_origin_and_licence() -> None:
         ("fireworks_ai/accounts/fireworks/models/llama-v3p1-70b-instruct-1b", None, None),
         ("mistral/mistral-large-latest", None, None),
     ],
-)  # fmt: skip
+)
 def test_a_name_means_the_same_model_or_none(name: str, model: str | None, precision: str | None) -> None:
     catalog = Catalog()
     key, stated = name_key(name)
@@ -131,23 +133,27 @@ def test_a_length_that_no_number_is_is_none(tmp_path: Path) -> None:
 
 
 def test_a_newer_list_says_what_changes_and_writes_the_file(tmp_path: Path) -> None:
-    found = refreshed(a_list(
-        tmp_path,
-        "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,8192,https://nebius.com/prices",
-        "new-host/meta-llama/Llama-3.1-70B-Instruct,new-host,3e-07,3e-07,,,,",
-        "new-host/meta-llama/Llama-3.1-8B-Instruct,new-host,0,0,,,,",
-        "new-host/meta-llama/Llama-3.3-70B-Instruct,new-host,,3e-07,,,,",
-        "new-host/nobody/a-model,new-host,1e-07,1e-07,,,,",
-    ))  # fmt: skip
-    assert [(m, b.input_usd_per_million, n.input_usd_per_million, n.cached_usd_per_million)
-            for m, b, n in found.changed] == [("llama-3.1-70b", 0.13, 0.2, 0.1)]  # fmt: skip
+    found = refreshed(
+        a_list(
+            tmp_path,
+            "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,8192,https://nebius.com/prices",
+            "new-host/meta-llama/Llama-3.1-70B-Instruct,new-host,3e-07,3e-07,,,,",
+            "new-host/meta-llama/Llama-3.1-8B-Instruct,new-host,0,0,,,,",
+            "new-host/meta-llama/Llama-3.3-70B-Instruct,new-host,,3e-07,,,,",
+            "new-host/nobody/a-model,new-host,1e-07,1e-07,,,,",
+        )
+    )
+    assert [
+        (m, b.input_usd_per_million, n.input_usd_per_million, n.cached_usd_per_million) for m, b, n in found.changed
+    ] == [("llama-3.1-70b", 0.13, 0.2, 0.1)]
     assert [(model, price.host, price.input_usd_per_million) for model, price in found.added] == [
         ("llama-3.1-70b", "new-host", 0.3)
     ]
     assert len(found.gone) == sum(len(one.prices) for one in Catalog().file(HostedFile).models) - 1
     assert {reason: len(names) for reason, names in found.left_out.items()} == {
-        "without a price, or free": 2, "of models that are not in the catalogs": 1,
-    }  # fmt: skip
+        "without a price, or free": 2,
+        "of models that are not in the catalogs": 1,
+    }
     for path, text in hosted_text(found.file, tmp_path).items():
         path.write_text(text)
     catalog = Catalog(tmp_path)
@@ -194,11 +200,18 @@ def test_a_list_without_a_column_or_a_day_is_refused(tmp_path: Path) -> None:
 
 def test_of_one_host_what_is_cheapest_for_no_load_is_dropped() -> None:
     def price(name: str, prompt: float, answer: float, longest: int | None = None, host: str = "a") -> HostedPrice:
-        return HostedPrice(host=host, name=name, input_usd_per_million=prompt, output_usd_per_million=answer,
-                           max_input_tokens=longest)  # fmt: skip
+        return HostedPrice(
+            host=host, name=name, input_usd_per_million=prompt, output_usd_per_million=answer, max_input_tokens=longest
+        )
 
-    kept = cheapest([
-        price("cheap prompts", 1, 4), price("cheap answers", 2, 3), price("neither", 2, 4),
-        price("short", 0.5, 0.5, 8000), price("short and dear", 3, 3, 8000), price("elsewhere", 9, 9, host="b"),
-    ])  # fmt: skip
+    kept = cheapest(
+        [
+            price("cheap prompts", 1, 4),
+            price("cheap answers", 2, 3),
+            price("neither", 2, 4),
+            price("short", 0.5, 0.5, 8000),
+            price("short and dear", 3, 3, 8000),
+            price("elsewhere", 9, 9, host="b"),
+        ]
+    )
     assert {one.name for one in kept} == {"cheap prompts", "cheap answers", "short", "elsewhere"}

@@ -17,8 +17,10 @@ def test_shipped_prices_are_inside(catalog: Catalog) -> None:
 def test_the_range_is_that_of_all_providers(catalog: Catalog) -> None:
     plausible = Plausible(catalog)
     rows = [row for row in catalog.instances() if row.gpu == H100]
-    each = {purchase: [p.usd_per_hour / row.gpu_count for row in rows for p in row.prices if p.purchase == purchase]
-            for purchase in PURCHASES}  # fmt: skip
+    each = {
+        purchase: [p.usd_per_hour / row.gpu_count for row in rows for p in row.prices if p.purchase == purchase]
+        for purchase in PURCHASES
+    }
     most = max(max(prices) for prices in each.values() if prices)
     assert plausible.taken(H100, "on-demand") == (min(each["on-demand"]), most)
     assert plausible.taken(H100, "spot") == (min(each["spot"]), most)  # its own, which is below every other class

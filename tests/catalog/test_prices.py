@@ -79,8 +79,11 @@ def test_gcp_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
     assert counts(found) == {"unchanged": 96} and found.changed == ()
     by_purchase = [one.purchase for one in found.changes]
     assert {p: by_purchase.count(p) for p in set(by_purchase)} == {
-        "on-demand": 26, "spot": 26, "reserved-1yr": 22, "reserved-3yr": 22,
-    }  # fmt: skip
+        "on-demand": 26,
+        "spot": 26,
+        "reserved-1yr": 22,
+        "reserved-3yr": 22,
+    }
 
 
 def test_neocloud_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
@@ -167,8 +170,9 @@ def test_a_date_that_says_only_the_year_is_its_first_day(catalog: Catalog, tmp_p
     assert counts(read(catalog, place, as_of="2024-12-31")) == {"older": 1, "added": 1}
     after = read(catalog, place, as_of="2025-01-02").changed[0]
     assert [(p.purchase, p.usd_per_hour, len(p.history)) for p in after.prices] == [
-        ("on-demand", 80, 1), ("reserved-1yr", 100, 0),
-    ]  # fmt: skip
+        ("on-demand", 80, 1),
+        ("reserved-1yr", 100, 0),
+    ]
 
 
 def test_history_is_bounded_and_in_order(catalog: Catalog) -> None:
@@ -326,9 +330,12 @@ def test_a_new_type_that_is_not_whole(catalog: Catalog, tmp_path: Path) -> None:
     )
     found = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20")
     assert found.new == () and [one.why.split(",")[1] for one in found.left] == [
-        " with 2.5 GPUs by the list", " but its GPU could be nvidia-a100-pcie-40gb or nvidia-a100-pcie-80gb or "
-        "nvidia-a100-sxm4-40gb or nvidia-a100-sxm4-80gb", " but not sold in us-east-1", " with 9999 GPUs by the list",
-    ]  # fmt: skip
+        " with 2.5 GPUs by the list",
+        " but its GPU could be nvidia-a100-pcie-40gb or nvidia-a100-pcie-80gb or "
+        "nvidia-a100-sxm4-40gb or nvidia-a100-sxm4-80gb",
+        " but not sold in us-east-1",
+        " with 9999 GPUs by the list",
+    ]
     found = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20", region="us-west-1")
     assert [(row.id, row.region) for row in found.new] == [("aws/x3.large", "us-west-1")]
 

@@ -41,9 +41,14 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     assert all(w["instance"] in everything and w["reason"] in everything for w in answer["why_not"])
 
 
-@pytest.mark.parametrize("arguments", [
-    ("8b",), ("deepseek-v3", "--context", "32k"), ("gemma-3-27b", "--context", "16k", "--users", "200"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("8b",),
+        ("deepseek-v3", "--context", "32k"),
+        ("gemma-3-27b", "--context", "16k", "--users", "200"),
+    ],
+)
 def test_one_is_not_plural(arguments: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
     assert " 1 GPUs" not in run("recommend", "--model", *arguments).output
 
@@ -51,11 +56,15 @@ def test_one_is_not_plural(arguments: tuple[str, ...], run) -> None:  # type: ig
 def test_one_is_not_plural_elsewhere(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     of_one = ("--model", "8b", "--gpu", "h100", "--gpus", "1", "--concurrency", "1", "--tokens-per-second", "90")
     for arguments in (
-        ("decode", *of_one), ("decode", *of_one, "--tensor-parallel-size", "4"), ("decode", *of_one, "--model", "405b"),
-        ("size", "--model", "8b", "--kv-budget", "max_batch_size=1"), ("explain", "load_requests", "--model", "8b"),
-        ("explain", "n_instances", "--model", "8b"), ("recommend", "--model", "8b", "--have", "h100:1"),
+        ("decode", *of_one),
+        ("decode", *of_one, "--tensor-parallel-size", "4"),
+        ("decode", *of_one, "--model", "405b"),
+        ("size", "--model", "8b", "--kv-budget", "max_batch_size=1"),
+        ("explain", "load_requests", "--model", "8b"),
+        ("explain", "n_instances", "--model", "8b"),
+        ("recommend", "--model", "8b", "--have", "h100:1"),
         ("recommend", "--model", "8b", "--gpus", "l4", "--details"),
-    ):  # fmt: skip
+    ):
         said = run(*arguments).output
         noun = "(?:full )?(?:GPU|request|machine|replica|sequence|instance|block)s"
         assert not re.findall(rf"(?<![\w.,-])1 {noun}\b(?!/)", said)
@@ -87,11 +96,18 @@ def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -
     assert not names_the_flag(model, "--engine-version", "0.20.0") and not names_the_flag(model)
 
 
-@pytest.mark.parametrize(("model", "gpu", "options", "is_said"), [
-    ("glm-5.2", "b200", (), True), ("glm-5.3-flash", "b300", ("--kv-cache-dtype", "auto"), True),
-    ("glm-5.2", "b200", ("--kv-cache-dtype", "fp8"), False), ("glm-5.2", "b200", ("--engine-version", "0.31.0"), False),
-    ("glm-5.2", "h200", (), False), ("8b", "b200", (), False), ("glm-5.2", "b200", ("--quiet",), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "gpu", "options", "is_said"),
+    [
+        ("glm-5.2", "b200", (), True),
+        ("glm-5.3-flash", "b300", ("--kv-cache-dtype", "auto"), True),
+        ("glm-5.2", "b200", ("--kv-cache-dtype", "fp8"), False),
+        ("glm-5.2", "b200", ("--engine-version", "0.31.0"), False),
+        ("glm-5.2", "h200", (), False),
+        ("8b", "b200", (), False),
+        ("glm-5.2", "b200", ("--quiet",), False),
+    ],
+)
 def test_size_says_where_the_engine_keeps_fp8(
     model: str, gpu: str, options: tuple[str, ...], is_said: bool, run
 ) -> None:  # type: ignore[no-untyped-def]
@@ -106,15 +122,22 @@ def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore
     assert run(*asked, "--kv-cache-dtype", "fp8").stderr == run(*asked, "--quiet").stderr == ""
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
-    (("--engine", "lmdeploy", "--engine-version", "1.0"),
-     "LMDeploy 1.0: the newest rules known, those since 0.18.0, are used."),
-    (("--engine", "llama.cpp", "--engine-version", "b9999"),
-     "llama.cpp b9999: the newest rules known, those since b7500, are used."),
-    (("--as-of", "2020-01-01"), "as_of 2020-01-01 is before every price was read, the first on 20"),
-    (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
+        (
+            ("--engine", "lmdeploy", "--engine-version", "1.0"),
+            "LMDeploy 1.0: the newest rules known, those since 0.18.0, are used.",
+        ),
+        (
+            ("--engine", "llama.cpp", "--engine-version", "b9999"),
+            "llama.cpp b9999: the newest rules known, those since b7500, are used.",
+        ),
+        (("--as-of", "2020-01-01"), "as_of 2020-01-01 is before every price was read, the first on 20"),
+        (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
+    ],
+)
 def test_what_lies_beyond_the_known_is_said_on_stderr(options: tuple[str, ...], said: str, run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "8b", "--gpus", "h100", "--json", *options)
     assert result.stderr.startswith(said) and len(result.stderr.splitlines()) == 1

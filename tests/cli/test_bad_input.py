@@ -297,8 +297,12 @@ def test_too_little_memory_is_one_line(run, here: Path, monkeypatch: pytest.Monk
     assert result.exit_code == 1 and result.stderr.startswith("there is too little memory: sheetgen needs 500 MB")
     limit = 60 * 2**20
     started = subprocess.run(
-        [sys.executable, "-m", "sheetgen", "recommend", "--model", "8b"], capture_output=True, text=True, timeout=60,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), check=False,
+        [sys.executable, "-m", "sheetgen", "recommend", "--model", "8b"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        check=False,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
+    )
     assert (started.returncode, started.stdout, started.stderr) == (1, "", result.stderr)

@@ -174,9 +174,11 @@ def test_the_weight_dtype_is_the_checkpoints(run: Run, here: Path) -> None:
         ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
         ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4"),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
-        ({"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"type": "float", "num_bits": 8}},
-         "nvfp4"),
-    ):  # fmt: skip
+        (
+            {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"type": "float", "num_bits": 8}},
+            "nvfp4",
+        ),
+    ):
         (here / "q.json").write_text(json.dumps({**config, "quantization_config": quantization}))
         out = run("size", "--model", "q.json", "--gpu", "h100").stdout
         kv = "fp8" if "kv_cache_scheme" in quantization else "bf16"

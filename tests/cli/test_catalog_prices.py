@@ -148,7 +148,8 @@ def test_json_has_everything(run: Run, here: Path) -> None:
     result = run("catalog", "prices", *lists, neocloud, *DAY, "--json", *to)
     found = json.loads(result.stdout)
     assert [one.split(" is ")[0] for one in found["large_changes"]] == [
-        "vast.ai/A10 on-demand", "verda/A100 40GB SXM spot"
+        "vast.ai/A10 on-demand",
+        "verda/A100 40GB SXM spot",
     ]
     assert [one["format"] for one in found["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
     whats = [one["what"] for one in found["changes"]]

@@ -24,9 +24,17 @@ LOAD = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--gpus", "h100
 # Each as it is run, in a folder where `a.json` and `b.json` are sheets and `a.xlsx` is a workbook.
 COMMANDS = (
     *(f"list {kind}" for kind in ("models", "gpus", "instances", "workloads", "engines")),
-    "list models llama 70b", "explain", "explain monthly_usd --model 70b", "explain n_instances --model 8b --depth 9",
+    "list models llama 70b",
+    "explain",
+    "explain monthly_usd --model 70b",
+    "explain n_instances --model 8b --depth 9",
     "explain tpot_seconds --model deepseek-v3 --gpu h200 --tensor-parallel-size 8",
-    "show 70b", "show h100", "show aws/p5.48xlarge", "show vllm", "show rag", "check",
+    "show 70b",
+    "show h100",
+    "show aws/p5.48xlarge",
+    "show vllm",
+    "show rag",
+    "check",
     "size --model 70b --gpu h100 --users 32 --context 16k",
     "size --model gpt-oss-120b --gpu a100 --tensor-parallel-size 2 --users 9 --weight-dtype mxfp4",
     "size --model 8b --gpu spark --kv-budget NIM_KVCACHE_PERCENT=0.75",
@@ -38,13 +46,16 @@ COMMANDS = (
     "decode --model 70b --weight-dtype fp8 --context 16k --claim @12,000 tok/s at concurrency 512 on 8x H100@",
     "decode --model deepseek-v3 --context 32k --users 100 --claim @20k tok/s, 1024 users, 8x H200@",
     *(f"diagnose {LOGS / name}" for name in ("001.log", "058.log", "064.log")),
-    f"build {' '.join(LOAD)} --format json --flags vllm --out .", "diff a.json b.json",
+    f"build {' '.join(LOAD)} --format json --flags vllm --out .",
+    "diff a.json b.json",
     "pull a.xlsx --name pulled --out .",
     f"catalog import {DATA / 'configs' / 'llama-3_3-nemotron-super-49b-v1.json'}",
     f"catalog prices {DATA / 'prices' / 'neocloud_offerings_2026-05-24.csv'}",
     "mail a.xlsx --to a@b.example --dry-run",
-    "plan init --out plans", f"plan check {PLAN}", f"plan {PLAN} --out plans",
-)  # fmt: skip
+    "plan init --out plans",
+    f"plan check {PLAN}",
+    f"plan {PLAN} --out plans",
+)
 
 
 def helps(group: click.Group, *path: str) -> Iterator[str]:
@@ -132,10 +143,16 @@ def test_what_is_cut_is_not_said_to_stand_above(depth: int) -> None:
     assert cut is not None and above.isdisjoint(cut[1].split(", "))
 
 
-@pytest.mark.parametrize("model,gpu,options", [
-    ("70b", "h100", {"users": 32, "context": "16k"}), ("405b", "h200", {"users": 4}), ("8b", "l4", {"users": 64}),
-    ("gpt-oss-120b", "a100", {"users": 64, "context": "16k"}), ("qwen2.5-72b", "l40s", {"users": 20}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model,gpu,options",
+    [
+        ("70b", "h100", {"users": 32, "context": "16k"}),
+        ("405b", "h200", {"users": 4}),
+        ("8b", "l4", {"users": 64}),
+        ("gpt-oss-120b", "a100", {"users": 64, "context": "16k"}),
+        ("qwen2.5-72b", "l40s", {"users": 20}),
+    ],
+)
 def test_the_fewest_gpus_are_a_layout_that_can_be_asked_for(model: str, gpu: str, options: dict[str, object]) -> None:
     asked = " ".join(f"--{name} {value}" for name, value in options.items())
     line = next(one for one in ran(f"size --model {model} --gpu {gpu} {asked}", 80).split("\n") if "fewest" in one)

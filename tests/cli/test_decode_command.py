@@ -21,9 +21,17 @@ def test_json_is_what_python_gives(run) -> None:  # type: ignore[no-untyped-def]
     options = ("--input-tokens", "1k", "--output-tokens", "1024", "--context", "16k", "--users", "200")
     answer = json.loads(run(*CLAIM, *options, "--json").output)
     assert answer == sheetgen.decode(
-        model="70b", gpu="h100", n_gpus=8, weight_dtype="fp8", concurrency=512, tokens_per_second=12_000,
-        input_tokens=1024, output_tokens=1024, context="16k", users=200,
-    )  # fmt: skip
+        model="70b",
+        gpu="h100",
+        n_gpus=8,
+        weight_dtype="fp8",
+        concurrency=512,
+        tokens_per_second=12_000,
+        input_tokens=1024,
+        output_tokens=1024,
+        context="16k",
+        users=200,
+    )
     assert answer["verdict"] == "consistent"
 
 
@@ -38,10 +46,14 @@ def test_text(run) -> None:  # type: ignore[no-untyped-def]
         row = next(line for line in text.splitlines() if line.split()[:-6] == begins)
         assert row.split()[-6:] == [
             f"{one['longest_context_tokens']:,}",
-            *(f"{r['requests_that_fit']:,}" for s in answer["shapes"] for r in s["readings"]
-              if (r["layout"], r["kv_cache_dtype"]) == (one["layout"], one["kv_cache_dtype"])),
+            *(
+                f"{r['requests_that_fit']:,}"
+                for s in answer["shapes"]
+                for r in s["readings"]
+                if (r["layout"], r["kv_cache_dtype"]) == (one["layout"], one["kv_cache_dtype"])
+            ),
             f"{one['requests_at_full_context']:,}",
-        ]  # fmt: skip
+        ]
     assert text.count("predicted") == sum(one["holds"] for one in answer["at_context"]["readings"])
 
 
@@ -50,8 +62,11 @@ def test_the_text_of_a_claim_is_the_same_claim(run) -> None:  # type: ignore[no-
     stated = json.loads(run(*TEXT, "12,000 tok/s at concurrency 512 on 8x H100", "--json").output)
     assert stated["claim"].pop("text") == "12,000 tok/s at concurrency 512 on 8x H100"
     assert stated["claim"].pop("read_from_text") == {
-        "tokens_per_second": "12000", "n_gpus": "8", "gpu": "h100", "concurrency": "512",
-    }  # fmt: skip
+        "tokens_per_second": "12000",
+        "n_gpus": "8",
+        "gpu": "h100",
+        "concurrency": "512",
+    }
     assert typed["claim"].pop("text") is None and typed["claim"].pop("read_from_text") == {}
     assert stated == typed
 

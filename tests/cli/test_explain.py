@@ -26,7 +26,7 @@ from sheetgen.explain import (
     find,
     quantities,
     spaced,
-)  # fmt: skip
+)
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -329,11 +329,21 @@ def test_a_queue_without_end_is_said() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "bound_by", "prefill_seconds", "kv_read_seconds",
-        "running_capacity", "speed_scope", "queue", "output_tokens_per_second_per_gpu", "ttft_seconds_high", "grows",
+        "tpot_seconds",
+        "ttft_seconds",
+        "output_tokens_per_second",
+        "bound_by",
+        "prefill_seconds",
+        "kv_read_seconds",
+        "running_capacity",
+        "speed_scope",
+        "queue",
+        "output_tokens_per_second_per_gpu",
+        "ttft_seconds_high",
+        "grows",
         "filled_kv_blocks_per_sequence",
     ],
-)  # fmt: skip
+)
 def test_speed_in_words(name: str, run) -> None:  # type: ignore[no-untyped-def]
     arguments = ("--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--users", "64")
     text = run("explain", name, *arguments).output

@@ -58,9 +58,15 @@ def test_no_error_repeats_what_stands_in_place_of_a_workbook(run: Run, here: Pat
         assert result.exit_code == 1 and SECRET not in result.output and "is no workbook" in result.stderr
 
 
-@pytest.mark.parametrize("asked", [
-    ("build", "--scenario"), ("size", "--model", "8b", "--anchor"), ("plan",), ("catalog", "prices"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("build", "--scenario"),
+        ("size", "--model", "8b", "--anchor"),
+        ("plan",),
+        ("catalog", "prices"),
+    ],
+)
 def test_a_line_of_another_file_is_no_key(run: Run, here: Path, asked: tuple[str, ...]) -> None:
     (here / "shadow").write_text("root:*:20228:0:99999:7:::\n")
     result = run(*asked, "shadow")

@@ -170,9 +170,13 @@ def test_build_takes_a_load_of_ones_own(run, tmp_path) -> None:  # type: ignore[
     found = run(*own, "--tiers", "4,64", "--format", "json", "--out", str(tmp_path), "--json")
     cells = json.loads(found.output)["cells"]
     assert [(one["workload"], one["context_tokens"], one["tier"]) for one in cells] == [
-        ("asked", 10200, 4), ("asked", 10200, 64)]  # fmt: skip
-    assert {one["tier"] for one in json.loads(run(*own, "--format", "json", "--out", str(tmp_path), "--json").output)[
-        "cells"]} == {1, 32, 128, 1024}  # fmt: skip
+        ("asked", 10200, 4),
+        ("asked", 10200, 64),
+    ]
+    assert {
+        one["tier"]
+        for one in json.loads(run(*own, "--format", "json", "--out", str(tmp_path), "--json").output)["cells"]
+    } == {1, 32, 128, 1024}
     for wrong, says in (
         (("--context", "8k", "--workloads", "rag"), "workloads is given with context_tokens"),
         (("--input-tokens", "1800"), "whose context_tokens are not given"),
@@ -183,6 +187,19 @@ def test_build_takes_a_load_of_ones_own(run, tmp_path) -> None:  # type: ignore[
 
 def test_a_page_of_one_large_rate_has_room_for_what_to_rent(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
     """Its head with the rate, and a region's long name, took the place of the name of what to rent."""
-    run("build", "--models", "llama-3.3-70b", "--providers", "azure", "--weight-dtype", "fp8",
-        "--requests-per-second", "67.4270514237", "--format", "pdf", "--out", str(tmp_path))  # fmt: skip
+    run(
+        "build",
+        "--models",
+        "llama-3.3-70b",
+        "--providers",
+        "azure",
+        "--weight-dtype",
+        "fp8",
+        "--requests-per-second",
+        "67.4270514237",
+        "--format",
+        "pdf",
+        "--out",
+        str(tmp_path),
+    )
     assert (tmp_path / "sizing-sheet.pdf").is_file()

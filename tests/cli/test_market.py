@@ -119,9 +119,12 @@ def test_a_sheet_is_told_of_every_load_as_it_would_be_alone() -> None:
 
 def test_nobody_is_told_of_what_they_left_out_themselves() -> None:
     for more, left in (
-        ({"instances": "aws/p5.48xlarge"}, set()), ({"vendors": "nvidia", "providers": "aws"}, set()),
-        ({"vendors": "nvidia"}, {"nvidia"}), ({"providers": "azure"}, {"amd"}), ({"gpus": "h100"}, {"nvidia"}),
-    ):  # fmt: skip
+        ({"instances": "aws/p5.48xlarge"}, set()),
+        ({"vendors": "nvidia", "providers": "aws"}, set()),
+        ({"vendors": "nvidia"}, {"nvidia"}),
+        ({"providers": "azure"}, {"amd"}),
+        ({"gpus": "h100"}, {"nvidia"}),
+    ):
         assert {one["vendor"] for one in cell(solved(**more))["not_asked"]} == left, more
 
 

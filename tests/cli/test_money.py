@@ -7,8 +7,20 @@ from pathlib import Path
 
 import pytest
 
-P5 = ("recommend", "--model", "70b", "--context", "16k", "--users", "32", "--instances", "aws/p5.48xlarge",
-      "--details", "--as-of", "2026-11-20")  # fmt: skip
+P5 = (
+    "recommend",
+    "--model",
+    "70b",
+    "--context",
+    "16k",
+    "--users",
+    "32",
+    "--instances",
+    "aws/p5.48xlarge",
+    "--details",
+    "--as-of",
+    "2026-11-20",
+)
 
 
 def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
@@ -70,8 +82,12 @@ def test_the_same_words_in_a_scenario_file(run, here: Path) -> None:  # type: ig
     assert result.exit_code == 0, result.output
     asked = json.loads((here / "output" / "m.json").read_text())["inputs"]
     assert asked["money"] == {
-        "currency": "EUR", "fx_rate": 0.92, "fx_date": "2026-11-01", "utilization": 0.5, "contingency_fraction": 0.05,
-    }  # fmt: skip
+        "currency": "EUR",
+        "fx_rate": 0.92,
+        "fx_date": "2026-11-01",
+        "utilization": 0.5,
+        "contingency_fraction": 0.05,
+    }
     assert asked["owning"]["capex_usd_per_gpu"] == {"nvidia-h100-sxm5-80gb": 39_375, "nvidia-l4-24gb": 3000}
     assert (asked["owning"]["owned_years"], asked["owning"]["usd_per_kwh"], asked["owning"]["pue"]) == (4, 0.2, 1.3)
 

@@ -26,9 +26,13 @@ def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-
     found = answer(run, "vllm-0.31.0")
     assert found["inputs"]["model_id"] == "llama-3.1-8b" and found["inputs"]["max_model_len"] == 131072
     sized = sheetgen.size(
-        model="llama-3.1-8b", gpu=found["inputs"]["gpu_id"], engine_version="0.31.0", gpu_memory_utilization=0.92,
-        max_model_len=131072, context_tokens=131072,
-    )  # fmt: skip
+        model="llama-3.1-8b",
+        gpu=found["inputs"]["gpu_id"],
+        engine_version="0.31.0",
+        gpu_memory_utilization=0.92,
+        max_model_len=131072,
+        context_tokens=131072,
+    )
     for name, predicted in found["predicted"].items():
         if name != "n_gpu_blocks":
             assert predicted == sized[name], name
@@ -46,11 +50,15 @@ def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-
 def test_what_cannot_be_is_remarked_on(run) -> None:  # type: ignore[no-untyped-def]
     """A pool larger than the GPU, weights twice as wide as the log's, a GPU of another size; and nothing else."""
     pool, wide, other, narrow, right = (
-        answer(run, log, *options)["notes"] for log, *options in (
-            ("sglang-0.5", "--model", "8b", "--gpu", "h100"), ("tensorrt-llm-0.12",),
-            ("vllm-0.10.2", "--gpu", "h100"), ("vllm-0.31.0", "--weight-dtype", "fp8"), ("vllm-0.10.2",),
+        answer(run, log, *options)["notes"]
+        for log, *options in (
+            ("sglang-0.5", "--model", "8b", "--gpu", "h100"),
+            ("tensorrt-llm-0.12",),
+            ("vllm-0.10.2", "--gpu", "h100"),
+            ("vllm-0.31.0", "--weight-dtype", "fp8"),
+            ("vllm-0.10.2",),
         )
-    )  # fmt: skip
+    )
     assert pool[0] == (
         "a KV pool of 136.36 GiB cannot be on nvidia-h100-sxm5-80gb, which has 79.19: another GPU? --gpu NAME"
     )

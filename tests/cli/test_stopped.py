@@ -131,8 +131,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 def test_an_early_interrupt_is_no_traceback(after: float, tmp_path: Path) -> None:
     """From the first line of ours on; before that Python itself is starting."""
     code = (
-        "import sys; print('up', flush=True); sys.argv[1:] = ['list', 'gpus']; "
-        "from sheetgen.__main__ import run; run()"
+        "import sys; print('up', flush=True); sys.argv[1:] = ['list', 'gpus']; from sheetgen.__main__ import run; run()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -46,8 +46,11 @@ def test_the_option_is_read_as_it_is_written() -> None:
     [
         ("asw=0.1", "discount_fraction names 'asw', which is no provider .* Did you mean aws?"),
         ("reserved-2yr=0.1", r"names 'reserved-2yr', .* Did you mean reserved-\dyr?"),
-        ("azure:reserved-1y=0.1", "discount_fraction of 'azure:reserved-1y': 'reserved-1y' is no purchase class. "
-         ".* Did you mean reserved-1yr?"),
+        (
+            "azure:reserved-1y=0.1",
+            "discount_fraction of 'azure:reserved-1y': 'reserved-1y' is no purchase class. "
+            ".* Did you mean reserved-1yr?",
+        ),
         ("azur:spot=0.1", "'azur' is no provider. .* Did you mean azure?"),
         ("aws=20", r"discount_fraction of aws is '20'\. It must be a number from 0 to 0\.99\. A share: 0\.2 is 20 %\."),
         ("aws=", "discount_fraction of aws is ''"),
@@ -55,7 +58,7 @@ def test_the_option_is_read_as_it_is_written() -> None:
         ("aws=0.1,AWS=0.2", "discount_fraction names aws twice"),
         ("0.1,0.2,aws=0.3", "discount_fraction is '0.1,0.2'"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_discount_is_refused_by_name(value: str, problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem):
         ask(CATALOG, {**ONE, "discount_fraction": value})

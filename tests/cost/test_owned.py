@@ -53,10 +53,14 @@ def test_power_by_hand() -> None:
     assert cost.kw_per_gpu(1.73, 700, 1.79, 1000) == 1.73
 
 
-@pytest.mark.parametrize(("gpu", "low", "high"), [
-    ("nvidia-h100-sxm5-80gb", 1.30, 1.69), ("nvidia-h200-sxm5-141gb", 1.41, 1.74),
-    ("nvidia-b200-sxm6-180gb", 1.95, 2.34),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpu", "low", "high"),
+    [
+        ("nvidia-h100-sxm5-80gb", 1.30, 1.69),
+        ("nvidia-h200-sxm5-141gb", 1.41, 1.74),
+        ("nvidia-b200-sxm6-180gb", 1.95, 2.34),
+    ],
+)
 def test_the_catalogs_figures_land_by_semianalysis(gpu: str, low: float, high: float) -> None:
     """Its cost of owning for a hyperscaler and a neocloud; ours lies between them, or within 6 % of the dearer."""
     one = next(g for g in FILE.gpus if g.gpu == gpu)
@@ -96,12 +100,17 @@ def test_break_even_of_an_h100_lies_in_a_sensible_range(rent: float) -> None:
 def test_what_is_not_known_is_none() -> None:
     none = math.nan
     for value in (
-        cost.installed_usd_per_gpu(none, 1, 1.54), cost.kw_per_gpu(none, none, 1.79, 1000),
-        cost.metered_kw_per_gpu(none, 1, 1.5), cost.owned_capex_usd(8, none), cost.owned_hardware_usd(none, 0.2, 12),
-        cost.owned_energy_usd(8, none, 0.08, 730), cost.monthly_owned_usd(none, none, 1.0, 1.0),
-        cost.monthly_owned_usd(1.0, 0.0, none, none), cost.break_even_utilization(none, 1.0, 730),
+        cost.installed_usd_per_gpu(none, 1, 1.54),
+        cost.kw_per_gpu(none, none, 1.79, 1000),
+        cost.metered_kw_per_gpu(none, 1, 1.5),
+        cost.owned_capex_usd(8, none),
+        cost.owned_hardware_usd(none, 0.2, 12),
+        cost.owned_energy_usd(8, none, 0.08, 730),
+        cost.monthly_owned_usd(none, none, 1.0, 1.0),
+        cost.monthly_owned_usd(1.0, 0.0, none, none),
+        cost.break_even_utilization(none, 1.0, 730),
         cost.break_even_utilization(1.0, none, 730),
-    ):  # fmt: skip
+    ):
         assert math.isnan(value)
 
 

@@ -39,10 +39,16 @@ def test_a_commitment_is_paid_for_whether_it_runs_or_not() -> None:
 def test_what_is_not_known_is_none_and_never_free() -> None:
     none = math.nan
     for value in (
-        cost.hourly_usd(none, 1.0), cost.hourly_usd(1, none), cost.monthly_usd(none, 730), cost.annual_usd(none, 12),
-        cost.three_year_usd(none, 36), cost.commitment_waste_usd(none, 730, 730, 1), cost.contingency_usd(none, 0.1),
-        cost.total_usd(none, 1), cost.in_currency(none, 0.9),
-    ):  # fmt: skip
+        cost.hourly_usd(none, 1.0),
+        cost.hourly_usd(1, none),
+        cost.monthly_usd(none, 730),
+        cost.annual_usd(none, 12),
+        cost.three_year_usd(none, 36),
+        cost.commitment_waste_usd(none, 730, 730, 1),
+        cost.contingency_usd(none, 0.1),
+        cost.total_usd(none, 1),
+        cost.in_currency(none, 0.9),
+    ):
         assert math.isnan(value)
     column = cost.hourly_usd(numpy.array([1.0, 2.0, none]), numpy.array([2.0, none, 2.0]))
     assert column[0] == 2 and numpy.isnan(column[1:]).all()

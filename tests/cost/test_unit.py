@@ -12,10 +12,13 @@ from sheetgen import cost
 
 SECONDS, MILLION = cost.CONSTANTS["seconds_in_an_hour"], cost.CONSTANTS["tokens_in_a_million"]
 LOADS = {
-    "usd": st.floats(10, 1e6), "speed": st.floats(1, 1e5), "prefill": st.floats(0, 1),
-    "tokens": st.tuples(st.integers(1, 130_000), st.integers(1, 8_000)), "utilization": st.floats(0.01, 0.5),
+    "usd": st.floats(10, 1e6),
+    "speed": st.floats(1, 1e5),
+    "prefill": st.floats(0, 1),
+    "tokens": st.tuples(st.integers(1, 130_000), st.integers(1, 8_000)),
+    "utilization": st.floats(0.01, 0.5),
     "hours": st.floats(1, 744),
-}  # fmt: skip
+}
 
 
 def millions(speed: float, utilization: float, hours: float, prompt: int, answer: int) -> tuple[float, float]:
@@ -60,12 +63,15 @@ def test_twice_as_busy_is_half_the_price(
 def test_what_is_not_known_is_none() -> None:
     none = math.nan
     for value in (
-        cost.usd_per_user_per_month(none, 3), cost.usd_per_user_per_month(5.0, 0),
-        cost.usd_per_million_tokens(730, none, 1.0), cost.usd_per_million_output_tokens(730, none, 1.0),
-        cost.usd_per_million_output_tokens(730, 0.5, 0.0), cost.usd_per_million_input_tokens(none, 0.5, 1.0),
+        cost.usd_per_user_per_month(none, 3),
+        cost.usd_per_user_per_month(5.0, 0),
+        cost.usd_per_million_tokens(730, none, 1.0),
+        cost.usd_per_million_output_tokens(730, none, 1.0),
+        cost.usd_per_million_output_tokens(730, 0.5, 0.0),
+        cost.usd_per_million_input_tokens(none, 0.5, 1.0),
         cost.million_output_tokens_per_month(none, 0.5, 730, SECONDS, MILLION),
         cost.million_input_tokens_per_month(3.0, 1024, 0),
-    ):  # fmt: skip
+    ):
         assert math.isnan(value)
     read, written = millions(100, 0.7, 730, 0, 1024)  # no prompt: nothing to sell, and answers carry it all
     assert math.isnan(cost.usd_per_million_input_tokens(730, 0.0, read))

@@ -61,11 +61,15 @@ def _labelled(folder: Path) -> tuple[Labelled, ...]:
         rows = list(csv.DictReader(file))
     return tuple(
         Labelled(
-            r["file"], r["engine"].replace("_", "-"), r["label"], r["decidable_from_file"], r["source"],
+            r["file"],
+            r["engine"].replace("_", "-"),
+            r["label"],
+            r["decidable_from_file"],
+            r["source"],
             r.get("part", ""),
         )
         for r in rows
-    )  # fmt: skip
+    )
 
 
 @cache

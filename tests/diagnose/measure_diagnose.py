@@ -102,19 +102,34 @@ def page() -> str:
     n_alone = sum(map(len, alone.values()))
     more_alone = without_their_own(found_more, more())
     return TEXT.format(
-        n=len(corpus()), n_threads=len({one.thread for one in corpus()}), rows=rows_of(found, corpus()),
-        wrong=wrong_of(found, corpus()), n_more=len(more()), rows_more=rows_of(found_more, more()),
-        wrong_more=wrong_of(found_more, more()), held=held_rows(),
+        n=len(corpus()),
+        n_threads=len({one.thread for one in corpus()}),
+        rows=rows_of(found, corpus()),
+        wrong=wrong_of(found, corpus()),
+        n_more=len(more()),
+        rows_more=rows_of(found_more, more()),
+        wrong_more=wrong_of(found_more, more()),
+        held=held_rows(),
         n_first=sum(one.part in ("mended", "held_out") for one in more()),
         n_more_alone=sum(map(len, more_alone.values())),
-        more_right=len(more_alone["right"]), more_open=len(more_alone["open"]), more_wrong=len(more_alone["wrong"]),
-        n_later=sum(one.part == "later" for one in more()), n_last=sum(one.part == "last" for one in more()),
-        elsewhere=elsewhere, n_elsewhere=n_elsewhere, elsewhere_percent=100 * elsewhere / n_elsewhere,
-        alone_right=len(alone["right"]), alone_open=len(alone["open"]), alone_wrong=len(alone["wrong"]),
+        more_right=len(more_alone["right"]),
+        more_open=len(more_alone["open"]),
+        more_wrong=len(more_alone["wrong"]),
+        n_later=sum(one.part == "later" for one in more()),
+        n_last=sum(one.part == "last" for one in more()),
+        elsewhere=elsewhere,
+        n_elsewhere=n_elsewhere,
+        elsewhere_percent=100 * elsewhere / n_elsewhere,
+        alone_right=len(alone["right"]),
+        alone_open=len(alone["open"]),
+        alone_wrong=len(alone["wrong"]),
         n_alone=n_alone,
-        n_signatures=len(signatures()), large=LARGE, unseen=UNSEEN, n_written=len(written()),
+        n_signatures=len(signatures()),
+        large=LARGE,
+        unseen=UNSEEN,
+        n_written=len(written()),
         n_general=sum("-general-" in one.id for one in signatures()),
-    )  # fmt: skip
+    )
 
 
 TEXT = """# Diagnose: how often it is right

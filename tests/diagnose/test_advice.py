@@ -50,9 +50,12 @@ def test_only_the_limit_that_refused_is_raised(tmp_path: Path, limit: int, promp
 
 @pytest.mark.parametrize(
     "log,prompt",
-    [(TGI_BOTH.format(limit=2048, prompt=5000, answer=9), 5000), (TGI_PROMPT.format(limit=2048, prompt=5000), 5000),
-     (TGI_PROMPT.format(limit=1024, prompt=3072), 3072)],
-)  # fmt: skip
+    [
+        (TGI_BOTH.format(limit=2048, prompt=5000, answer=9), 5000),
+        (TGI_PROMPT.format(limit=2048, prompt=5000), 5000),
+        (TGI_PROMPT.format(limit=1024, prompt=3072), 3072),
+    ],
+)
 def test_tgi_starts_with_what_is_suggested(tmp_path: Path, log: str, prompt: int) -> None:
     """Its launcher refuses a limit of the prompt that is not below that of prompt and answer."""
     moved = changes(told(tmp_path, log))
@@ -60,11 +63,14 @@ def test_tgi_starts_with_what_is_suggested(tmp_path: Path, log: str, prompt: int
     assert "max_new_tokens" not in moved, "no answer is short enough"
 
 
-@pytest.mark.parametrize("refusal,length,is_built", [
-    ("Prompt length (5000) exceeds maximum input length (2048).", 5120, True),
-    ("Runtime dimension does not satisfy any optimization profile", None, True),
-    ("Prompt length (5000) exceeds maximum sequence length (2048)", None, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "refusal,length,is_built",
+    [
+        ("Prompt length (5000) exceeds maximum input length (2048).", 5120, True),
+        ("Runtime dimension does not satisfy any optimization profile", None, True),
+        ("Prompt length (5000) exceeds maximum sequence length (2048)", None, False),
+    ],
+)
 def test_an_engine_built_for_shorter_prompts_is_built_anew(
     tmp_path: Path, refusal: str, length: int | None, is_built: bool
 ) -> None:

@@ -114,9 +114,11 @@ def test_the_share_of_the_gpu_goes_the_right_way(label: str, case: str | None, e
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_share_is_left_alone_where_it_does_not_help(engine: str) -> None:
     for label, case in (
-        ("startup_weights_do_not_fit", None), ("prefill_long_prompt", "refused"),
-        ("concurrency_spike", "admission"), ("host_ram_oom", None),
-    ):  # fmt: skip
+        ("startup_weights_do_not_fit", None),
+        ("prefill_long_prompt", "refused"),
+        ("concurrency_spike", "admission"),
+        ("host_ram_oom", None),
+    ):
         assert SHARES_OF.get(engine) not in [fix.flag for fix in fixes(label, engine, case)], label
 
 
@@ -179,7 +181,7 @@ VERSIONS = [
     ("sglang", "0.5.23", GRAPHS, None, {"--cuda-graph-max-bs-decode"}, {"--cuda-graph-max-bs"}),
     ("sglang", "0.5.6", "multimodal_encoder_profile", None, {"--mm-process-config"}, {"--limit-mm-data-per-request"}),
     ("sglang", "0.4.6", "lora_draft_model", "lora", {"--max-loras-per-batch"}, {"--max-lora-rank"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("engine,version,label,case,there,gone", VERSIONS)
@@ -204,8 +206,18 @@ def test_without_a_version_the_log_says_what_a_flag_is_called(name: str, flag: s
 
 @pytest.mark.parametrize(
     "version,serves",
-    [("0.10", False), ("0.11.0", True), ("0.11.0rc2+cu129", True), ("v0.11.5", True), ("0.12.0", True),
-     ("0.12.9.post1", True), ("0.13", False), ("1.0", False), (None, True), ("nightly", True)],
-)  # fmt: skip
+    [
+        ("0.10", False),
+        ("0.11.0", True),
+        ("0.11.0rc2+cu129", True),
+        ("v0.11.5", True),
+        ("0.12.0", True),
+        ("0.12.9.post1", True),
+        ("0.13", False),
+        ("1.0", False),
+        (None, True),
+        ("nightly", True),
+    ],
+)
 def test_the_releases_of_a_flag(version: str | None, serves: bool) -> None:
     assert EngineFlag(flag="--x", since="0.11.0", until="0.12", source="a source").serves(version) is serves

@@ -36,113 +36,183 @@ UNSAID = (
 )
 CASES = {
     "weights, by frame": (
-        TRACE + frame("vllm/v1/worker/gpu_model_runner.py", "load_model")
-        + frame("vllm/model_executor/layers/linear.py",
-        "create_weights") + OOM, "startup_weights_do_not_fit"),
+        TRACE
+        + frame("vllm/v1/worker/gpu_model_runner.py", "load_model")
+        + frame("vllm/model_executor/layers/linear.py", "create_weights")
+        + OOM,
+        "startup_weights_do_not_fit",
+    ),
     "weights, in vLLM's words": (
         "ERROR [gpu_model_runner.py:4818] Failed to load model - not enough GPU memory. Try lowering "
-        "--gpu-memory-utilization to free memory for weights\n" + OOM, "startup_weights_do_not_fit"),
+        "--gpu-memory-utilization to free memory for weights\n" + OOM,
+        "startup_weights_do_not_fit",
+    ),
     "weights, SGLang between begin and end": (
-        "[2026-01-02 12:00:00 TP0] Load weight begin. avail mem=78.58 GB\n" + OOM, "startup_weights_do_not_fit"),
+        "[2026-01-02 12:00:00 TP0] Load weight begin. avail mem=78.58 GB\n" + OOM,
+        "startup_weights_do_not_fit",
+    ),
     "graphs": (
-        "(Worker_TP0 pid=1) INFO Available KV cache memory: 30.00 GiB\n(Worker_TP0 pid=1) " + TRACE
+        "(Worker_TP0 pid=1) INFO Available KV cache memory: 30.00 GiB\n(Worker_TP0 pid=1) "
+        + TRACE
         + "(Worker_TP0 pid=1)"
-        + frame("vllm/v1/worker/gpu_model_runner.py", "capture_model") + "(Worker_TP0 pid=1) " + OOM,
-        "startup_workspace_or_cuda_graph"),
+        + frame("vllm/v1/worker/gpu_model_runner.py", "capture_model")
+        + "(Worker_TP0 pid=1) "
+        + OOM,
+        "startup_workspace_or_cuda_graph",
+    ),
     "graphs, by an asynchronous error": (
         TRACE + frame("torch/cuda/graphs.py", "capture_end") + "RuntimeError: CUDA error: out of memory\n",
-        "startup_workspace_or_cuda_graph"),
+        "startup_workspace_or_cuda_graph",
+    ),
     "profile of images": (
         "INFO [gpu_model_runner.py:1] Encoder cache will be initialized with a budget of 16384 tokens, and "
         "profiled with 1 "
-        "image items of the maximum feature size.\n" + TRACE
+        "image items of the maximum feature size.\n"
+        + TRACE
         + frame("vllm/v1/worker/gpu_model_runner.py", "profile_run")
-        + OOM, "multimodal_encoder_profile"),
+        + OOM,
+        "multimodal_encoder_profile",
+    ),
     "encoder frame": (
-        TRACE + frame("vllm/worker/worker.py", "determine_num_available_blocks")
-        + frame("vllm/model_executor/models/clip.py", "forward") + OOM, "multimodal_encoder_profile"),
+        TRACE
+        + frame("vllm/worker/worker.py", "determine_num_available_blocks")
+        + frame("vllm/model_executor/models/clip.py", "forward")
+        + OOM,
+        "multimodal_encoder_profile",
+    ),
     "sampler's sort": (
-        TRACE + frame("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model")
-        + frame("vllm/v1/sample/ops/topk_topp_sampler.py", "apply_top_k_top_p") + TORCH.format(own="0 bytes"),
-        "sampler_logits_peak"),
+        TRACE
+        + frame("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model")
+        + frame("vllm/v1/sample/ops/topk_topp_sampler.py", "apply_top_k_top_p")
+        + TORCH.format(own="0 bytes"),
+        "sampler_logits_peak",
+    ),
     "prefill while serving": (
-        ADMITTED + TRACE + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model") + OOM, "prefill_long_prompt"),
+        ADMITTED + TRACE + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model") + OOM,
+        "prefill_long_prompt",
+    ),
     "adapter while serving": (ARGUMENTS + ADMITTED + OOM, "lora_draft_model"),
     "draft in SGLang": (
         TRACE + frame("sglang/srt/speculative/eagle_worker.py", "verify") + "RuntimeError: Prefill out of memory. "
         "Try to "
-        "lower your batch size.\nTry to allocate 90 tokens.\n", "lora_draft_model"),
+        "lower your batch size.\nTry to allocate 90 tokens.\n",
+        "lora_draft_model",
+    ),
     "component of TensorRT-LLM": (
         "[TRT-LLM] [RANK 1] [E] Failed to initialize executor on rank 1: Executor creation failed due to "
         "insufficient GPU "
         "memory.\n\nThe following component could not be created: Additional executor resources\n",
-        "startup_workspace_or_cuda_graph"),
+        "startup_workspace_or_cuda_graph",
+    ),
     "KV cache of TensorRT-LLM": (
         "RuntimeError: Executor creation failed due to insufficient GPU memory.\n\nThe following component could "
         "not be "
-        "created: KV cache\n[TRT-LLM] [E] x\n", "startup_kv_pool_too_small"),
+        "created: KV cache\n[TRT-LLM] [E] x\n",
+        "startup_kv_pool_too_small",
+    ),
     "prefill in TGI": (
         "ERROR batch{batch_size=1}:prefill:prefill{id=1 size=1}: text_generation_client: router/client/src/lib.rs:33: "
-        "Server error: CUDA out of memory. Tried to allocate 222.00 MiB.\n", "prefill_long_prompt"),
+        "Server error: CUDA out of memory. Tried to allocate 222.00 MiB.\n",
+        "prefill_long_prompt",
+    ),
     "graph capture that failed otherwise": (
         "[2026-01-02 12:00:00 TP0] x\nException: Capture cuda graph failed: Ninja build failed.\nPossible solutions:\n"
-        "1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)\n", "not_an_oom"),
+        "1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)\n",
+        "not_an_oom",
+    ),
     "swap space that is pinned": (
         TRACE + frame("vllm/worker/cache_engine.py", "allocate_cpu_cache") + "RuntimeError: CUDA error: out of "
         "memory\n",
-        "host_ram_oom"),
+        "host_ram_oom",
+    ),
     "SGLang's host cache": (
         "ValueError: Not enough host memory available. Requesting 98.30 GB but only have 60.10 GB free. Please "
         "reduce the "
-        "size of the hierarchical cache.\n", "host_ram_oom"),
+        "size of the hierarchical cache.\n",
+        "host_ram_oom",
+    ),
     "unbalanced GPUs": (
         "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. "
-        "pre_model_load_memory=16.28\n", "gpu_shared_by_other_process"),
+        "pre_model_load_memory=16.28\n",
+        "gpu_shared_by_other_process",
+    ),
     "an operator of the stable ABI, in the repacking of weights": (
         TRACE + frame("vllm/model_executor/model_loader/utils.py", "process_weights_after_loading") + UNSAID,
-        "startup_weights_do_not_fit"),
+        "startup_weights_do_not_fit",
+    ),
     "an operator of the stable ABI, while it serves": (
-        "INFO vllm\nINFO:     Application startup complete.\n" + TRACE
-        + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model") + frame("vllm/x.py", "forward") + UNSAID,
-        "prefill_long_prompt"),
+        "INFO vllm\nINFO:     Application startup complete.\n"
+        + TRACE
+        + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model")
+        + frame("vllm/x.py", "forward")
+        + UNSAID,
+        "prefill_long_prompt",
+    ),
     "an operator of the stable ABI, after a broken compile cache": (
         "INFO vllm\nINFO:     Application startup complete.\n"
-        "RuntimeError: ('Cubin file saved by TritonBundler not found at %s', '/root/.cache/x.cubin')\n" + TRACE
-        + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model") + UNSAID, "not_an_oom"),
+        "RuntimeError: ('Cubin file saved by TritonBundler not found at %s', '/root/.cache/x.cubin')\n"
+        + TRACE
+        + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model")
+        + UNSAID,
+        "not_an_oom",
+    ),
     "HIP's allocator": (
-        TRACE + frame("vllm/v1/worker/gpu_worker.py", "load_model")
-        + "RuntimeError: hipMalloc failed with error code 2: out of memory\n", "startup_weights_do_not_fit"),
+        TRACE
+        + frame("vllm/v1/worker/gpu_worker.py", "load_model")
+        + "RuntimeError: hipMalloc failed with error code 2: out of memory\n",
+        "startup_weights_do_not_fit",
+    ),
     "hipBLAS": (
-        TRACE + frame("vllm/v1/worker/gpu_worker.py", "load_model")
+        TRACE
+        + frame("vllm/v1/worker/gpu_worker.py", "load_model")
         + "RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling `hipblasCreate(handle)`\n",
-        "startup_weights_do_not_fit"),
+        "startup_weights_do_not_fit",
+    ),
     "RCCL": (
-        TRACE + frame("vllm/v1/worker/gpu_worker.py", "load_model")
+        TRACE
+        + frame("vllm/v1/worker/gpu_worker.py", "load_model")
         + "node:1:1 [0] /src/init.cc:1 NCCL WARN HIP failure: 'out of memory'\ntorch.distributed.DistBackendError: "
-        "NCCL error in: /ProcessGroupNCCL.cpp:94, unhandled cuda error\n", "startup_weights_do_not_fit"),
+        "NCCL error in: /ProcessGroupNCCL.cpp:94, unhandled cuda error\n",
+        "startup_weights_do_not_fit",
+    ),
     "a fault of a kernel on HIP": (
         "INFO vllm\nINFO:     Application startup complete.\nMemory access fault by GPU node-1 (Agent handle: 0x55) on "
-        "address 0x7f. Reason: Page not present or supervisor privilege.\n", "not_an_oom"),
+        "address 0x7f. Reason: Page not present or supervisor privilege.\n",
+        "not_an_oom",
+    ),
     "systemd": (
         "systemd[1]: vllm.service: A process of this unit has been killed by the OOM killer.\n"
-        "systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n", "host_ram_oom"),
+        "systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n",
+        "host_ram_oom",
+    ),
     "an eviction": (
         "Warning  Evicted  kubelet  The node was low on resource: memory. Container vllm was using 61Gi\n",
-        "host_ram_oom"),
+        "host_ram_oom",
+    ),
     "a list of containers": (
-        "INFO vllm\n3f2a  vllm/vllm-openai:v0.33.0  Exited (137) 2 minutes ago  vllm-1\n", "host_ram_oom"),
+        "INFO vllm\n3f2a  vllm/vllm-openai:v0.33.0  Exited (137) 2 minutes ago  vllm-1\n",
+        "host_ram_oom",
+    ),
     "kubelet": ("    Reason:       OOMKilled\n    Exit Code:    137\n", "host_ram_oom"),
     "advice of a good start": (
         "INFO [model_runner.py:1028] CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of "
         "memory, consider decreasing `gpu_memory_utilization`.\nINFO Graph capturing finished in 20 secs, took "
         "0.5 GiB\n"
-        "INFO:     Application startup complete.\n", "healthy"),
+        "INFO:     Application startup complete.\n",
+        "healthy",
+    ),
     "a module that was missed and not needed": (
-        "ImportError: No module named 'flash_attn'\nINFO vllm/x\nINFO:     Application startup complete.\n", "healthy"),
+        "ImportError: No module named 'flash_attn'\nINFO vllm/x\nINFO:     Application startup complete.\n",
+        "healthy",
+    ),
     "a plain error at start": (
-        "ERROR [core.py:708] EngineCore failed to start.\n" + TRACE + frame("vllm/config/model.py", "x")
-        + "KeyError: 'qwen9'\n", "not_an_oom"),
-}  # fmt: skip
+        "ERROR [core.py:708] EngineCore failed to start.\n"
+        + TRACE
+        + frame("vllm/config/model.py", "x")
+        + "KeyError: 'qwen9'\n",
+        "not_an_oom",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -78,9 +78,15 @@ def samples(*usages: float) -> list[Sample]:
 
 @pytest.mark.parametrize(
     "usages,soon",
-    [((0.7, 0.8, 0.93), True), ((0.7, 0.8, 0.85), False), ((0.91, 0.915, 0.92), False), ((0.8, 0.7, 0.93), False),
-     ((0.9, 0.95), False), ((), False)],
-)  # fmt: skip
+    [
+        ((0.7, 0.8, 0.93), True),
+        ((0.7, 0.8, 0.85), False),
+        ((0.91, 0.915, 0.92), False),
+        ((0.8, 0.7, 0.93), False),
+        ((0.9, 0.95), False),
+        ((), False),
+    ],
+)
 def test_a_pool_that_is_soon_full(usages: tuple[float, ...], soon: bool) -> None:
     assert soon_full(samples(*usages)) is soon
 
@@ -165,15 +171,22 @@ V1 = "INFO 05-20 09:00:01 [api_server.py:1289] vLLM API server version 0.9.1\n"
 SITE = '  File "/opt/venv/lib/python3.12/site-packages/vllm/'
 FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {} GiB. GPU 0 has a total capacity of 23.57 GiB of which 0.40 GiB is free.\n"  # noqa: E501
 BEFORE_THE_POOL = {
-    "profile": V1 + "INFO [gpu_model_runner.py:1549] Model loading took 21.2041 GiB and 12.662010 seconds\n"
-    + SITE + 'v1/worker/gpu_model_runner.py", line 2062, in profile_run\n' + FULL.format(1.75),
-    "images": V1 + SITE + 'v1/worker/gpu_model_runner.py", line 2062, in profile_run\n'
-    + SITE + 'model_executor/models/qwen2_5_vl.py", line 1011, in get_multimodal_embeddings\n' + FULL.format("16.00"),
+    "profile": V1
+    + "INFO [gpu_model_runner.py:1549] Model loading took 21.2041 GiB and 12.662010 seconds\n"
+    + SITE
+    + 'v1/worker/gpu_model_runner.py", line 2062, in profile_run\n'
+    + FULL.format(1.75),
+    "images": V1
+    + SITE
+    + 'v1/worker/gpu_model_runner.py", line 2062, in profile_run\n'
+    + SITE
+    + 'model_executor/models/qwen2_5_vl.py", line 1011, in get_multimodal_embeddings\n'
+    + FULL.format("16.00"),
     "adapters": V1 + SITE + 'lora/layers.py", line 712, in create_lora_weights\n' + FULL.format(0.88),
     "warm-up of TGI": "2025-02-11T09:14:00.1Z  INFO text_generation_router_v3: lib.rs:125: Warming up model\n"
-    "Error: Backend(Warmup(Generation(\"Not enough memory to handle 32768 prefill tokens. You need to decrease "
-    "`--max-batch-prefill-tokens`\")))\n",
-}  # fmt: skip
+    'Error: Backend(Warmup(Generation("Not enough memory to handle 32768 prefill tokens. You need to decrease '
+    '`--max-batch-prefill-tokens`")))\n',
+}
 
 
 @pytest.mark.parametrize("name", BEFORE_THE_POOL)

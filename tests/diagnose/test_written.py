@@ -237,10 +237,15 @@ def test_an_error_that_somebody_quotes_is_no_failure(line: str, error: str, tmp_
 @pytest.mark.parametrize(
     "line",
     [
-        "ERROR [core.py:1] EngineCore hit an exception: '%s'", '{"level":"error","text":"%s"}', '{"msg":"%s"}', "%s",
-        '{"level":"ERROR","payload":"%s"}', '{"severity":"ERROR","error":{"message":"%s"}}',
-        "Exception in worker: OutOfMemoryError('%s')", 'INFO reason="%s"',
+        "ERROR [core.py:1] EngineCore hit an exception: '%s'",
+        '{"level":"error","text":"%s"}',
+        '{"msg":"%s"}',
+        "%s",
+        '{"level":"ERROR","payload":"%s"}',
+        '{"severity":"ERROR","error":{"message":"%s"}}',
+        "Exception in worker: OutOfMemoryError('%s')",
+        'INFO reason="%s"',
     ],
-)  # fmt: skip
+)
 def test_an_error_that_the_engine_quotes_is_one(line: str, tmp_path: Path) -> None:
     assert verdict(UP + line % ERRORS[0] + "\n", tmp_path).bill.label == "prefill_long_prompt"

@@ -25,8 +25,11 @@ OPTIONS = (
     "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
     "discount_fraction", "near_tie_fraction", "least_network_gbps", "together",
 )  # fmt: skip
-NEWER = tuple(one.name for one in OF_SETTINGS
-              if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS)  # fmt: skip
+NEWER = tuple(
+    one.name
+    for one in OF_SETTINGS
+    if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS
+)
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
 AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_", "money_model")
 

@@ -75,8 +75,12 @@ def consistent(edits: Edits, yellow: Yellow) -> Edits:
             edits[key] = value
         seen.add(value)
     for key in [key for key in yellow.spots if key[0] == "inputs"]:  # an answer is not longer than its context
-        context = ("inputs", {"whatif_answer_tokens": "whatif_context_tokens"}.get(
-            str(key[1]), str(key[1]).replace("output_", "context_", 1)))  # fmt: skip
+        context = (
+            "inputs",
+            {"whatif_answer_tokens": "whatif_context_tokens"}.get(
+                str(key[1]), str(key[1]).replace("output_", "context_", 1)
+            ),
+        )
         if context != key and context in yellow.spots:
             most = edits.get(context, yellow.spots[context].old)
             if edits.get(key, yellow.spots[key].old) > most:
@@ -210,5 +214,14 @@ def precisions(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator
 
 Group = Callable[[random.Random, Yellow, Catalog], Iterator[tuple[Key, Any]]]
 GROUPS: tuple[Group, ...] = (
-    ties, discounts, blanked, own_instances, own_models, nothing_fits, over_limit, targets, picks, precisions,
-)  # fmt: skip
+    ties,
+    discounts,
+    blanked,
+    own_instances,
+    own_models,
+    nothing_fits,
+    over_limit,
+    targets,
+    picks,
+    precisions,
+)

@@ -110,9 +110,11 @@ def model_named(engine: str, one: Flags) -> str:
     if engine == "nim":
         return next(w for w in parts if w.startswith("NIM_MODEL_PATH=")).split("=", 1)[1]
     return {
-        "vllm": parts[2], "sglang": flags_of(parts).get("--model-path", ""), "tensorrt-llm": parts[1],
+        "vllm": parts[2],
+        "sglang": flags_of(parts).get("--model-path", ""),
+        "tensorrt-llm": parts[1],
         "lmdeploy": parts[3],
-    }[engine]  # fmt: skip
+    }[engine]
 
 
 def launchers() -> dict[str, Any]:

@@ -75,19 +75,28 @@ def test_the_bytes_are_the_sizings_own() -> None:
     [
         ("max_batch_size=8, max_seq_len=4k", "tensorrt-llm", {"max_num_seqs": 8, "max_model_len": 4096}),
         ("--max_batch_size=8 --max-seq-len=4096", "tensorrt-llm", {"max_num_seqs": 8, "max_model_len": 4096}),
-        ("max_num_tokens=16384;free_gpu_memory_fraction=0.8", "tensorrt-llm",
-         {"max_num_batched_tokens": 16384, "gpu_memory_utilization": 0.8}),
+        (
+            "max_num_tokens=16384;free_gpu_memory_fraction=0.8",
+            "tensorrt-llm",
+            {"max_num_batched_tokens": 16384, "gpu_memory_utilization": 0.8},
+        ),
         ("kv_cache_free_gpu_mem_fraction=0.5", "tensorrt-llm", {"gpu_memory_utilization": 0.5}),
         ("max_input_len=3072,max_output_len=1024", "tensorrt-llm", {"input_tokens": 3072, "max_model_len": 4096}),
         ("kv_cache_type=continuous", "tensorrt-llm", {"kv_allocation": "reserved"}),
-        ("quant_algo=W4A16_AWQ,kv_cache_quant_algo=INT8", "tensorrt-llm",
-         {"weight_dtype": "int4", "kv_cache_dtype": "int8"}),
+        (
+            "quant_algo=W4A16_AWQ,kv_cache_quant_algo=INT8",
+            "tensorrt-llm",
+            {"weight_dtype": "int4", "kv_cache_dtype": "int8"},
+        ),
         ("NIM_MAX_MODEL_LEN=8192,NIM_MAX_BATCH_SIZE=16", "nim", {"max_model_len": 8192, "max_num_seqs": 16}),
         ("nim_kvcache_percent=0.6", "nim", {"gpu_memory_utilization": 0.6}),
-        ("NIM_MAX_MODEL_LEN=4096 NIM_PASSTHROUGH_ARGS='--max-num-seqs 4 --max-model-len 8192 --kv-cache-dtype fp8'",
-         "nim", {"max_model_len": 8192, "max_num_seqs": 4, "kv_cache_dtype": "fp8"}),
+        (
+            "NIM_MAX_MODEL_LEN=4096 NIM_PASSTHROUGH_ARGS='--max-num-seqs 4 --max-model-len 8192 --kv-cache-dtype fp8'",
+            "nim",
+            {"max_model_len": 8192, "max_num_seqs": 4, "kv_cache_dtype": "fp8"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_settings_as_text(text: str, engine: str, expected: dict[str, Any]) -> None:
     settings = read_settings(text, catalog().file(StackFile))
     assert settings.engine == engine and settings.inputs == expected
@@ -109,8 +118,9 @@ def test_what_is_not_stated_is_said() -> None:
     one = read("max_num_tokens=8192")
     assert one.trial.answer["max_model_len"] == 131_072 and one.n_sequences == 2048 and not one.holds
     assert [note.split(" is not stated")[0] for note in one.settings.notes] == [
-        "the full length", "the number of sequences",
-    ]  # fmt: skip
+        "the full length",
+        "the number of sequences",
+    ]
 
 
 @pytest.mark.parametrize("setting", ["NIM_KVCACHE_PERCENT=0.75", "free_gpu_memory_fraction=0.75"])

@@ -167,10 +167,15 @@ def test_sparse_attention_asks_for_its_sixteen_bits() -> None:
     assert flags_of(words(flags["vllm"]))["--kv-cache-dtype"] == "bfloat16"
 
 
-@pytest.mark.parametrize(("gpu", "version", "word"), [
-    ("b200", "0.33.0", "bfloat16"), ("b300", "0.33.0", "bfloat16"), ("h200", "0.33.0", "auto"),
-    ("b200", "0.32.0", "auto"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpu", "version", "word"),
+    [
+        ("b200", "0.33.0", "bfloat16"),
+        ("b300", "0.33.0", "bfloat16"),
+        ("h200", "0.33.0", "auto"),
+        ("b200", "0.32.0", "auto"),
+    ],
+)
 def test_a_cache_that_the_engine_would_keep_in_fp8(gpu: str, version: str, word: str) -> None:
     point = {"model": "glm-5.3-flash", "gpu": gpu, "tensor_parallel_size": 8, "context_tokens": 8192}
     flags, _ = written(("vllm",), **point, engine="vllm", engine_version=version)

@@ -57,8 +57,10 @@ def test_in_words() -> None:
 def test_an_unknown_link_has_no_time() -> None:
     parked = sized("--model", "8b", "--gpu", "spark", "--kv-offload-gib", "10")["parked"]
     assert parked["parked_users"] == 20 and parked["return_seconds"] is None and parked["link"] is None
-    assert "the DGX Spark's link to its host is not known" in run("--model", "8b", "--gpu", "spark",
-                                                                  "--kv-offload-gib", "10").stdout  # fmt: skip
+    assert (
+        "the DGX Spark's link to its host is not known"
+        in run("--model", "8b", "--gpu", "spark", "--kv-offload-gib", "10").stdout
+    )
 
 
 def test_a_launch_names_the_engines_flag() -> None:

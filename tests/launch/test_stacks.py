@@ -46,16 +46,22 @@ def test_facts_are_those_that_rules_may_name() -> None:
         ({"model": "8b", "gpu": "mi300x"}, "other-vendor", ("vllm", "sglang"), ("MI300X",)),
         (
             {"model": "8b", "gpu": "rtx-4090", "kv_cache_dtype": "int8"},
-            "kv-eight-bit-integers", ("lmdeploy",), ("int8",),
+            "kv-eight-bit-integers",
+            ("lmdeploy",),
+            ("int8",),
         ),
         (
             {"model": "8b", "gpu": "h100", "context_tokens": "16k", "prefix_cache_hit_fraction": 0.4},
-            "shared-prefix", ("sglang", "vllm"), ("40%", "6,144", "15,360"),
+            "shared-prefix",
+            ("sglang", "vllm"),
+            ("40%", "6,144", "15,360"),
         ),
         ({**POINTS["gpt-oss"]}, "windows", ("vllm", "tensorrt-llm", "nim"), ("18 of 36", "128 tokens", "32,768")),
         (
             {"model": "qwen3-next-80b-a3b", "gpu": "h200", "tensor_parallel_size": 2},
-            "recurrent-states", ("nim",), ("36 of 48",),  # its vLLM keeps a state once, not twice
+            "recurrent-states",
+            ("nim",),
+            ("36 of 48",),  # its vLLM keeps a state once, not twice
         ),
         ({**POINTS["r1"]}, "latent-copied", ("sglang", "vllm", "tensorrt-llm"), ("61 layers", "TP 8")),
         ({**POINTS["r1-dp"]}, "latent-shared-out", ("sglang", "vllm", "tensorrt-llm"), ("8 data-parallel", "68.6 KiB")),
@@ -63,16 +69,20 @@ def test_facts_are_those_that_rules_may_name() -> None:
         ({**POINTS["70b-fp8"]}, "one-shape-for-long", ("tensorrt-llm",), ("80 layers", "1,904")),
         (
             {**POINTS["70b-fp8"], "gpu": "b200", "weight_dtype": "nvfp4"},
-            "blackwell-four-bits", ("tensorrt-llm",), ("B200", "nvfp4", "5,188"),
+            "blackwell-four-bits",
+            ("tensorrt-llm",),
+            ("B200", "nvfp4", "5,188"),
         ),
         (
             {"model": "gpt-oss-20b", "gpu": "spark", "prefix_cache_hit_fraction": 0.5},
-            "dgx-spark", ("vllm",), ("DGX Spark", "208"),
+            "dgx-spark",
+            ("vllm",),
+            ("DGX Spark", "208"),
         ),
         ({**POINTS["8b"]}, "nothing-special", ("vllm",), ("32 layers", "128.0 KiB a token")),
         ({"model": "405b", "gpu": "t4"}, None, (None,), ("no stack",)),
     ],
-)  # fmt: skip
+)
 def test_the_line(
     point: dict[str, Any], rule: str | None, engines: tuple[str | None, ...], numbers: tuple[str, ...]
 ) -> None:
@@ -157,7 +167,7 @@ def overlay(folder: Path, text: str) -> Catalog:
         ("    when: []\n    suits", "    when: [{fact: is_moe, at_least: 1}]\n    suits", "the last rule must hold"),
         ("speculative_tokens: 3", "speculative_token: 3", "Did you mean speculative_tokens?"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_file_is_told_with_its_line(old: str, new: str, problem: str, tmp_path: Path) -> None:
     assert old in TEXT
     broken = overlay(tmp_path, TEXT.replace(old, new, 1))

@@ -56,5 +56,8 @@ def same(lever: Lever, answer: dict[str, Any]) -> bool:
     if after is None or answer["monthly_usd"] is None:
         return after is None and answer["monthly_usd"] is None
     return (after.candidate.instance, after.n_instances, after.n_gpus, after.monthly_usd) == (
-        answer["instance"], answer["n_instances"], answer["n_gpus"], answer["monthly_usd"],
-    )  # fmt: skip
+        answer["instance"],
+        answer["n_instances"],
+        answer["n_gpus"],
+        answer["monthly_usd"],
+    )

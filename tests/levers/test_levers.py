@@ -67,9 +67,14 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
         workload = solved.question.workloads[asked_load.workload]
         for purchase in ("reserved-1yr", "reserved-3yr")[: amount(1, 2)]:
             answer = alone(
-                model=solved.model_of(row).model.id, context=asked_load.context_tokens, users=32, purchase=purchase,
-                output_tokens=workload.output_tokens, weight_dtype="fp8", kv_cache_dtype="fp8",
-            )  # fmt: skip
+                model=solved.model_of(row).model.id,
+                context=asked_load.context_tokens,
+                users=32,
+                purchase=purchase,
+                output_tokens=workload.output_tokens,
+                weight_dtype="fp8",
+                kv_cache_dtype="fp8",
+            )
             one = terms[row].get(purchase)
             assert (one and one.candidate.instance, one and one.usd) == (answer["instance"], answer["monthly_usd"])
             asked += one is not None

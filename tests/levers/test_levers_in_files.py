@@ -24,9 +24,12 @@ from sheetgen.writers.json import document
 from sheetgen.writers.xlsx import write_xlsx
 
 SMALL = {
-    "models": "8b,70b", "workloads": "chat,rag", "tiers": "1,32", "as_of": AS_OF,
+    "models": "8b,70b",
+    "workloads": "chat,rag",
+    "tiers": "1,32",
+    "as_of": AS_OF,
     "instances": "aws/g6.xlarge,aws/g6e.xlarge,aws/p5.48xlarge,gcp/a2-ultragpu-8g",
-}  # fmt: skip
+}
 
 
 def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
@@ -112,8 +115,11 @@ def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     for name, saved, note in told:
         usd = "-" if saved is None else pytest.approx(saved, abs=0.005)
         assert any(name == w and s == usd and note in c for w, s, c in shown), name
-    for row, load_ in zip((row for row in rows if "save nothing" in str(values[f"{words}{row}"])),
-                          (same for same in idle if len(same) > 1), strict=True):  # fmt: skip
+    for row, load_ in zip(
+        (row for row in rows if "save nothing" in str(values[f"{words}{row}"])),
+        (same for same in idle if len(same) > 1),
+        strict=True,
+    ):
         assert values[f"{changes}{row}"] == "; ".join(one.words for one in load_)
     starts = [row for row in rows if row == 5 or values[f"B{row}"] != values[f"B{row - 1}"]]
     for top, end in zip(starts, [*starts[1:], rows.stop], strict=True):

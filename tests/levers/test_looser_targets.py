@@ -40,9 +40,7 @@ def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize("model,context,users,options", LOADS)
-def test_a_step_is_the_answer_with_that_target(
-    model: str, context: str, users: int, options: dict[str, Any]
-) -> None:  # fmt: skip
+def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: int, options: dict[str, Any]) -> None:
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
     priced = [one for one in steps(model, context, users, options) if one.after is not None]
     assert priced
@@ -56,13 +54,16 @@ def test_a_step_is_the_answer_with_that_target(
 @pytest.mark.parametrize("model,context,users,options", LOADS[:4])
 def test_no_target_that_is_tried_is_cheaper_than_its_step(
     model: str, context: str, users: int, options: dict[str, Any]
-) -> None:  # fmt: skip
+) -> None:
     """By asking at each target anew: the first that is cheaper is a step; all others are a tenth cheaper than the one
     before, and nothing between two steps is."""
     solved = load(model, context, users, **options)
     now = solved.question.workloads[0].tpot_target_ms or 0
-    told = {targets_of(one)["tpot_ms"]: one.after for one in steps(model, context, users, options)
-            if one.id == "slower-tokens" and one.after is not None}  # fmt: skip
+    told = {
+        targets_of(one)["tpot_ms"]: one.after
+        for one in steps(model, context, users, options)
+        if one.id == "slower-tokens" and one.after is not None
+    }
     least, found = Rented.of(solved, 0), {}
     for ms in catalog().file(LeverFile).tried_targets.tpot_ms:
         after = Rented.of(load(model, context, users, **{**options, "tpot_ms": ms}), 0)

@@ -189,9 +189,14 @@ def slow_at_each_step(connection: socket.socket, lines: Any) -> None:
     ],
 )
 def test_a_server_that_would_hold_us_for_ever(
-    script: Script, expected: str, timeout: float, session: int, n_tries: int, scripted: Scripted,
+    script: Script,
+    expected: str,
+    timeout: float,
+    session: int,
+    n_tries: int,
+    scripted: Scripted,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setattr(smtp, "SESSION", session)
     port, seen = scripted(script)
     begin = time.monotonic()

@@ -20,14 +20,22 @@ FAULTS: dict[str, tuple[Damage, str]] = {
     "a colour that is none": (swap(STYLES, 'rgb="[0-9A-F]{8}"', 'rgb="blue"'), "'rgb' has invalid value 'blue'"),
     "a sheet's number twice": (swap(WORKBOOK, 'sheetId="2"', 'sheetId="1"'), "'sheetId' should have unique value"),
     "an unknown attribute of a name": (
-        put_name("in_x", "Inputs!$A$1", ' scope="all"'), "'scope' attribute is not declared"),
+        put_name("in_x", "Inputs!$A$1", ' scope="all"'),
+        "'scope' attribute is not declared",
+    ),
     "a note without a place": (
-        swap("xl/comments1.xml", '<comment ref="[^"]*"', "<comment"), "comments1.* attribute 'ref' is missing"),
+        swap("xl/comments1.xml", '<comment ref="[^"]*"', "<comment"),
+        "comments1.* attribute 'ref' is missing",
+    ),
     "a chart's bar of no direction": (
-        swap("xl/charts/chart1.xml", r'<c:barDir val="\w+"/>', '<c:barDir val="up"/>'), "invalid value 'up'"),
+        swap("xl/charts/chart1.xml", r'<c:barDir val="\w+"/>', '<c:barDir val="up"/>'),
+        "invalid value 'up'",
+    ),
     "a drawing without an anchor": (
-        swap("xl/drawings/drawing1.xml", "<xdr:to>.*?</xdr:to>", ""), "drawing1.* unexpected child element"),
+        swap("xl/drawings/drawing1.xml", "<xdr:to>.*?</xdr:to>", ""),
+        "drawing1.* unexpected child element",
+    ),
     "a string without a text": (swap(STRINGS, "<si>", "<si><text/></si><si>"), "sharedStrings.*:text"),
     "a property of no type": (swap("docProps/custom.xml", "<vt:lpwstr>", "<vt:lpwstr><x/>"), "cannot contain children"),
     LAST: (swap("xl/_rels/workbook.xml.rels", "styles.xml", "style.xml"), "/xl/style.xml doesn't exist"),
-}  # fmt: skip
+}

@@ -44,7 +44,7 @@ def _unlike(path: Path, read: Mapping[tuple[str, str], Any]) -> list[Any]:
     """The cells that a program read otherwise than they stand in the file."""
     held = cells(path)
     assert len(held) > 1_000
-    return [(*c.place, c.value, read.get(c.place)) for c in held if not _same(c.value, read.get(c.place))]  # fmt: skip
+    return [(*c.place, c.value, read.get(c.place)) for c in held if not _same(c.value, read.get(c.place))]
 
 
 def _grids(sheets: Iterable[tuple[str, Any]]) -> dict[tuple[str, str], Any]:
@@ -163,8 +163,10 @@ def test_gnumeric_recalculates_every_formula(read_book: Path, tmp_path: Path) ->
     recalculate_with_gnumeric(poisoned, out)
     result = compare(read_book, out)
     left = _left_over(result.mismatches, read_book)
-    print(f"{read_book.stem} in Gnumeric: {result.n_compared} of {result.n_formulas} formulas, "
-          f"{len(result.mismatches) - len(left)} of them of a whole row")  # fmt: skip
+    print(
+        f"{read_book.stem} in Gnumeric: {result.n_compared} of {result.n_formulas} formulas, "
+        f"{len(result.mismatches) - len(left)} of them of a whole row"
+    )
     assert result.n_compared == result.n_formulas and result.n_poisoned == 0
     assert not left, (len(left), left[:3])
     # The steps of each provider's best read whole rows; the check of these turns what is as built into dashes.

@@ -167,5 +167,7 @@ def _value(rng: random.Random, line: Line) -> Any:
 
 def typed(found: Mapping[str, Any]) -> dict[str, Any]:
     """Edits as a spreadsheet's cells hold them, by defined name."""
-    return {f"in_{name}": float((value - EXCEL_DAY_ZERO).days) if isinstance(value, datetime.date) else value
-            for name, value in found.items()}  # fmt: skip
+    return {
+        f"in_{name}": float((value - EXCEL_DAY_ZERO).days) if isinstance(value, datetime.date) else value
+        for name, value in found.items()
+    }

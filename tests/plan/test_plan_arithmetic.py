@@ -105,11 +105,11 @@ ONE_TYPE = {"supply": {"allowed": {"instances": ["aws/p5.48xlarge"]}}}
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     demands=st.lists(st.floats(0.1, 40), min_size=1, max_size=3),
-    release=st.integers(0, 2), survive=st.sampled_from(["none", "replica", "machine"]), growth=st.floats(-0.4, 0.6),
-)  # fmt: skip
-def test_double_the_demand_never_costs_less(
-    demands: list[float], release: int, survive: str, growth: float
-) -> None:
+    release=st.integers(0, 2),
+    survive=st.sampled_from(["none", "replica", "machine"]),
+    growth=st.floats(-0.4, 0.6),
+)
+def test_double_the_demand_never_costs_less(demands: list[float], release: int, survive: str, growth: float) -> None:
     policy = {"release_after_quarters": release, "redundancy": {"survive": survive}}
 
     def spend(times: float) -> list[float]:
@@ -122,26 +122,44 @@ def test_double_the_demand_never_costs_less(
     assert all(more >= less for less, more in zip(spend(1), spend(2), strict=True))
 
 
-INSTANCES = ("aws/p5.48xlarge", "aws/p5.4xlarge", "aws/g6e.12xlarge", "aws/g6e.48xlarge", "aws/g7e.12xlarge",
-             "aws/p4d.24xlarge", "aws/p5en.48xlarge")  # fmt: skip
+INSTANCES = (
+    "aws/p5.48xlarge",
+    "aws/p5.4xlarge",
+    "aws/g6e.12xlarge",
+    "aws/g6e.48xlarge",
+    "aws/g7e.12xlarge",
+    "aws/p4d.24xlarge",
+    "aws/p5en.48xlarge",
+)
 
 
 def several(rng: random.Random, **policy: Any) -> dict[str, Any]:
     """A plan of some services, each of which may be on any of three types of machine."""
     models = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-32b")
     loads = ({"in_flight": rng.choice((1, 5, 12, 40, 100))}, {"requests": rng.choice((0.1, 0.3, 1.0, 8.0))})
-    services = [{"id": f"s{i}", "demand": rng.choice(loads), "model": rng.choice(models),
-                 "growth": rng.choice((0, 0.5))} for i in range(rng.choice((2, 3, 4)))]  # fmt: skip
-    policy = {"moving_cost_usd": rng.choice((0, 20_000)),
-              "redundancy": {"survive": rng.choice(("none", "replica"))}} | policy  # fmt: skip
+    services = [
+        {"id": f"s{i}", "demand": rng.choice(loads), "model": rng.choice(models), "growth": rng.choice((0, 0.5))}
+        for i in range(rng.choice((2, 3, 4)))
+    ]
+    policy = {
+        "moving_cost_usd": rng.choice((0, 20_000)),
+        "redundancy": {"survive": rng.choice(("none", "replica"))},
+    } | policy
     return {"services": services, "policy": policy, "supply": {"allowed": {"instances": rng.sample(INSTANCES, 3)}}}
 
 
 def with_supply(rng: random.Random, data: dict[str, Any]) -> dict[str, Any]:
     """The plan with machines that are there anyway."""
     types = data["supply"]["allowed"]["instances"]
-    committed = [{"id": "c", "type": rng.choice(types), "count": rng.choice((1, 3)), "usd_per_hour": 9,
-                  "until": rng.choice(("2027-03-31", "2027-12-31"))}]  # fmt: skip
+    committed = [
+        {
+            "id": "c",
+            "type": rng.choice(types),
+            "count": rng.choice((1, 3)),
+            "usd_per_hour": 9,
+            "until": rng.choice(("2027-03-31", "2027-12-31")),
+        }
+    ]
     owned = [{"id": "o", "gpu": rng.choice(("h100", "l40s", "a100-40gb")), "count": 8, "cost_per_quarter": 1000}]
     supply = {**data["supply"], "committed": committed, "owned": owned}
     return {**data, "supply": supply, "policy": {**data["policy"], "release_after_quarters": rng.choice((0, 1))}}
@@ -252,10 +270,20 @@ def test_supply_comes_first_and_is_paid_used_or_not() -> None:
 
 
 def test_prices_change_and_capacity_is_kept() -> None:
-    service = {"id": "one", "demand": {"in_flight": 4}, "model": "8b", "growth": {"steps": {"2027-Q2": 0.1}},
-               "floor_replicas": 1}  # fmt: skip
-    base = solved([service | {"floor_replicas": 9, "retire": "2027-Q2", "growth": {"steps": {}}}], 4, **ONE_TYPE,
-                  policy={"release_after_quarters": 2}, prices={"expected_change_per_year": -0.19})  # fmt: skip
+    service = {
+        "id": "one",
+        "demand": {"in_flight": 4},
+        "model": "8b",
+        "growth": {"steps": {"2027-Q2": 0.1}},
+        "floor_replicas": 1,
+    }
+    base = solved(
+        [service | {"floor_replicas": 9, "retire": "2027-Q2", "growth": {"steps": {}}}],
+        4,
+        **ONE_TYPE,
+        policy={"release_after_quarters": 2},
+        prices={"expected_change_per_year": -0.19},
+    )
     assert [one["kept"] for one in base["supply"]] == [2, 2, 2]
     assert [one["idle"] for one in base["supply"]] == [0, 2, 2]
     usd = [one["p50_usd"] for one in base["money"]]
@@ -264,8 +292,13 @@ def test_prices_change_and_capacity_is_kept() -> None:
 
 
 def test_hardware_stays_unless_a_move_saves_enough() -> None:
-    service = {"id": "one", "demand": {"requests": 17.33}, "model": "gpt-oss-120b",
-               "growth": {"steps": {"2027-Q2": 1.5}}, "request": {"input_tokens": 6000, "output_tokens": 600}}
+    service = {
+        "id": "one",
+        "demand": {"requests": 17.33},
+        "model": "gpt-oss-120b",
+        "growth": {"steps": {"2027-Q2": 1.5}},
+        "request": {"input_tokens": 6000, "output_tokens": 600},
+    }
     policy = {"redundancy": {"survive": "replica"}, "headroom_fraction": 0.1}
     moved = rows(solved([service], policy=policy))
     stayed = rows(solved([service], policy=policy | {"moving_cost_usd": 10**9}))
@@ -275,8 +308,9 @@ def test_hardware_stays_unless_a_move_saves_enough() -> None:
 
 
 def test_nothing_that_fits_is_said() -> None:
-    found = solved([{"id": "one", "demand": {"in_flight": 4}, "model": "deepseek-v3"}], 1,
-                   supply={"allowed": {"gpus": ["l4"]}})  # fmt: skip
+    found = solved(
+        [{"id": "one", "demand": {"in_flight": 4}, "model": "deepseek-v3"}], 1, supply={"allowed": {"gpus": ["l4"]}}
+    )
     assert {one["verdict"] for one in found["services"]} == {"nothing fits"}
     assert found["services"][0]["instance"] is None
     assert not found["checks"][0]["ok"]
@@ -321,8 +355,9 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
         asked = dict(zip(flags[2::2], flags[3::2], strict=True))
         found = recommend(**{name.removeprefix("--").replace("-", "_"): value for name, value in asked.items()})
         assert (found["instance"], found["n_replicas"]) == (
-            one.instance, answer.services["planned_replicas"][s, q, answer.case]
-        )  # fmt: skip
+            one.instance,
+            answer.services["planned_replicas"][s, q, answer.case],
+        )
         assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
 
 
@@ -348,8 +383,11 @@ def test_a_renewal_that_is_not_worth_it_says_so() -> None:
     ends = {"id": "c", "type": kind, "count": 1, "until": "2027-03-31", "purchase": "reserved-1yr"}
 
     def renewal(usd_per_hour: float) -> dict[str, Any]:
-        found = solved([service], 4, supply={"allowed": {"instances": [kind]},
-                                             "committed": [ends | {"usd_per_hour": usd_per_hour}]})  # fmt: skip
+        found = solved(
+            [service],
+            4,
+            supply={"allowed": {"instances": [kind]}, "committed": [ends | {"usd_per_hour": usd_per_hour}]},
+        )
         (one,) = [each for each in found["decisions"] if each["what"] == "renew"]
         return one
 
@@ -373,8 +411,12 @@ def test_the_demand_at_which_an_order_would_be_another() -> None:
 
 
 def test_chance_and_tokens_of_a_rate() -> None:
-    service = {"id": "one", "demand": {"requests": {"per_day": 300000}}, "model": "8b", "request": {
-        "input_tokens": 1000, "output_tokens": 200}}  # fmt: skip
+    service = {
+        "id": "one",
+        "demand": {"requests": {"per_day": 300000}},
+        "model": "8b",
+        "request": {"input_tokens": 1000, "output_tokens": 200},
+    }
     one = rows(solved([service], 1, **ONE_TYPE))[0]
     assert 0 <= one["wait_fraction"] < 0.06  # the square-root form of 5 % is within a place of Erlang-C
     a_month = 300000 * 730 / 24 * 1200 / 1e6
@@ -397,28 +439,38 @@ def test_a_service_has_its_own_redundancy() -> None:
     ("demand", "rate"),
     [
         ({"tokens": 900}, 900 / 300),
-        ({"tokens": {"per_day": 86.4e6, "of": "all", "peak_hour_share": 0.1, "burst_factor": 2}},
-         86.4e6 * 0.1 / 3600 * 2 / 1500),
+        (
+            {"tokens": {"per_day": 86.4e6, "of": "all", "peak_hour_share": 0.1, "burst_factor": 2}},
+            86.4e6 * 0.1 / 3600 * 2 / 1500,
+        ),
         ({"tokens": {"per_month": 30e6, "of": "input", "days_per_month": 30}}, 1e6 * 0.12 / 3600 * 1.3 / 1200),
         ({"requests": {"per_month": 6e6, "days_per_month": 30}}, 2e5 * 0.12 / 3600 * 1.3),
         ({"users": {"dau": 5000, "sessions_per_user_day": 2, "requests_per_session": 3}}, 3e4 * 0.12 / 3600 * 1.3),
     ],
-)  # fmt: skip
+)
 def test_what_demand_may_be_stated_as(demand: dict[str, Any], rate: float) -> None:
     service = {"id": "one", "demand": demand, "model": "8b", "request": {"input_tokens": 1200, "output_tokens": 300}}
     assert rows(solved([service], 1, **ONE_TYPE))[0]["requests_per_second"] == pytest.approx(rate)
 
 
 def test_people_are_whole_requests_and_a_prompt_may_be_empty() -> None:
-    service = {"id": "one", "demand": {"users": {"people": 333, "active_fraction": 0.1}}, "model": "8b",
-               "request": {"context_tokens": 1024, "output_tokens": 1024}}  # fmt: skip
+    service = {
+        "id": "one",
+        "demand": {"users": {"people": 333, "active_fraction": 0.1}},
+        "model": "8b",
+        "request": {"context_tokens": 1024, "output_tokens": 1024},
+    }
     assert rows(solved([service], 1, **ONE_TYPE))[0]["concurrent_requests"] == 34
 
 
 def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_gpus() -> None:
     """Of GCP's machines with 8 H100 the cheaper one alone is a candidate."""
-    service = {"id": "one", "demand": {"in_flight": 40}, "model": "70b",
-               "allowed": {"providers": ["gcp"], "gpus": ["h100"]}}  # fmt: skip
+    service = {
+        "id": "one",
+        "demand": {"in_flight": 40},
+        "model": "70b",
+        "allowed": {"providers": ["gcp"], "gpus": ["h100"]},
+    }
     there = {"id": "c", "type": "gcp/a3-megagpu-8g", "count": 2, "until": "2028-06-30", "usd_per_hour": 50}
     found = solved([service], supply={"committed": [there]})
     assert {one["instance"] for one in found["supply"]} == {"gcp/a3-highgpu-8g"}
@@ -446,8 +498,10 @@ def test_what_would_cost_less_is_the_plan_with_one_service_in_fp8() -> None:
 def test_a_pool_that_serves_nothing_is_paid() -> None:
     """Where no service fits on what may be rented, and what is owned serves none."""
     services = [{"id": "a", "demand": {"in_flight": 5}, "model": "deepseek-v3"}]
-    supply = {"allowed": {"instances": ["aws/g6.xlarge"]},
-              "owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}]}  # fmt: skip
+    supply = {
+        "allowed": {"instances": ["aws/g6.xlarge"]},
+        "owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}],
+    }
     found = solved(services, 2, supply=supply)
     assert [one["instance"] for one in rows(found)] == [None, None]
     assert [one["p50_usd"] for one in found["money"]] == [1000, 1000]

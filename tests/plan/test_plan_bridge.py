@@ -54,24 +54,35 @@ def some_plan(dice: random.Random) -> dict[str, Any]:
     """A small plan in which every factor may be another."""
     services = [
         {
-            "id": name, "demand": {"requests": round(dice.uniform(0.5, 20), 2)},
+            "id": name,
+            "demand": {"requests": round(dice.uniform(0.5, 20), 2)},
             "growth": dice.choice([0.1, {"per_quarter": {"p10": 0, "p50": 0.2, "p90": 0.4}}]),
             "request": {"input_tokens": dice.choice([1000, 4000]), "output_tokens": dice.choice([200, 500])},
             "model": [{"id": dice.choice(["8b", "70b"]), "weight_dtype": dice.choice(["auto", "fp8"])}],
             "targets": {"tpot_ms": dice.choice([30, 60])},
         }
         for name in dice.sample(["chat", "rag"], dice.randint(1, 2))
-    ]  # fmt: skip
+    ]
     return {
         "plan": {"start": dice.choice(["2027-Q1", "2027-Q2"]), "quarters": 2, "as_of": "2026-11-26"},
-        "policy": {"headroom_fraction": dice.choice([0, 0.2]),
-                   "redundancy": {"survive": dice.choice(["none", "replica"])}},
+        "policy": {
+            "headroom_fraction": dice.choice([0, 0.2]),
+            "redundancy": {"survive": dice.choice(["none", "replica"])},
+        },
         "prices": {"discount_fraction": dice.choice([0, 0.1]), "expected_change_per_year": dice.choice([0, -0.2])},
-        "supply": {"allowed": {"gpus": ["h100"]}, "committed": dice.choice([[], [
-            {"id": "c", "type": "aws/p5.48xlarge", "count": 1, "until": "2027-12-31", "usd_per_hour": 30},
-        ]])},
+        "supply": {
+            "allowed": {"gpus": ["h100"]},
+            "committed": dice.choice(
+                [
+                    [],
+                    [
+                        {"id": "c", "type": "aws/p5.48xlarge", "count": 1, "until": "2027-12-31", "usd_per_hour": 30},
+                    ],
+                ]
+            ),
+        },
         "services": services,
-    }  # fmt: skip
+    }
 
 
 def test_the_parts_sum_to_the_difference() -> None:
@@ -100,8 +111,10 @@ def test_the_calendar_moves_and_the_demand_keeps_its_day() -> None:
     """The same demand, written a quarter later as it has grown by then: nothing but the calendar changed."""
     service = {"id": "one", "demand": {"in_flight": 100}, "growth": 0.5, "model": "8b"}
     data = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [service]}
-    later = {"plan": {"start": "2027-Q2", "quarters": 2, "as_of": "2026-11-26"},
-             "services": [service | {"stated_for": "2027-Q1"}]}  # fmt: skip
+    later = {
+        "plan": {"start": "2027-Q2", "quarters": 2, "as_of": "2026-11-26"},
+        "services": [service | {"stated_for": "2027-Q1"}],
+    }
     shifted = record_of(findings(solved_plan(plan(later))))["services"]
     first = record_of(findings(solved_plan(plan(data))))["services"]
     assert shifted[0]["concurrent_requests"] == first[3]["concurrent_requests"] == pytest.approx(150)

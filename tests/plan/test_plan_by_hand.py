@@ -96,12 +96,16 @@ def test_orders_add_up_to_the_gap(found: dict[str, Any]) -> None:
 
 
 def test_the_ramp_and_the_retirement(found: dict[str, Any]) -> None:
-    at_once = {(one["id"], one["quarter"]): one["concurrent_requests"] for one in found["services"]
-               if one["quantile"] == "p50"}  # fmt: skip
+    at_once = {
+        (one["id"], one["quarter"]): one["concurrent_requests"] for one in found["services"] if one["quantile"] == "p50"
+    }
     quarters = [one["quarter"] for one in found["quarters"]]
     assert [at_once["agents", one] for one in quarters] == pytest.approx([0, 30, 90, 150, 150, 150])
     assert [at_once["legacy-rag", one] > 0 for one in quarters] == [True, True, False, False, False, False]
-    rates = [one["requests_per_second"] for one in found["services"] if one["id"] == "support-chat"
-             and one["quantile"] == "p50"]  # fmt: skip
+    rates = [
+        one["requests_per_second"]
+        for one in found["services"]
+        if one["id"] == "support-chat" and one["quantile"] == "p50"
+    ]
     first = 100000 * 1.6 * 6 * 0.12 / 3600 * 1.3
     assert rates == pytest.approx([first * 1.12**q for q in range(6)])

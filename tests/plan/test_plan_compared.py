@@ -31,9 +31,12 @@ services:
   - {id: chat, demand: {in_flight: 100}, model: 8b, growth: 0.1}
   - {id: rag, demand: {in_flight: 40}, model: 70b}
 """.replace("NAME", "Serving plan")
-NEW = (OLD.replace("in_flight: 100", "in_flight: 400").replace("as_of: 2026-11-26", "as_of: 2026-11-27")
-       .replace("budget: {2027-Q1: 50000}", "prices: {discount_fraction: 0.1}")
-       .replace("{id: rag, ", "{id: code, "))  # fmt: skip
+NEW = (
+    OLD.replace("in_flight: 100", "in_flight: 400")
+    .replace("as_of: 2026-11-26", "as_of: 2026-11-27")
+    .replace("budget: {2027-Q1: 50000}", "prices: {discount_fraction: 0.1}")
+    .replace("{id: rag, ", "{id: code, ")
+)
 
 
 def run(*arguments: object) -> Result:
@@ -110,8 +113,15 @@ def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     assert isinstance(found, EmailMessage)
     assert [one.get_filename() for one in found.iter_attachments()] == ["new.pdf", "new.docx"]
     text = found.get_body(("plain",)).get_content()  # type: ignore[union-attr]
-    for said in ("Hello vp,", "Please approve $", "WHAT IS UNCERTAIN", "WHAT CHANGED SINCE old.json", "users +$",
-                 "Reply with your approval, by 20", "Read new.pdf, attached"):  # fmt: skip
+    for said in (
+        "Hello vp,",
+        "Please approve $",
+        "WHAT IS UNCERTAIN",
+        "WHAT CHANGED SINCE old.json",
+        "users +$",
+        "Reply with your approval, by 20",
+        "Read new.pdf, attached",
+    ):
         assert said in text, said
     assert len(found["Subject"]) <= USUAL_CHARACTERS
 

@@ -56,8 +56,11 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 def least_places(offered: float) -> int:
     """The fewest of which exact Erlang-C finds all taken by at most that share of the requests."""
-    return next(n for n in range(math.floor(offered) + 1, 2 * math.ceil(offered) + 20)
-                if exact_wait_fraction(n, offered) <= SHARE)  # fmt: skip
+    return next(
+        n
+        for n in range(math.floor(offered) + 1, 2 * math.ceil(offered) + 20)
+        if exact_wait_fraction(n, offered) <= SHARE
+    )
 
 
 def by_rule(offered: float) -> int:

@@ -99,20 +99,37 @@ def usd(value: float) -> str:
 def first_facts() -> list[str]:
     """What the first page must say, from the JSON alone."""
     found = record_of(example())
-    rows = [" ".join((one["quarter"], *(usd(one[name]) for name in ("budget_usd", "p10_usd", "p50_usd", "p90_usd",
-                                                                   "contingency_p90_usd"))))
-            for one in found["money"]]  # fmt: skip
+    rows = [
+        " ".join(
+            (
+                one["quarter"],
+                *(usd(one[name]) for name in ("budget_usd", "p10_usd", "p50_usd", "p90_usd", "contingency_p90_usd")),
+            )
+        )
+        for one in found["money"]
+    ]
     spent = [usd(sum(one[name] for one in found["money"])) for name in ("p50_usd", "p90_usd")]
-    over = [f"{one['quarter']} is over at p90 by "
-            + usd(one["p90_usd"] + one["contingency_p90_usd"] - one["budget_usd"])
-            for one in found["money"] if one["verdict"] == "over at p90"]  # fmt: skip
+    over = [
+        f"{one['quarter']} is over at p90 by " + usd(one["p90_usd"] + one["contingency_p90_usd"] - one["budget_usd"])
+        for one in found["money"]
+        if one["verdict"] == "over at p90"
+    ]
     assert len(over) == 1
     days = [one["order_by"] for one in found["decisions"]]
     gpus = [f"{one['n_gpus']['p90']:,}" for one in found["totals"]["quarters"]]
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in found["money"])
-    return [*rows, *over, *days, *gpus, f"{spent[0]} at p50, the middle case", f"{spent[1]} where all demand is high",
-            f"2028-Q2: {usd(asked)} ({spent[1]} for the machines at p90", "or renew by 2027-05-18",
-            f"below {usd(found['totals']['usd']['p90'])}", "late by 15 days: there on 2027-01-16"]  # fmt: skip
+    return [
+        *rows,
+        *over,
+        *days,
+        *gpus,
+        f"{spent[0]} at p50, the middle case",
+        f"{spent[1]} where all demand is high",
+        f"2028-Q2: {usd(asked)} ({spent[1]} for the machines at p90",
+        "or renew by 2027-05-18",
+        f"below {usd(found['totals']['usd']['p90'])}",
+        "late by 15 days: there on 2027-01-16",
+    ]
 
 
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])
@@ -155,8 +172,14 @@ def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
     data["plan"]["quarters"] = 12
     data["plan"]["fiscal_year_starts"] = 1
     for n in range(6):
-        data["services"].append({"id": f"more-{n}", "like": "support-chat", "demand": {"in_flight": 40 + 30 * n},
-                                 "growth": {"per_quarter": 0.2}})  # fmt: skip
+        data["services"].append(
+            {
+                "id": f"more-{n}",
+                "like": "support-chat",
+                "demand": {"in_flight": 40 + 30 * n},
+                "growth": {"per_quarter": 0.2},
+            }
+        )
     found = plan_page(findings(solved_plan(plan(data))), "letter")
     first, *_ = read(write_plan_pdf(found, Options(TEMPLATES)))
     shown, more = found.first[1].rows, [one for one in found.second if one.title == "Further decisions"]
@@ -217,10 +240,16 @@ def test_each_service_has_a_page(paper: str) -> None:
         for line in one.lines:
             assert shows(found[at], str(line)), line
     heads = [[column.head for column in one.tables[0].columns] for one in page().services]
-    words = {str(row[of.index("Set by")]) for of, one in zip(heads, page().services, strict=True)
-             for row in one.tables[0].rows}  # fmt: skip
-    of_json = {one["set_by"] or "not served" for one in record_of(example())["services"]
-               if one["quantile"] == example().answer.plan.policy.plan_at}  # fmt: skip
+    words = {
+        str(row[of.index("Set by")])
+        for of, one in zip(heads, page().services, strict=True)
+        for row in one.tables[0].rows
+    }
+    of_json = {
+        one["set_by"] or "not served"
+        for one in record_of(example())["services"]
+        if one["quantile"] == example().answer.plan.policy.plan_at
+    }
     assert {one.rpartition(" + ")[2] for one in words} == of_json and {"rate + survival", "memory + survival"} <= words
     passed = [table for one in page().services for table in one.tables if table.title.startswith("Hardware passed")]
     assert len(passed) == len(page().services) and all(len(one.rows) > 3 for one in passed)
@@ -229,9 +258,10 @@ def test_each_service_has_a_page(paper: str) -> None:
 def test_of_many_services_the_largest_have_a_page() -> None:
     data = deepcopy(DATA)
     data["plan"]["quarters"] = 2
-    data["budget"], data["services"] = {}, [
-        {"id": f"s{i}", "demand": {"in_flight": 20 * (i + 1)}, "model": "8b"} for i in range(MOST + 2)
-    ]  # fmt: skip
+    data["budget"], data["services"] = (
+        {},
+        [{"id": f"s{i}", "demand": {"in_flight": 20 * (i + 1)}, "model": "8b"} for i in range(MOST + 2)],
+    )
     found = plan_page(findings(solved_plan(plan(data))))
     shown = {one.title.split(" ")[0] for one in found.services}
     table = next(one for one in found.further if one.title.startswith("All services"))
@@ -315,8 +345,20 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     run, short = CliRunner(), deepcopy(DATA)
     short["services"] = short["services"][:1]  # of one service all is quicker
     (tmp_path / "in.yaml").write_text(json.dumps(short, default=str))
-    arguments = ["plan", str(tmp_path / "in.yaml"), "--out", str(tmp_path / "out"), "--name", "q1", "--paper", "letter",
-                 "--format", "pdf,docx,html", "--brand", str(TEMPLATES / "brand" / "brand.yaml")]  # fmt: skip
+    arguments = [
+        "plan",
+        str(tmp_path / "in.yaml"),
+        "--out",
+        str(tmp_path / "out"),
+        "--name",
+        "q1",
+        "--paper",
+        "letter",
+        "--format",
+        "pdf,docx,html",
+        "--brand",
+        str(TEMPLATES / "brand" / "brand.yaml"),
+    ]
     made = run.invoke(main, arguments)
     assert made.exit_code == 0, made.output
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["q1.docx", "q1.html", "q1.pdf"]

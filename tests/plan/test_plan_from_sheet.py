@@ -46,8 +46,23 @@ def test_a_plan_of_an_answer_costs_what_it_says(options: tuple[str, ...], tmp_pa
 @pytest.mark.parametrize("models", ["70b", "8b,70b"])
 def test_a_plan_of_a_workbook(models: str, tmp_path: Path) -> None:
     """A model by itself costs what the sheet says; two may share machines, and then cost less."""
-    run("build", "--models", models, "--tiers", "8,64", "--providers", "gcp", "--headline", "rag:64", "--format",
-        "xlsx,json", "--out", str(tmp_path), "--name", "s")  # fmt: skip
+    run(
+        "build",
+        "--models",
+        models,
+        "--tiers",
+        "8,64",
+        "--providers",
+        "gcp",
+        "--headline",
+        "rag:64",
+        "--format",
+        "xlsx,json",
+        "--out",
+        str(tmp_path),
+        "--name",
+        "s",
+    )
     of_json, of_book = (months(tmp_path, str(tmp_path / f"s.{ending}")) for ending in ("json", "xlsx"))
     cells = json.loads((tmp_path / "s.json").read_text())["cells"]
     wanted = [one for one in cells if (one["workload"], one["tier"]) == ("rag", 64)]

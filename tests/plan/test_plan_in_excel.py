@@ -45,11 +45,14 @@ def rows(answer: Answer) -> list[tuple[Formula, dict[str, Any]]]:
 
 def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
     some: list[tuple[Formula, dict[str, Any]]] = [
-        *rows(answer), *alone(),
-        *((needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "needed_instances": 3.0})
-          for m in (0.0, 0.5, 2.5)),
+        *rows(answer),
+        *alone(),
+        *(
+            (needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "needed_instances": 3.0})
+            for m in (0.0, 0.5, 2.5)
+        ),
         *((spending.service_month_usd, {"own_instances": n, "quarter_instance_month_usd": 812.5}) for n in (0.0, 1.5)),
-    ]  # fmt: skip
+    ]
     path = tmp_path / "plan.xlsx"
     needed = answer.supply["needed_instances"][..., answer.case]
     n_quarters = needed.shape[1]
@@ -68,16 +71,21 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
                 ranges.write_number(0, q, q)
                 ranges.write_number(t + 1, q, float(row[q]))
                 known = {
-                    "needed": row, "position": numpy.arange(n_quarters), "this_quarter": q, "release_after_quarters": 1,
-                }  # fmt: skip
+                    "needed": row,
+                    "position": numpy.arange(n_quarters),
+                    "this_quarter": q,
+                    "release_after_quarters": 1,
+                }
                 cells = {
                     "needed": Expr(f"Kept!{xl_range_abs(t + 1, 0, t + 1, n_quarters - 1)}"),
-                    "position": Expr(f"Kept!{xl_range_abs(0, 0, 0, n_quarters - 1)}"), "this_quarter": Expr(str(q)),
+                    "position": Expr(f"Kept!{xl_range_abs(0, 0, 0, n_quarters - 1)}"),
+                    "this_quarter": Expr(str(q)),
                     "release_after_quarters": Expr("1"),
-                }  # fmt: skip
+                }
                 text = needs.kept_instances.written(cells).text
-                answers.write_array_formula(t, q + 1, t, q + 1, f"{{={text}}}", None,
-                                            float(needs.kept_instances.of(known)))  # fmt: skip
+                answers.write_array_formula(
+                    t, q + 1, t, q + 1, f"{{={text}}}", None, float(needs.kept_instances.of(known))
+                )
     count = len(some) + needed.size
     assert poison(path, tmp_path / "poisoned.xlsx") == count
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
@@ -102,25 +110,66 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
         (demand.requests_of_tokens, {"tokens": 9e5, "tokens_per_request": 350.0}),
         (demand.grown, {"growth_fraction": 0.12, "quarters_grown": 5.0}),
         (demand.grown_spread, {"growth_spread": 0.07, "quarters_grown": 3.0}),
-        *((needs.set_by, {"planned_replicas": planned, "n_replicas": safe, "load_requests": 90.0,
-                          "paced_requests": 20.0, "spare_replicas": spare, "replicas_per_instance": 4.0,
-                          "offered_requests": mean, "sized_by": 0.0})
-          for planned, safe, spare, mean in (
-              (9.0, 5.0, 0.0, 0.0), (9.0, 9.0, 0.0, 0.0), (6.0, 5.0, 1.0, 70.0), (5.0, 5.0, 0.0, 70.0),
-              (5.0, 5.0, 0.0, 85.0))),
-        *((spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
-          for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))),
-        (spending.usd_per_million_planned, {
-            "service_month_usd": 4e4, "requests_per_second": 3.5, "mean_over_peak": 0.27, "tokens_per_request": 1200.0,
-            "hours_per_month": 730.0, "seconds_in_an_hour": 3600.0, "tokens_in_a_million": 1e6,
-        }),
+        *(
+            (
+                needs.set_by,
+                {
+                    "planned_replicas": planned,
+                    "n_replicas": safe,
+                    "load_requests": 90.0,
+                    "paced_requests": 20.0,
+                    "spare_replicas": spare,
+                    "replicas_per_instance": 4.0,
+                    "offered_requests": mean,
+                    "sized_by": 0.0,
+                },
+            )
+            for planned, safe, spare, mean in (
+                (9.0, 5.0, 0.0, 0.0),
+                (9.0, 9.0, 0.0, 0.0),
+                (6.0, 5.0, 1.0, 70.0),
+                (5.0, 5.0, 0.0, 70.0),
+                (5.0, 5.0, 0.0, 85.0),
+            )
+        ),
+        *(
+            (spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
+            for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))
+        ),
+        (
+            spending.usd_per_million_planned,
+            {
+                "service_month_usd": 4e4,
+                "requests_per_second": 3.5,
+                "mean_over_peak": 0.27,
+                "tokens_per_request": 1200.0,
+                "hours_per_month": 730.0,
+                "seconds_in_an_hour": 3600.0,
+                "tokens_in_a_million": 1e6,
+            },
+        ),
         (spending.order_by_day, {"first_day": 46388.0, "lead_days": 13.2, "approval_days": 30.0}),
-        *((spending.waiting_usd, {"cover_month_usd": cover, "planned_month_usd": 7.0, "n_instances": 3.0,
-                                  "months_in_a_quarter": 3.0}) for cover in (5.0, 9.0)),
+        *(
+            (
+                spending.waiting_usd,
+                {"cover_month_usd": cover, "planned_month_usd": 7.0, "n_instances": 3.0, "months_in_a_quarter": 3.0},
+            )
+            for cover in (5.0, 9.0)
+        ),
         (critical_share, {"committed_term_usd": 830.0, "bought_term_usd": 1000.0}),
-        *((term_usd, {"committed_instances": 4.0, "wanted_instances": wanted, "committed_quarter_usd": 10.0,
-                      "bought_quarter_usd": 17.0}) for wanted in (3.0, 9.0)),
-    ]  # fmt: skip
+        *(
+            (
+                term_usd,
+                {
+                    "committed_instances": 4.0,
+                    "wanted_instances": wanted,
+                    "committed_quarter_usd": 10.0,
+                    "bought_quarter_usd": 17.0,
+                },
+            )
+            for wanted in (3.0, 9.0)
+        ),
+    ]
 
 
 def test_checks_of_the_docstrings() -> None:

@@ -36,8 +36,22 @@ def faults(value: Any, schema: dict[str, Any], at: str = "$") -> Iterator[str]:
     """What of a value is not as a JSON Schema says, of the words that ours uses."""
     if "$ref" in schema:
         schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
-    unknown = {*schema} - {"type", "required", "properties", "additionalProperties", "items", "enum", "const", "anyOf",
-                           "pattern", "format", "description", "title", "$schema", "$defs"}  # fmt: skip
+    unknown = {*schema} - {
+        "type",
+        "required",
+        "properties",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+        "anyOf",
+        "pattern",
+        "format",
+        "description",
+        "title",
+        "$schema",
+        "$defs",
+    }
     assert not unknown, unknown
     if "anyOf" in schema and all(any(faults(value, one, at)) for one in schema["anyOf"]):
         yield f"{at} is none of anyOf"
@@ -85,10 +99,19 @@ def found() -> dict[str, Any]:
 
 def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
     assert list(faults(json.loads(json.dumps(found)), SCHEMA)) == []
-    nothing = record_of(findings(solved_plan(plan({
-        "plan": {"start": "2027-Q1", "quarters": 1}, "supply": {"allowed": {"gpus": ["l4"]}},
-        "services": [{"id": "a", "demand": {"in_flight": 4}, "model": "deepseek-v3"}],
-    }))))  # fmt: skip
+    nothing = record_of(
+        findings(
+            solved_plan(
+                plan(
+                    {
+                        "plan": {"start": "2027-Q1", "quarters": 1},
+                        "supply": {"allowed": {"gpus": ["l4"]}},
+                        "services": [{"id": "a", "demand": {"in_flight": 4}, "model": "deepseek-v3"}],
+                    }
+                )
+            )
+        )
+    )
     assert list(faults(json.loads(json.dumps(nothing)), SCHEMA)) == []
 
 
@@ -108,9 +131,11 @@ def test_years_and_owners(found: dict[str, Any]) -> None:
         for name in ("budget_usd", "p10_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
             assert year[name] == pytest.approx(math.fsum(one[name] for one in mine))
     assert {one["id"]: one["owner"] for one in found["services"]} == {
-        "support-chat": "cx-platform", "agents": "ml-platform", "code-review": "ml-platform",
+        "support-chat": "cx-platform",
+        "agents": "ml-platform",
+        "code-review": "ml-platform",
         "legacy-rag": "ml-platform",
-    }  # fmt: skip
+    }
     assert all(one["owners"] for one in found["decisions"])
 
 
@@ -139,9 +164,11 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
 
 @pytest.mark.parametrize(
     ("head", "said"),
-    [({"currency": "EUR"}, "currency is 'EUR', but no fx_rate is given"),
-     ({"fx_rate": 0.92}, "fx_rate is 0.92, but currency is USD")],
-)  # fmt: skip
+    [
+        ({"currency": "EUR"}, "currency is 'EUR', but no fx_rate is given"),
+        ({"fx_rate": 0.92}, "fx_rate is 0.92, but currency is USD"),
+    ],
+)
 def test_a_currency_without_a_rate(head: dict[str, Any], said: str) -> None:
     data = deepcopy(DATA)
     data["plan"] |= head

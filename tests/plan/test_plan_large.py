@@ -21,8 +21,18 @@ from sheetgen.writers.formats import Options
 from sheetgen.writers.plan import plan_csv, plan_markdown
 from sheetgen.writers.plan_page import write_plan_html, write_plan_pdf
 
-MODELS = ("llama-3.1-8b", "llama-3.3-70b", "gpt-oss-120b", "qwen3-235b-a22b", "deepseek-v3", "gpt-oss-20b",
-          "mixtral-8x22b-v0.1", "phi-4", "gemma-3-27b", "llama-3.1-405b")  # fmt: skip
+MODELS = (
+    "llama-3.1-8b",
+    "llama-3.3-70b",
+    "gpt-oss-120b",
+    "qwen3-235b-a22b",
+    "deepseek-v3",
+    "gpt-oss-20b",
+    "mixtral-8x22b-v0.1",
+    "phi-4",
+    "gemma-3-27b",
+    "llama-3.1-405b",
+)
 SECONDS, MOST_KIB = 30, 2**20
 
 
@@ -30,19 +40,25 @@ SECONDS, MOST_KIB = 30, 2**20
 def test_fifty_services_over_twelve_quarters() -> None:
     services = [
         {
-            "id": f"s{i}", "model": MODELS[i % len(MODELS)],
+            "id": f"s{i}",
+            "model": MODELS[i % len(MODELS)],
             "growth": {"per_quarter": {"p10": 0, "p50": 0.1, "p90": 0.2}},
             "request": {"input_tokens": 1000 + 50 * i, "output_tokens": 300 + i},
             "demand": {"requests": {"p10": 1, "p50": 3 + i % 5, "p90": 12}} if i % 2 else {"in_flight": 60 + i},
         }
         for i in range(50)
-    ]  # fmt: skip
+    ]
     data = {
-        "plan": {"start": "2027-Q1", "quarters": 12, "as_of": "2026-11-26"}, "services": services,
+        "plan": {"start": "2027-Q1", "quarters": 12, "as_of": "2026-11-26"},
+        "services": services,
         "policy": {"redundancy": {"survive": "replica"}, "release_after_quarters": 1, "moving_cost_usd": 20000},
-        "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 64, "cost_per_quarter": 300000}], "committed": [
-            {"id": "c", "type": "aws/p5.48xlarge", "count": 6, "until": "2028-06-30", "usd_per_hour": 40}]},
-    }  # fmt: skip
+        "supply": {
+            "owned": [{"id": "o", "gpu": "h100", "count": 64, "cost_per_quarter": 300000}],
+            "committed": [
+                {"id": "c", "type": "aws/p5.48xlarge", "count": 6, "until": "2028-06-30", "usd_per_hour": 40}
+            ],
+        },
+    }
     began = time.process_time()  # of this process alone, however busy the machine is
     whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
     found, page, options = record_of(whole), plan_page(whole), Options(TEMPLATES)

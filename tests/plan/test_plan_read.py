@@ -58,16 +58,31 @@ supply:
 """
     found = problems(text, tmp_path, catalog)
     assert [line.split(": ")[0] for line in found] == [
-        "4", "5", "7", "8", "9", "10", "11", "12", "13", "14", "14", "16"
-    ]  # fmt: skip
+        "4",
+        "5",
+        "7",
+        "8",
+        "9",
+        "10",
+        "11",
+        "12",
+        "13",
+        "14",
+        "14",
+        "16",
+    ]
     said = dict(zip((line.split(": ")[0] for line in found), found, strict=True))
     for line, words in (
-        ("4", "2027-Q1 is given twice (first on line 3). Keep one."), ("5", "2027-Q1 to 2027-Q4"),
-        ("7", "growth 'lots' must be a number a quarter, such as 0.12"), ("8", "out of order"),
-        ("9", "retired in 2027-Q3, and its growth has no end"), ("10", "after the plan's end, 2027-Q4"),
-        ("11", "in a circle: a -> b -> a"), ("13", "It could be llama-3.1-8b,"),
+        ("4", "2027-Q1 is given twice (first on line 3). Keep one."),
+        ("5", "2027-Q1 to 2027-Q4"),
+        ("7", "growth 'lots' must be a number a quarter, such as 0.12"),
+        ("8", "out of order"),
+        ("9", "retired in 2027-Q3, and its growth has no end"),
+        ("10", "after the plan's end, 2027-Q4"),
+        ("11", "in a circle: a -> b -> a"),
+        ("13", "It could be llama-3.1-8b,"),
         ("16", "Did you mean aws/p5.48xlarge?"),
-    ):  # fmt: skip
+    ):
         assert words in said[line], line
     assert any("exactly one of users, requests, tokens, in_flight, and has requests and in_flight" in x for x in found)
     assert any("unknown field modell. Did you mean model?" in x for x in found)
@@ -86,7 +101,9 @@ def test_two_hundred_services_with_three_faults_each(tmp_path: Path, catalog: Ca
 
 
 def test_a_fault_of_one_entry_hides_none_of_another(tmp_path: Path, catalog: Catalog) -> None:
-    text = HEAD + """\
+    text = (
+        HEAD
+        + """\
 services:
   - {id: '=HYPERLINK(1)', demand: {in_flight: 3}, model: '=1+1'}
   - {id: <script>, demand: {in_flight: 3}, model: llama-3.1-8b}
@@ -96,15 +113,19 @@ supply:
     - {id: d, type: aws/p5.48xlarge, count: 0, until: 2027-06-30}
   owned: [{id: o, gpu: h100, count: 8}, {id: o, gpu: l4, count: 8}]
 """
+    )
     found = problems(text, tmp_path, catalog)
     assert [line.split(": ")[0] for line in found] == ["3", "3", "4", "7", "8", "9"]
     assert "o stands twice" in found[-1]
 
 
-@pytest.mark.parametrize("service", [
-    "demand: {users: {dau: 1e12, sessions_per_user_day: 1e12, requests_per_session: 1e12}}",
-    "demand: {in_flight: 3}, growth: {per_quarter: {p10: 0, p50: 1, p90: 100}}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "service",
+    [
+        "demand: {users: {dau: 1e12, sessions_per_user_day: 1e12, requests_per_session: 1e12}}",
+        "demand: {in_flight: 3}, growth: {per_quarter: {p10: 0, p50: 1, p90: 100}}",
+    ],
+)
 def test_a_demand_that_is_none(service: str, tmp_path: Path, catalog: Catalog) -> None:
     head = HEAD.replace("4", "24")
     (found,) = problems(f"{head}services:\n  - {{id: a, {service}, model: 8b}}\n", tmp_path, catalog)
@@ -132,13 +153,15 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("  - {id: x, demand: {in_flight: 3}, like: chat, ramp: [0.5]}\n", "ramp is of a launch"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, request: {context_tokens: 9m}}\n", "over the 131,072"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, engine: {name: vlm}}\n", "Did you mean vllm?"),
-        ("  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {from: 2027-Q2, id: 8b, weight_dtype: fp9}]}\n",
-         "weight_dtype"),
+        (
+            "  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {from: 2027-Q2, id: 8b, weight_dtype: fp9}]}\n",
+            "weight_dtype",
+        ),
         ("  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {id: 70b}]}\n", "a second model needs from"),
         ("  - {id: x, demand: {in_flight: 3}, model: [{from: 2027-Q2, id: 8b}]}\n", "no model is served in 2027-Q1"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 2]}}\n", "series has 2 numbers"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(more: str, words: str, tmp_path: Path, catalog: Catalog) -> None:
     text = HEAD + "services:\n" + SERVICE + more if more.startswith(" ") else HEAD + more + "services:\n" + SERVICE
     found = problems(text, tmp_path, catalog)

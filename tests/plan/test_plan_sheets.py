@@ -26,8 +26,9 @@ NAME = "q 1#a"  # links are escaped
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("sheets")
     plan = str(templates_folder() / "plan.yaml")
-    done = CliRunner().invoke(main, ["plan", plan, "--sheets", "--format", "xlsx,json", "--out", str(target), "--name",
-                                     NAME, "-q"])  # fmt: skip
+    done = CliRunner().invoke(
+        main, ["plan", plan, "--sheets", "--format", "xlsx,json", "--out", str(target), "--name", NAME, "-q"]
+    )
     assert done.exit_code == 0, done.output
     return target
 
@@ -58,8 +59,11 @@ def test_the_workbook_links_to_each_sheet_that_there_is(folder: Path) -> None:
 
 def test_a_sheet_is_of_the_plans_machine_to_the_dollar(sheets: dict[str, Pulled], record: dict[str, Any]) -> None:
     """A service's replicas and machine; of a type that no other shares its month, of all in a quarter their sum."""
-    planned = {one["id"]: one for one in reversed(record["services"])
-               if one["quantile"] == record["plan_at"] and one["instance"]}  # fmt: skip
+    planned = {
+        one["id"]: one
+        for one in reversed(record["services"])
+        if one["quantile"] == record["plan_at"] and one["instance"]
+    }
     usd: dict[str, float] = {}
     for name, sheet in sheets.items():
         (choice,), one = sheet.solved.choices, planned[name]
@@ -88,7 +92,8 @@ def test_a_sheet_speaks_the_plans_currency_and_names_its_people() -> None:
     answer = replace(answer, plan=replace(answer.plan, head=head))
     options = [sheet_options(answer, one) for one in alone(answer)]
     assert [(one["currency"], one["fx_rate"], one["title"], one["owner"]) for one in options[:2]] == [
-        ("EUR", "0.92", "support-chat, 2027-Q1", "cx-platform"), ("EUR", "0.92", "agents, 2027-Q2", "ml-platform"),
-    ]  # fmt: skip
+        ("EUR", "0.92", "support-chat, 2027-Q1", "cx-platform"),
+        ("EUR", "0.92", "agents, 2027-Q2", "ml-platform"),
+    ]
     assert {one["approver"] for one in options} == {"vp-engineering"}
     assert [one.get("tiers") for one in options] == [None, "100", None, None]

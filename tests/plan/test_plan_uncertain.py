@@ -23,14 +23,23 @@ ALLOWED = {"allowed": {"instances": ["azure/Standard_NC80adis_H100_v5"]}}
 
 
 def answer(services: list[dict[str, Any]], **more: Any) -> Answer:
-    data = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"}, "services": services,
-            "supply": ALLOWED, **more}  # fmt: skip
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        "services": services,
+        "supply": ALLOWED,
+        **more,
+    }
     return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
 
 
 def service(name: str, **more: Any) -> dict[str, Any]:
-    return {"id": name, "demand": {"requests": {"p10": 2, "p50": 6, "p90": 14}}, "model": "70b",
-            "growth": {"per_quarter": {"p10": -0.1, "p50": 0.1, "p90": 0.3}}, **more}  # fmt: skip
+    return {
+        "id": name,
+        "demand": {"requests": {"p10": 2, "p50": 6, "p90": 14}},
+        "model": "70b",
+        "growth": {"per_quarter": {"p10": -0.1, "p50": 0.1, "p90": 0.3}},
+        **more,
+    }
 
 
 def test_draws_of_one_service_are_its_quantiles() -> None:
@@ -38,17 +47,16 @@ def test_draws_of_one_service_are_its_quantiles() -> None:
     draws = drawn(one)
     for q in range(4):
         assert [*quantiles(draws.spend_usd[:, q]).values()] == pytest.approx(list(one.money["spend_usd"][q]))
-    assert [*quantiles(draws.spend_usd.sum(axis=1)).values()] == pytest.approx(
-        list(one.money["spend_usd"].sum(axis=0))
-    )
+    assert [*quantiles(draws.spend_usd.sum(axis=1)).values()] == pytest.approx(list(one.money["spend_usd"].sum(axis=0)))
 
 
 def test_what_moves_the_money_is_each_service_at_its_own_band() -> None:
     one = answer([service("one")])  # its price has no band
     assert swings(one) == [("demand of one", *(pytest.approx(one.money["spend_usd"][:, z].sum()) for z in (0, 2)))]
-    two = answer([service("one"), service("large", demand={"in_flight": 90}, growth=0.1)], prices={
-        "expected_change_per_year": {"p10": -0.4, "p50": -0.1, "p90": 0}
-    })  # fmt: skip
+    two = answer(
+        [service("one"), service("large", demand={"in_flight": 90}, growth=0.1)],
+        prices={"expected_change_per_year": {"p10": -0.4, "p50": -0.1, "p90": 0}},
+    )
     names = [name for name, *_ in swings(two)]
     assert sorted(names) == ["demand of one", "price of what is bought"]  # one number moves nothing
     assert all(low < two.money["spend_usd"][:, 1].sum() < high for _, low, high in swings(two))
@@ -88,9 +96,7 @@ def test_the_newsvendor_is_the_best_of_all_numbers() -> None:
 
 def test_a_commitment_is_recommended_with_its_regret() -> None:
     found = list(commitments(one := answer([service("one"), service("two")]), drawn(one)))
-    assert [(each.instance, each.purchase) for each in found] == [
-        ("azure/Standard_NC80adis_H100_v5", "reserved-1yr")
-    ]
+    assert [(each.instance, each.purchase) for each in found] == [("azure/Standard_NC80adis_H100_v5", "reserved-1yr")]
     best = found[0]
     assert best.n_instances > 0 and best.saves_usd > 0
     assert (best.quarters, best.beyond) == (4, best.first)  # of four quarters; after them as in the last one

@@ -153,8 +153,10 @@ def test_money_is_in_the_plans_currency_too(tmp_path: Path) -> None:
     for typed_in in ({}, {"in_fx_rate": 0.5, "in_budget_2027_q2": 70_000}):
         now = values_after(path, typed_in)
         rate = typed_in.get("in_fx_rate", 0.92)
-        dollars, euros = (money_rows(now, title) for title in (
-            "By quarter, contingency apart", "The same in EUR, at the rate on Inputs"))  # fmt: skip
+        dollars, euros = (
+            money_rows(now, title)
+            for title in ("By quarter, contingency apart", "The same in EUR, at the rate on Inputs")
+        )
         assert euros["2027-Q2"][0] == typed_in.get("in_budget_2027_q2", 90_000)
         for name, amounts in dollars.items():
             for usd, eur in zip(amounts[:-1], euros[name], strict=False):

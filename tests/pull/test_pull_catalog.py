@@ -35,10 +35,13 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return Catalog(base=base)
 
 
-@pytest.mark.parametrize("options", [
-    pytest.param(TINY, id="named instances", marks=pytest.mark.long),
-    pytest.param(WITHOUT_INSTANCES, id="the catalog's choice"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(TINY, id="named instances", marks=pytest.mark.long),
+        pytest.param(WITHOUT_INSTANCES, id="the catalog's choice"),
+    ],
+)
 def test_what_the_workbook_says_wins_over_todays_catalog(
     options: dict[str, str], today: Catalog, tmp_path: Path
 ) -> None:

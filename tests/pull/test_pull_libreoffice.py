@@ -22,9 +22,13 @@ MOVED: list[Step] = [
 
 # LibreOffice opens, recalculates and saves it for each job.
 OPTIONS = {
-    **LEAN, "models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1",
+    **LEAN,
+    "models": "8b",
+    "workloads": "chat",
+    "tiers": "1",
+    "headline": "chat:1",
     "instances": "aws/g6e.12xlarge,aws/p5.48xlarge",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,16 @@ from sheetgen.scenario.overrides import Written
 from sheetgen.scenario.question import ask
 
 OPTIONS = {
-    "models": "70b", "instances": FEW, "as_of": books.AS_OF, "context_tokens": "10200",
-    "input_tokens": "1800", "output_tokens": "350", "tiers": "100", "tpot_ms": "50", "ttft_ms": "1500",
-}  # fmt: skip
+    "models": "70b",
+    "instances": FEW,
+    "as_of": books.AS_OF,
+    "context_tokens": "10200",
+    "input_tokens": "1800",
+    "output_tokens": "350",
+    "tiers": "100",
+    "tpot_ms": "50",
+    "ttft_ms": "1500",
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +52,14 @@ def test_its_answer_is_that_of_the_load_that_recommend_is_asked_for() -> None:
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize(("cells", "as_asked"), [
-    ({"prompt_asked": 6000}, {"prompt_asked": "6000"}),
-    ({"context_asked": 30_000, "prompt_asked": 900}, {"context_tokens": "30000", "prompt_asked": "900"}),
-    ({"output_asked": 4000, "context_asked": 8000}, {"output_asked": "4000", "context_tokens": "8000"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cells", "as_asked"),
+    [
+        ({"prompt_asked": 6000}, {"prompt_asked": "6000"}),
+        ({"context_asked": 30_000, "prompt_asked": 900}, {"context_tokens": "30000", "prompt_asked": "900"}),
+        ({"output_asked": 4000, "context_asked": 8000}, {"output_asked": "4000", "context_tokens": "8000"}),
+    ],
+)
 def test_an_edit_of_its_lengths_is_what_python_works_out(
     book: Path, tmp_path: Path, cells: dict[str, int], as_asked: dict[str, str]
 ) -> None:

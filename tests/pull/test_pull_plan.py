@@ -45,17 +45,33 @@ def test_untouched_it_gives_the_plan_that_it_was_built_of(path: Path) -> None:
     again = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
     built = read_plan(templates_folder() / "plan.yaml", CATALOG)
     assert (again.services, again.policy, again.supply, again.prices, again.budget, again.as_of) == (
-        built.services, built.policy, built.supply, built.prices, built.budget, built.as_of,
-    )  # fmt: skip
+        built.services,
+        built.policy,
+        built.supply,
+        built.prices,
+        built.budget,
+        built.as_of,
+    )
     assert read_plan_book(path).record == example_record()
 
 
 def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
-    edited = edit(path, tmp_path / "edited.xlsx", {
-        "in_plan_at": "P50", "in_service_1_dau_p90": 150_000, "in_budget_2027_q1": None, "in_as_of": 46400,
-        "in_service_2_in_flight_p50": 160, "in_lead_days_owned": 100, "in_committed_1_usd_per_hour": 12.5,
-        "in_service_1_floor_replicas": 3, "in_price_change_p10": -0.5, "in_quota_1_limit": 9,
-    })  # fmt: skip
+    edited = edit(
+        path,
+        tmp_path / "edited.xlsx",
+        {
+            "in_plan_at": "P50",
+            "in_service_1_dau_p90": 150_000,
+            "in_budget_2027_q1": None,
+            "in_as_of": 46400,
+            "in_service_2_in_flight_p50": 160,
+            "in_lead_days_owned": 100,
+            "in_committed_1_usd_per_hour": 12.5,
+            "in_service_1_floor_replicas": 3,
+            "in_price_change_p10": -0.5,
+            "in_quota_1_limit": 9,
+        },
+    )
     pulled = pull_plan(str(edited), CATALOG)
     plan = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
     assert len(pulled.edits) == 10
@@ -74,19 +90,33 @@ def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
 
 
 def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Path) -> None:
-    edited = edit(path, tmp_path / "bad.xlsx", {
-        "in_plan_at": "p95", "in_service_1_dau_p90": 1, "in_headroom_fraction": "x", "in_approval_days": None,
-        "in_zones": 2.5, "in_as_of": "soon", "in_survive": "everything",
-    })  # fmt: skip
+    edited = edit(
+        path,
+        tmp_path / "bad.xlsx",
+        {
+            "in_plan_at": "p95",
+            "in_service_1_dau_p90": 1,
+            "in_headroom_fraction": "x",
+            "in_approval_days": None,
+            "in_zones": 2.5,
+            "in_as_of": "soon",
+            "in_survive": "everything",
+        },
+    )
     with pytest.raises(WorkbookError) as refused:
         pull_plan(str(edited), CATALOG)
     said = "\n".join(refused.value.problems)
     assert len(refused.value.problems) == 7
     for words in (
-        "Inputs!B6: Policy: Capacity is bought for: is 'p95'. Allowed: p10, p50, p90.", "Did you mean p90?",
-        "Headroom: holds the text 'x'", "Approval: is blank. Type a value.", "Zones: is '2.5'",
-        "Users of a day, p10: is out of order", "'soon', where a date belongs", "is 'everything'. Allowed: none,",
-    ):  # fmt: skip
+        "Inputs!B6: Policy: Capacity is bought for: is 'p95'. Allowed: p10, p50, p90.",
+        "Did you mean p90?",
+        "Headroom: holds the text 'x'",
+        "Approval: is blank. Type a value.",
+        "Zones: is '2.5'",
+        "Users of a day, p10: is out of order",
+        "'soon', where a date belongs",
+        "is 'everything'. Allowed: none,",
+    ):
         assert words in said
 
 
@@ -117,11 +147,14 @@ def test_diff_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_
     assert set(told["attachments"]) == {"edited.pdf", "edited.docx"} and "headroom and survival +$" in str(told)
 
 
-@pytest.mark.parametrize(("name", "value", "words"), [
-    ("meta_plan_record_1", "no plan", "on its sheet Record is damaged"),
-    ("meta_plan_record_1", None, "on its sheet Record is damaged"),
-    ("meta_plan_schema", 99, "its layout is 99; this sheetgen reads 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("meta_plan_record_1", "no plan", "on its sheet Record is damaged"),
+        ("meta_plan_record_1", None, "on its sheet Record is damaged"),
+        ("meta_plan_schema", 99, "its layout is 99; this sheetgen reads 1"),
+    ],
+)
 def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: Any, words: str) -> None:
     edited = edit(path, tmp_path / "damaged.xlsx", {name: value})
     with pytest.raises(WorkbookError, match=words):
@@ -135,27 +168,47 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
     plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
     cells = every_cell(plan)
     assert {name: cells[name][1].value for name in ("budget_2027_q1", "owned_1_cost", "fx_rate")} == {
-        "budget_2027_q1": 100, "owned_1_cost": 100, "fx_rate": 0.5}  # fmt: skip
+        "budget_2027_q1": 100,
+        "owned_1_cost": 100,
+        "fx_rate": 0.5,
+    }
     assert cells["budget_2027_q1"][0].display.prefix == "€"
     found = changed(plan, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
     assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
     assert plan_of(Document("plan.yaml", found, {}), CATALOG).budget[plan.quarters[0]] == 375
 
 
-@pytest.mark.parametrize(("shorthand", "name", "value", "written"), [
-    ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
-    ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
-    ({"users": 500}, "service_1_active_fraction", 0.5, {"users": {"people": 500, "active_fraction": 0.5}}),
-    ({"requests": {"p10": 1, "p50": 2, "p90": 3}}, "service_1_peak_per_second_p50", 2.5,
-     {"requests": {"peak_per_second": {"p10": 1, "p50": 2.5, "p90": 3}}}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shorthand", "name", "value", "written"),
+    [
+        ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
+        ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
+        ({"users": 500}, "service_1_active_fraction", 0.5, {"users": {"people": 500, "active_fraction": 0.5}}),
+        (
+            {"requests": {"p10": 1, "p50": 2, "p90": 3}},
+            "service_1_peak_per_second_p50",
+            2.5,
+            {"requests": {"peak_per_second": {"p10": 1, "p50": 2.5, "p90": 3}}},
+        ),
+    ],
+)
 def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: Any, written: Any) -> None:
-    data = {"plan": {"start": "2027-Q1", "quarters": 2},
-            "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}]}  # fmt: skip
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 2},
+        "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}],
+    }
     plan = plan_of(Document("plan.yaml", copy.deepcopy(data), {}), CATALOG)
     assert name in every_cell(plan)
-    found = changed(plan, {name: value, "service_1_growth_per_quarter_p90": 0.3, "lead_days_on_demand": 3,
-                           "discount_fraction": 0.2, "budget_2027_q2": 7})  # fmt: skip
+    found = changed(
+        plan,
+        {
+            name: value,
+            "service_1_growth_per_quarter_p90": 0.3,
+            "lead_days_on_demand": 3,
+            "discount_fraction": 0.2,
+            "budget_2027_q2": 7,
+        },
+    )
     assert found["services"][0]["demand"] == written
     assert found["services"][0]["growth"] == {"per_quarter": {"p10": 0.1, "p50": 0.1, "p90": 0.3}}
     assert found["supply"] == {"lead_time_days": {"on-demand": 3}} and found["budget"] == {"2027-Q2": 7}
@@ -169,8 +222,20 @@ def test_the_commands(path: Path, tmp_path: Path) -> None:
     assert pulled.exit_code == 0, pulled.output
     assert "Policy: Headroom (Inputs!B7): 0.1 -> 0.3" in pulled.output
     assert {"q1.md", "q1.plan.yaml"} < {one.name for one in tmp_path.iterdir()}
-    since = CliRunner().invoke(main, ["plan", str(tmp_path / "q1.plan.yaml"), "--since", str(path), "--format", "json",
-                                      "--out", str(tmp_path), "--json"])  # fmt: skip
+    since = CliRunner().invoke(
+        main,
+        [
+            "plan",
+            str(tmp_path / "q1.plan.yaml"),
+            "--since",
+            str(path),
+            "--format",
+            "json",
+            "--out",
+            str(tmp_path),
+            "--json",
+        ],
+    )
     assert since.exit_code == 0, since.output
     assert [one["factor"] for one in json.loads(since.stdout)["bridge"]] == ["headroom and survival"]
     bad = edit(path, tmp_path / "bad.xlsx", {"in_approval_days": "x"})
@@ -197,8 +262,11 @@ def test_a_workbook_that_is_no_plan_or_damaged_is_said_so(path: Path, tmp_path: 
     spent.write_text("quarter,usd\n2027-Q1,10\n")
     plan = str(templates_folder() / "plan.yaml")
     for file, says in ((broken, "broken.xlsx: "), (other, "other.xlsx: is no plan's workbook, or lost the plan")):
-        for command in (("diff", str(path), str(file)), ("actuals", str(spent), "--plan", str(file)),
-                        ("plan", plan, "--since", str(file), "--out", str(tmp_path))):  # fmt: skip
+        for command in (
+            ("diff", str(path), str(file)),
+            ("actuals", str(spent), "--plan", str(file)),
+            ("plan", plan, "--since", str(file), "--out", str(tmp_path)),
+        ):
             command = ("plan", *command) if command[0] == "actuals" else command
             refused = CliRunner(env={"COLUMNS": "1000"}).invoke(main, command)
             assert refused.exit_code == 1, refused.output
@@ -215,7 +283,8 @@ def test_mail_reads_the_last_plan_once(path: Path, monkeypatch: pytest.MonkeyPat
         return read_plan_book(file)
 
     monkeypatch.setattr(plan_book, "read_plan_book", counted)
-    told = CliRunner().invoke(main, ["mail", str(templates_folder() / "plan.yaml"), "--to", "vp@acme.com", "--since",
-                                     str(path), "--dry-run"])  # fmt: skip
+    told = CliRunner().invoke(
+        main, ["mail", str(templates_folder() / "plan.yaml"), "--to", "vp@acme.com", "--since", str(path), "--dry-run"]
+    )
     assert told.exit_code == 0, told.output
     assert seen == [path]

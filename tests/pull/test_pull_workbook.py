@@ -203,8 +203,12 @@ def test_a_discount_stands_beside_a_price_that_was_typed(book: Path, places: Pla
 
 @pytest.mark.long
 def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp_path: Path) -> None:
-    cells = {"in_discount_fraction": 0.02, "in_discount_of_aws": 0.1, "in_discount_of_aws_reserved_3yr": 1 / 3,
-             "in_discount_of_reserved_1yr": 0}  # fmt: skip
+    cells = {
+        "in_discount_fraction": 0.02,
+        "in_discount_of_aws": 0.1,
+        "in_discount_of_aws_reserved_3yr": 1 / 3,
+        "in_discount_of_reserved_1yr": 0,
+    }
     pulled = pull(edited(book, tmp_path, cells), books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.other_results
     option = f"0.02,reserved-1yr=0,aws=0.1,aws:reserved-3yr={1 / 3}"
@@ -218,8 +222,9 @@ def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp
     second = tmp_path / "second.xlsx"
     second.write_bytes(books.book_bytes(pulled.solved))
     assert not pull(second, books.catalog()).changed
-    fewer = pull(edited(second, tmp_path, {"in_discount_of_aws": None, "in_discount_of_reserved_1yr": None}),
-                 books.catalog())  # fmt: skip
+    fewer = pull(
+        edited(second, tmp_path, {"in_discount_of_aws": None, "in_discount_of_reserved_1yr": None}), books.catalog()
+    )
     assert fewer.options["discount_fraction"] == f"0.02,aws:reserved-3yr={1 / 3}"
     assert fewer.audit is not None and fewer.audit.verdict == "agrees" and again(fewer) == document(fewer.solved)
 
@@ -235,10 +240,17 @@ def test_a_discount_of_a_provider_that_the_sheet_does_not_have_is_kept(tmp_path:
 def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: Path) -> None:
     """Near ties, what spans machines, the targets of the first token: by options. Of rows: the network, what runs."""
     gpus, machine = places.rows("gpus"), places.rows("instances")["aws/p5.48xlarge"]
-    cells = {"in_near_tie_fraction": 0.3, "in_least_network_gbps": 800, "in_span_machines": 0,
-             "in_ttft_ms_chat": None, "in_ttft_ms_long_doc": 1000, "in_max_pipeline_parallel_size": 2,
-             machine["network_gbps"]: 100, gpus["nvidia-h100-sxm5-80gb"]["weights_fp8"]: 1,
-             gpus["nvidia-l4-24gb"]["weights_bf16"]: 0}  # fmt: skip
+    cells = {
+        "in_near_tie_fraction": 0.3,
+        "in_least_network_gbps": 800,
+        "in_span_machines": 0,
+        "in_ttft_ms_chat": None,
+        "in_ttft_ms_long_doc": 1000,
+        "in_max_pipeline_parallel_size": 2,
+        machine["network_gbps"]: 100,
+        gpus["nvidia-h100-sxm5-80gb"]["weights_fp8"]: 1,
+        gpus["nvidia-l4-24gb"]["weights_bf16"]: 0,
+    }
     pulled = pull(edited(book, tmp_path, cells), books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.other_results
     assert len(pulled.changed) == len(cells)
@@ -362,8 +374,14 @@ def test_an_unknown_gpu_and_more_gpus_than_built_are_remarked(book: Path, places
 def test_links_raised_for_ranks_are_remarked_and_followed_by_what_is_built_anew(tmp_path: Path) -> None:
     """The workbook has data-parallel layouts of the GPUs alone whose links were made for them when it was built: its
     checks say so, and what pull builds has them."""
-    asked = {"models": "qwen3-30b-a3b", "workloads": "chat", "tiers": "256", "headline": "chat:256",
-             "instances": "aws/g6e.12xlarge,aws/g6e.48xlarge", "as_of": books.AS_OF}  # fmt: skip
+    asked = {
+        "models": "qwen3-30b-a3b",
+        "workloads": "chat",
+        "tiers": "256",
+        "headline": "chat:256",
+        "instances": "aws/g6e.12xlarge,aws/g6e.48xlarge",
+        "as_of": books.AS_OF,
+    }
     book, question = books.build(tmp_path, "slow-links", asked)
     assert values(book)[areas(book)["chk_layouts"][0]] == "OK"
     gpu, links = "nvidia-l40s-48gb", 9e11

@@ -45,8 +45,11 @@ def test_the_model_to_approve_stands_alone() -> None:
     )
     assert str(found.cards[1].classes[2]) in str(one.sentence) and "on a 3-year term" in str(one.sentence)
     assert (found.title, found.owner, found.approver, found.valid_until) == (
-        "Serving <RAG>", "Platform", "CFO", "2026-12-31",
-    )  # fmt: skip
+        "Serving <RAG>",
+        "Platform",
+        "CFO",
+        "2026-12-31",
+    )
     assert [one.subject for one in page().asks] == ["Llama 3.1 8B", "Llama 3.1 70B"]  # without one, each
 
 
@@ -61,9 +64,7 @@ def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
     def spare(**more: Any) -> list[str]:
         return [str(one) for one in page(models="405b", **more).risks if "spare machine" in str(one)]
 
-    assert spare() == [
-        "No spare machine if one fails; one more a month: Llama 3.1 405B $83,171."
-    ]
+    assert spare() == ["No spare machine if one fails; one more a month: Llama 3.1 405B $83,171."]
     assert spare(survive="machine") == []
 
 
@@ -240,8 +241,10 @@ def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to(
     assert ["†" in str(usd) for usd in (*card.marked_classes, card.marked_fp8)] == list(map(bool, others))
     assert card.marks == ("", "†▲", "", "†")[: len(card.marks)] and "▲ Little headroom." in str(found.elsewhere)
     assert any(others) and str(card.fp8_rent) in str(found.elsewhere)
-    assert all(("†" in str(row[4])) == ("†" in str(one.marked_fp8)) for row, one in
-               zip(glance(found).rows, found.cards, strict=True))  # fmt: skip
+    assert all(
+        ("†" in str(row[4])) == ("†" in str(one.marked_fp8))
+        for row, one in zip(glance(found).rows, found.cards, strict=True)
+    )
     lean = page(models="8b,70b", ask="70b", weight_dtype="fp8", kv_cache_dtype="fp8")
     assert lean.cards[0].tight and not any("▲" in str(text) for row in glance(lean).rows for text in row)
     assert "Little headroom" not in str(lean.elsewhere), "a mark that no shown amount has"

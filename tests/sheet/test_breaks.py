@@ -57,9 +57,11 @@ def test_size_says_the_same(context: int) -> None:
             continue
         held = held_per_replica(fit, [context])[0]
         point = {
-            "model": one.question.models[fit.model].model.id, "gpu": fit.candidate.gpu.id, **fit.layout._asdict(),
+            "model": one.question.models[fit.model].model.id,
+            "gpu": fit.candidate.gpu.id,
+            **fit.layout._asdict(),
             "context_tokens": context,
-        }  # fmt: skip
+        }
         assert [sheetgen.size(**point, concurrent_requests=held + more)["fits"] for more in (0, 1)] == [True, False]
         compared += 1
     assert compared >= 4

@@ -159,9 +159,7 @@ def test_families_say_their_attention() -> None:
     assert [m.weights_used for m in drawn.models][2] == "mxfp4"
     models = next(one for one in tables_of(drawn) if one.title == "Models")
     column = next(i for i, one in enumerate(models.columns) if one.head == "Used here")
-    assert [str(row[column]) for row in models.rows][:3] == [
-        "bf16, KV bf16", "bf16, KV bf16", "mxfp4 (60.8), KV bf16"
-    ]  # fmt: skip
+    assert [str(row[column]) for row in models.rows][:3] == ["bf16, KV bf16", "bf16, KV bf16", "mxfp4 (60.8), KV bf16"]
 
 
 def test_a_context_over_the_limit_says_so() -> None:
@@ -302,14 +300,25 @@ def test_assumptions_have_the_values_in_use() -> None:
         assert words in usual
     other = " ".join(
         page(
-            "70b", active_fraction=0.25, average_context_fraction=0.5, hours_per_month=744, survive="replica",
-            prefix_cache_hit_fraction=0.125, gpu_memory_utilization=0.85, kv_allocation="reserved",
+            "70b",
+            active_fraction=0.25,
+            average_context_fraction=0.5,
+            hours_per_month=744,
+            survive="replica",
+            prefix_cache_hit_fraction=0.125,
+            gpu_memory_utilization=0.85,
+            kv_allocation="reserved",
         ).assumptions
-    )  # fmt: skip
+    )
     for words in (
-        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "Loss to survive: replica",
+        "utilization 0.85",
+        "744 hours",
+        "at the peak: 25%",
+        "charged 50%",
+        "hits: 12.5%",
+        "Loss to survive: replica",
         "reserved at",
-    ):  # fmt: skip
+    ):
         assert words in other
     assert "25% of the users active" in page("70b", active_fraction=0.25).precision_line
 
@@ -342,7 +351,9 @@ def test_a_card_has_what_the_json_has(headline: str) -> None:
         assert shown == ([] if ends[0] == ends[1] else [usd for usd in ends if usd is not None])
         assert bool(card.slow_end) == (cell["monthly_usd_high"] is None) == str(card.band).endswith("the targets")
         assert (card.fp8_monthly.value, card.fp8_rent.parts[0].value) == (
-            cell["fp8"]["monthly_usd"], cell["fp8"]["n_instances"])  # fmt: skip
+            cell["fp8"]["monthly_usd"],
+            cell["fp8"]["n_instances"],
+        )
         assert card.fp8_is_large == cell["needs_reservation"] == (cell["n_instances"] > 8)
         classes = list(notes.price_classes(solved.question))
         for purchase, usd, rented in zip(classes, card.classes, card.class_rents, strict=True):
@@ -375,8 +386,7 @@ def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
     solved = answered()
     choice = solved.choices[0]
     assert choice.offer is not None
-    another = next(i for i, one in enumerate(solved.offers)
-                   if one.candidate != solved.offers[choice.offer].candidate)  # fmt: skip
+    another = next(i for i, one in enumerate(solved.offers) if one.candidate != solved.offers[choice.offer].candidate)
     alike = Pick(choice.offer, choice.n_instances, choice.monthly_usd)
     assert not is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=alike))
     for other in (alike._replace(offer=another), alike._replace(n_instances=choice.n_instances + 1)):

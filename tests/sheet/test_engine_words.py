@@ -120,9 +120,13 @@ def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) ->
     found = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]
     n = found.numbers
     sized = size(
-        model=n["model"], gpu=fit.candidate.gpu.id, engine="tensorrt-llm", engine_version="0.20.0",
-        tensor_parallel_size=n["tensor_parallel_size"], context=n["context_tokens"],
-    )  # fmt: skip
+        model=n["model"],
+        gpu=fit.candidate.gpu.id,
+        engine="tensorrt-llm",
+        engine_version="0.20.0",
+        tensor_parallel_size=n["tensor_parallel_size"],
+        context=n["context_tokens"],
+    )
     bills = sum(sized[f"{bill}_bytes_per_gpu"] for bill in ("weights", "activation", "non_torch"))
     left = sized["gpu_memory_bytes"] - bills - sized["kv_pool_bytes_per_gpu"]
     assert 0 < left < 0.1 * sized["gpu_memory_bytes"]

@@ -79,9 +79,11 @@ def test_the_numbers_are_those_of_size(models: str, gpu: str, asked: dict[str, s
     fit = subject(answered(models, **asked))
     assert fit is not None and gpu in fit.candidate.gpu.id
     load = {
-        "model": n["model"], "gpu": fit.candidate.gpu.id, "tensor_parallel_size": n["tensor_parallel_size"],
+        "model": n["model"],
+        "gpu": fit.candidate.gpu.id,
+        "tensor_parallel_size": n["tensor_parallel_size"],
         "context": n["context_tokens"],
-    }  # fmt: skip
+    }
     assert n["pipeline_parallel_size"] == 1 and n["next_request"] == n["sequences_held"] + 1
     held = size(**load, users=n["sequences_held"])
     assert held["fits"] and held["kv_pool_bytes_per_gpu"] == n["kv_pool_bytes_per_gpu"]

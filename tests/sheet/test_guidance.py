@@ -19,9 +19,16 @@ def test_settings_and_assumptions_are_equal() -> None:
     known, settings = guidance.assumptions(catalog()), settings_of({}, load_engine(catalog(), "vllm"))
     same = [name for name in known if hasattr(settings, name)]
     assert {
-        "active_fraction", "average_context_fraction", "prefix_cache_hit_fraction", "extra_headroom_fraction",
-        "survive", "hours_per_month", "gpu_memory_utilization", "utilization", "contingency_fraction",
-    } == set(same)  # fmt: skip
+        "active_fraction",
+        "average_context_fraction",
+        "prefix_cache_hit_fraction",
+        "extra_headroom_fraction",
+        "survive",
+        "hours_per_month",
+        "gpu_memory_utilization",
+        "utilization",
+        "contingency_fraction",
+    } == set(same)
     for name in same:
         assert known[name].value == getattr(settings, name), name
     assert known["tensor_parallel_sizes"].value == TENSOR_PARALLEL_SIZES

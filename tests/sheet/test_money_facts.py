@@ -26,8 +26,12 @@ def test_a_model_by_hand() -> None:
     one = facts()
     assert one.model == "Llama 3.1 70B"
     assert class_costs(solved(), 0) == {
-        "on-demand": "$40,179", "reserved-1yr": NONE, "reserved-3yr": "$17,357", "spot": NONE, "capacity-block": NONE,
-    }  # fmt: skip
+        "on-demand": "$40,179",
+        "reserved-1yr": NONE,
+        "reserved-3yr": "$17,357",
+        "spot": NONE,
+        "capacity-block": NONE,
+    }
     assert one.per_year == "$482,150 a year" and one.per_user == "$1,256 per user"
     assert one.owned == "8× H100 SXM: $8,640 to $11,720" and not one.capex_is_old
     assert one.break_even == "cheaper than renting on demand above 24% of the hours (22% to 29%)"

@@ -10,11 +10,21 @@ from sheetgen.sheet import notes, wording
 @pytest.mark.parametrize(
     "usd,words",
     [
-        (None, "–"), (0.4, "$0"), (516.1, "$516"), (999.4, "$999"), (999.5, "$1.0k"), (80_358, "$80.4k"),
-        (80_350, "$80.4k"), (241_954, "$242.0k"), (999_949, "$999.9k"), (999_950, "$1.00M"), (2_063_744, "$2.06M"),
-        (2_065_000, "$2.07M"), (64_512_000, "$64.51M"),
+        (None, "–"),
+        (0.4, "$0"),
+        (516.1, "$516"),
+        (999.4, "$999"),
+        (999.5, "$1.0k"),
+        (80_358, "$80.4k"),
+        (80_350, "$80.4k"),
+        (241_954, "$242.0k"),
+        (999_949, "$999.9k"),
+        (999_950, "$1.00M"),
+        (2_063_744, "$2.06M"),
+        (2_065_000, "$2.07M"),
+        (64_512_000, "$64.51M"),
     ],
-)  # fmt: skip
+)
 def test_short_money_rounds_half_up(usd: float | None, words: str) -> None:
     assert wording.short_money(usd) == words
 
@@ -22,9 +32,13 @@ def test_short_money_rounds_half_up(usd: float | None, words: str) -> None:
 @pytest.mark.parametrize(
     "before,after,words",
     [
-        (100, 62, "−38%"), (100, 112, "+12%"), (100, 100, "no change"), (100, 100.2, "+under 1%"), (200, 99, "−51%"),
+        (100, 62, "−38%"),
+        (100, 112, "+12%"),
+        (100, 100, "no change"),
+        (100, 100.2, "+under 1%"),
+        (200, 99, "−51%"),
     ],
-)  # fmt: skip
+)
 def test_changes(before: float, after: float, words: str) -> None:
     assert wording.change(before, after) == words
 

@@ -28,16 +28,22 @@ def test_a_rank_keeps_attention_and_its_share_of_the_experts(tensor_parallel_siz
     assert len(mixtures) > 50
     rows = [(m, ranks) for m in mixtures for ranks in RANKS]
     inputs = {
-        "model": [m.id for m, _ in rows], "data_parallel_size": [ranks for _, ranks in rows],
-        "gpu": ["b200"] * len(rows), "weight_dtype": [m.weight_dtype for m, _ in rows],
+        "model": [m.id for m, _ in rows],
+        "data_parallel_size": [ranks for _, ranks in rows],
+        "gpu": ["b200"] * len(rows),
+        "weight_dtype": [m.weight_dtype for m, _ in rows],
         "tensor_parallel_size": [tensor_parallel_size] * len(rows),
-    }  # fmt: skip
+    }
     sized = size_columns(inputs, len(rows), catalog)
     errors = [error for error in sized.points.errors if error is not None]
     assert not errors, errors[:3]
-    kept, loaded = (numpy.asarray(sized.known[n], float).reshape(-1, len(RANKS)) for n in (
-        "weights_bytes_per_gpu", "loaded_weights_bytes",
-    ))  # fmt: skip
+    kept, loaded = (
+        numpy.asarray(sized.known[n], float).reshape(-1, len(RANKS))
+        for n in (
+            "weights_bytes_per_gpu",
+            "loaded_weights_bytes",
+        )
+    )
     for model, each, (checkpoint, *_) in zip(mixtures, kept, loaded, strict=True):
         rest = all_but_experts(model, model.weight_dtype)
         experts = model.params.routed_experts * DTYPES[model.weight_dtype].linear_bytes

@@ -74,10 +74,13 @@ def test_the_command_sets_it() -> None:
 @pytest.mark.parametrize(
     ("gpu", "version", "bytes_per_token"),
     [  # 78 layers of 656 or 576 bytes, 21 of index keys of 132; a log of 0.26 on GPUs of class B200 prints 47,701
-        ("h200", "0.19.0", 53_940), ("b200", "0.26.0", 47_700), ("b300", "0.26.0", 47_700), ("b200", "0.18.0", 53_940),
+        ("h200", "0.19.0", 53_940),
+        ("b200", "0.26.0", 47_700),
+        ("b300", "0.26.0", 47_700),
+        ("b200", "0.18.0", 53_940),
         ("rtx-pro-6000", "0.26.0", 53_940),
     ],
-)  # fmt: skip
+)
 def test_entries_of_fp8_latents_are_the_backends(gpu: str, version: str, bytes_per_token: int) -> None:
     asked = {"model": "glm-5.2", "gpu": gpu, "engine_version": version, "tensor_parallel_size": 4}
     assert sheetgen.size(**asked, kv_cache_dtype="fp8")["kv_bytes_per_token"] == bytes_per_token
@@ -178,11 +181,14 @@ def test_a_launch_of_tensorrt_llm_states_its_limit(gib: int) -> None:
     assert "max_gpu_total_bytes" not in plain and "max_tokens_in_paged_kv_cache" not in plain
 
 
-@pytest.mark.parametrize(("model", "gib", "words"), [
-    ("8b", 100, "the stated KV pool of 100.0 GiB is more than the 61.1 GiB"),
-    ("8b", 79, "the stated KV pool of 79.0 GiB is more than the 61.1 GiB"),
-    ("70b", 10, "the weights alone need 131.4 GiB of each GPU, and the engine may use 79.2 GiB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "gib", "words"),
+    [
+        ("8b", 100, "the stated KV pool of 100.0 GiB is more than the 61.1 GiB"),
+        ("8b", 79, "the stated KV pool of 79.0 GiB is more than the 61.1 GiB"),
+        ("70b", 10, "the weights alone need 131.4 GiB of each GPU, and the engine may use 79.2 GiB"),
+    ],
+)
 def test_a_pool_larger_than_what_is_left_is_what_the_verdict_blames(model: str, gib: int, words: str) -> None:
     """Beside weights that fit it is the pool that does not; where they do not, it is the weights."""
     verdict = sheetgen.size(model=model, gpu="h100", kv_cache_memory_bytes=gib * GIB)["verdict"]

@@ -242,17 +242,31 @@ def test_a_prefix_hit_is_never_slower(row: Row, hit: float) -> None:
         never_slower(cold, warm, "tpot_seconds")
 
 
-@pytest.mark.parametrize(("model", "gpu", "size"), [
-    ("llama-3.1-8b", "h100", 1), ("llama-3.1-70b", "h100", 8), ("qwen3-30b-a3b", "h200", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "gpu", "size"),
+    [
+        ("llama-3.1-8b", "h100", 1),
+        ("llama-3.1-70b", "h100", 8),
+        ("qwen3-30b-a3b", "h200", 1),
+    ],
+)
 def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: str, size: int) -> None:
     """A whole prompt in the prefix cache leaves decoding alone: what a token's time loses by it is the prompts' share.
     Of 64 requests a token waits for the prompts of 63, and a hit still computes the prompt's last tokens: 0.07."""
     one: Row = {
-        "model": model, "gpu": gpu, "engine": "vllm", "tensor_parallel_size": size, "data_parallel_size": 1,
-        "pipeline_parallel_size": 1, "weight_dtype": "auto", "kv_cache_dtype": "auto", "input_tokens": 4000,
-        "output_tokens": 500, "context_tokens": LONGEST, "concurrent_requests": 64,
-    }  # fmt: skip
+        "model": model,
+        "gpu": gpu,
+        "engine": "vllm",
+        "tensor_parallel_size": size,
+        "data_parallel_size": 1,
+        "pipeline_parallel_size": 1,
+        "weight_dtype": "auto",
+        "kv_cache_dtype": "auto",
+        "input_tokens": 4000,
+        "output_tokens": 500,
+        "context_tokens": LONGEST,
+        "concurrent_requests": 64,
+    }
     read, kept = of(*({**one, "prefix_cache_hit_fraction": hits} for hits in (0, 1)))
     assert read["prefill_fraction"] == pytest.approx(1 - kept["tpot_seconds"] / read["tpot_seconds"], abs=0.07)
     assert read["prefill_fraction"] > 0.3 > 0.07 > kept["prefill_fraction"]

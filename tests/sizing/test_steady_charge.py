@@ -51,9 +51,10 @@ def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version
     models = {one.id: one for one in catalog.models() if one.kind == "model"}
     rows = [
         {"model": model, "gpu": "b200", "context": context, "engine_version": version, "block_size": 32}
-        for model, one in models.items() for context in {1, 100, 2000, 4096, one.max_context_tokens or 4096}
+        for model, one in models.items()
+        for context in {1, 100, 2000, 4096, one.max_context_tokens or 4096}
         if context <= (one.max_context_tokens or 4096)
-    ]  # fmt: skip
+    ]
     found = sheetgen.size_frame(pandas.DataFrame(rows))
     admitted, kept = found["kv_bytes_per_sequence"], found["kv_bytes_per_sequence_steady"]
     windowed, recurrent = (
@@ -67,10 +68,20 @@ def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version
 
 
 @pytest.mark.some(18)
-@pytest.mark.parametrize("inputs", [
-    {}, {"pipeline_parallel_size": 2}, {"data_parallel_size": 2}, {"engine_version": "0.33.0"}, {"max_num_seqs": 9},
-    {"engine": "sglang"}, {"engine": "tensorrt-llm"}, {"engine": "llama.cpp"}, {"kv_allocation": "reserved"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {},
+        {"pipeline_parallel_size": 2},
+        {"data_parallel_size": 2},
+        {"engine_version": "0.33.0"},
+        {"max_num_seqs": 9},
+        {"engine": "sglang"},
+        {"engine": "tensorrt-llm"},
+        {"engine": "llama.cpp"},
+        {"kv_allocation": "reserved"},
+    ],
+)
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "qwen3.6-27b", "llama-4-scout-17b-16e", "8b"])
 def test_a_rank_holds_one_as_admitted_and_the_others_as_they_stay(
     catalog: Catalog, model: str, inputs: dict[str, Any]
@@ -78,8 +89,9 @@ def test_a_rank_holds_one_as_admitted_and_the_others_as_they_stay(
     point = {"model": model, "gpu": "b200", "tensor_parallel_size": 2, "context": 16384, **inputs}
     one = sized(catalog, **point)
     pool, charge, steady = (
-        one[n] for n in ("kv_pool_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu",
-                         "kv_bytes_per_sequence_steady_per_gpu"))  # fmt: skip
+        one[n]
+        for n in ("kv_pool_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu", "kv_bytes_per_sequence_steady_per_gpu")
+    )
     count = min(1 + math.floor((pool - charge) / steady), one["max_num_seqs"])
     assert one["sequences_per_replica"] == count * one["data_parallel_size"] > 0
     fits = [sheetgen.size(**point, concurrent_requests=int(one["sequences_per_replica"]) + more) for more in (0, 1)]
@@ -90,8 +102,10 @@ def test_a_pool_without_room_for_one_admission_holds_nothing(catalog: Catalog) -
     """The steady charge of several is free, but no request comes in."""
     point = {"model": "gemma-3-27b", "gpu": "h100", "context": "128k", "gpu_memory_utilization": 0.86}
     one = sized(catalog, **point)
-    pool, charge, steady = (one[n] for n in ("kv_budget_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu",
-                                             "kv_bytes_per_sequence_steady_per_gpu"))  # fmt: skip
+    pool, charge, steady = (
+        one[n]
+        for n in ("kv_budget_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu", "kv_bytes_per_sequence_steady_per_gpu")
+    )
     assert steady < pool < charge, "an example of it"
     answer = sheetgen.size(**point)
     assert one["sequences_in_pool"] == 0 and not answer["fits"]
@@ -149,10 +163,16 @@ def test_blocks_of_a_hybrid_with_an_index(kv_bytes: int, ranks: int, block: int,
     layers = model["n_full_layers"]
     assert growing_block_tokens((full + index) / layers, 0, state, 16, full + index, index, layers, 0) == block
     known = dict.fromkeys(kv_blocks_per_sequence.inputs, 0.0) | {
-        "admitted_tokens": context, "growing_block_tokens": block, "n_growing_groups": 1, "shares_pages": 1,
-        "n_state_groups": 3, "state_blocks": 2 + drafted, "side_blocks": model["side_blocks"] + drafted,
-        "windowed_block_tokens": 16, "block_size": 16,
-    }  # fmt: skip
+        "admitted_tokens": context,
+        "growing_block_tokens": block,
+        "n_growing_groups": 1,
+        "shares_pages": 1,
+        "n_state_groups": 3,
+        "state_blocks": 2 + drafted,
+        "side_blocks": model["side_blocks"] + drafted,
+        "windowed_block_tokens": 16,
+        "block_size": 16,
+    }
     assert kv_blocks_per_sequence.of(known) == blocks
     assert tokens in {int(n / blocks * context) for n in range(2000)}
     assert tokens not in {int(n / (blocks - 1) * context) for n in range(2000)} or tokens == 314_572  # 1.2 of a request

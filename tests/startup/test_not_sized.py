@@ -74,9 +74,11 @@ def test_auto_of_a_log_is_what_its_checkpoint_states(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("model", "line"),
-    [("zai-org/GLM-5.2", "Using fp8 kv-cache for GlmMoeDsaForCausalLM on SM10x"),
-     ("zai-org/GLM-5.3-Flash", "Using fp8 KV cache for GLM-5.3-Flash")],
-)  # fmt: skip
+    [
+        ("zai-org/GLM-5.2", "Using fp8 kv-cache for GlmMoeDsaForCausalLM on SM10x"),
+        ("zai-org/GLM-5.3-Flash", "Using fp8 KV cache for GLM-5.3-Flash"),
+    ],
+)
 def test_a_log_says_where_the_engine_took_fp8(model: str, line: str, tmp_path: Path) -> None:
     """Lines of the wheels of 0.32 and 0.33, model_executor/models/config.py."""
     said, silent = (

@@ -20,66 +20,133 @@ GIB = 2**30
 # engine, version; figures in GiB, tokens, blocks, times; arguments in the engine's words
 EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]] = {
     "vllm-0.6.4": (
-        "vllm", "0.6.4.post1",
-        {"gpu_memory": 139.80, "weights": 2.0512, "activation": 2.38 - 2.0512, "non_torch": 0.73, "cuda_graph": 0.16,
-         "kv_pool": 122.71, "n_gpu_blocks": 365549, "kv_tokens": 365549 * 16, "max_concurrency": 2855.85},
+        "vllm",
+        "0.6.4.post1",
+        {
+            "gpu_memory": 139.80,
+            "weights": 2.0512,
+            "activation": 2.38 - 2.0512,
+            "non_torch": 0.73,
+            "cuda_graph": 0.16,
+            "kv_pool": 122.71,
+            "n_gpu_blocks": 365549,
+            "kv_tokens": 365549 * 16,
+            "max_concurrency": 2855.85,
+        },
         {"max_seq_len": 2048, "gpu_memory_utilization": 0.9, "multi_step_stream_outputs": True},
     ),
     "vllm-0.7.2": (
-        "vllm", "0.7.2",
-        {"gpu_memory": 14.56, "weights": 2.89, "activation": 2.02, "non_torch": 0.01, "cuda_graph": 0.17,
-         "kv_pool": 2.36, "n_gpu_blocks": 5519, "kv_tokens": 88304, "max_concurrency": 2.69},
+        "vllm",
+        "0.7.2",
+        {
+            "gpu_memory": 14.56,
+            "weights": 2.89,
+            "activation": 2.02,
+            "non_torch": 0.01,
+            "cuda_graph": 0.17,
+            "kv_pool": 2.36,
+            "n_gpu_blocks": 5519,
+            "kv_tokens": 88304,
+            "max_concurrency": 2.69,
+        },
         {"gpu_memory_utilization": 0.5, "dtype": "torch.float16"},
     ),
     "vllm-0.8.3": (
-        "vllm", "0.8.3",
+        "vllm",
+        "0.8.3",
         {"weights": 3.3465, "cuda_graph": 1.47, "kv_tokens": 426448, "max_concurrency": 3.25},
         {"max_model_len": 131072, "max_num_batched_tokens": 2048, "gpu_memory_utilization": 0.9},
     ),
     "vllm-0.10.2": (
-        "vllm", "0.10.2",
-        {"gpu_memory": 139.81, "weights": 74.28, "activation": 5.58, "non_torch": 1.38, "cuda_graph": 2.37,
-         "kv_pool": 47878721024 / GIB, "kv_tokens": 973760, "max_concurrency": 14.77},
+        "vllm",
+        "0.10.2",
+        {
+            "gpu_memory": 139.81,
+            "weights": 74.28,
+            "activation": 5.58,
+            "non_torch": 1.38,
+            "cuda_graph": 2.37,
+            "kv_pool": 47878721024 / GIB,
+            "kv_tokens": 973760,
+            "max_concurrency": 14.77,
+        },
         {"tensor_parallel_size": 2, "gpu_memory_utilization": 0.9, "max_num_batched_tokens": 8192},
     ),
     "vllm-0.22.0": (
-        "vllm", "0.22.0",
+        "vllm",
+        "0.22.0",
         {"weights": 14.29, "cuda_graph": 0.31, "kv_pool": 26.32, "kv_tokens": 492912, "max_concurrency": 120.34},
         {"gpu_memory_utilization": 0.95, "max_model_len": 4096, "data_parallel_size": 1},
     ),
     "vllm-0.27-tp4": (
-        "vllm", None,
-        {"gpu_memory": 95.01, "weights": 55.19, "activation": 0.76, "non_torch": 56.89 - 55.19, "cuda_graph": 0.32,
-         "kv_pool": 27.85, "kv_tokens": 621392, "max_concurrency": 18.96},
+        "vllm",
+        None,
+        {
+            "gpu_memory": 95.01,
+            "weights": 55.19,
+            "activation": 0.76,
+            "non_torch": 56.89 - 55.19,
+            "cuda_graph": 0.32,
+            "kv_pool": 27.85,
+            "kv_tokens": 621392,
+            "max_concurrency": 18.96,
+        },
         {"model": "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "tensor_parallel_size": 4, "max_num_seqs": 32},
     ),
     "vllm-0.31.0": (
-        "vllm", "0.31.0",
-        {"gpu_memory": 79.25, "weights": 15.0, "activation": 1.44, "non_torch": 0.26, "cuda_graph": 0.23,
-         "kv_pool": 56.21, "kv_tokens": 460496, "max_concurrency": 3.51},
+        "vllm",
+        "0.31.0",
+        {
+            "gpu_memory": 79.25,
+            "weights": 15.0,
+            "activation": 1.44,
+            "non_torch": 0.26,
+            "cuda_graph": 0.23,
+            "kv_pool": 56.21,
+            "kv_tokens": 460496,
+            "max_concurrency": 3.51,
+        },
         {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 131072, "gpu_memory_utilization": 0.92},
     ),
     "sglang-0.4.3": (
-        "sglang", None, {"weights": 15.54, "cuda_graph": 0.93, "kv_pool": 2.84, "kv_tokens": 46611},
+        "sglang",
+        None,
+        {"weights": 15.54, "cuda_graph": 0.93, "kv_pool": 2.84, "kv_tokens": 46611},
         {"tp_size": 4, "mem_fraction_static": 0.85, "context_length": 131072, "max_running_requests": 2049},
     ),
     "sglang-0.5": (
-        "sglang", None, {"weights": 15.28, "cuda_graph": 0.60, "kv_pool": 136.36, "kv_tokens": 992896},
+        "sglang",
+        None,
+        {"weights": 15.28, "cuda_graph": 0.60, "kv_pool": 136.36, "kv_tokens": 992896},
         {"model_path": "Qwen/Qwen3-8B", "kv_cache_dtype": "bfloat16"},
     ),
     "tensorrt-llm-0.12": (
-        "tensorrt-llm", "0.12.0.dev2024073000",
-        {"gpu_memory": 79.10, "weights": 6214 / 1024, "activation": 928.77 / 1024, "kv_pool": 62.99,
-         "n_gpu_blocks": 4607, "kv_tokens": 294848},
+        "tensorrt-llm",
+        "0.12.0.dev2024073000",
+        {
+            "gpu_memory": 79.10,
+            "weights": 6214 / 1024,
+            "activation": 928.77 / 1024,
+            "kv_pool": 62.99,
+            "n_gpu_blocks": 4607,
+            "kv_tokens": 294848,
+        },
         {"model": "meta-llama/Llama-2-7b-hf", "max_batch_size": 4096, "max_seq_len": 4098, "tokens_per_block": 64},
     ),
     "tensorrt-llm-1.1": (
-        "tensorrt-llm", "1.1.0rc3",
-        {"gpu_memory": 119.70, "weights": 63.52, "activation": 0.85, "non_torch": 49.28, "kv_pool": 5.95,
-         "kv_tokens": 86720},
+        "tensorrt-llm",
+        "1.1.0rc3",
+        {
+            "gpu_memory": 119.70,
+            "weights": 63.52,
+            "activation": 0.85,
+            "non_torch": 49.28,
+            "kv_pool": 5.95,
+            "kv_tokens": 86720,
+        },
         {"model": "openai/gpt-oss-120b", "max_num_tokens": 8192, "max_seq_len": 86720},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -160,15 +227,24 @@ def test_nested_arguments_are_not_taken_for_the_outer_ones() -> None:
         "c": None,
     }
     assert pairs("Namespace(a=<F.A: 'auto'>, f=<function S.cmd at 0x7f>, b=0.9, c=[1, 2], d=True) rest=1") == {
-        "a": "<F.A: 'auto'>", "f": "<function S.cmd at 0x7f>", "b": 0.9, "c": "[1, 2]", "d": True,
-    }  # fmt: skip
+        "a": "<F.A: 'auto'>",
+        "f": "<function S.cmd at 0x7f>",
+        "b": 0.9,
+        "c": "[1, 2]",
+        "d": True,
+    }
 
 
 def test_command_lines() -> None:
     flags = command_flags("org/m -tp 4 --max-model-len 32K --kv-cache-dtype=fp8 --enforce-eager --x 1e2", "model")
     assert flags == {
-        "model": "org/m", "tp": 4, "max_model_len": 32768, "kv_cache_dtype": "fp8", "enforce_eager": True, "x": 100.0,
-    }  # fmt: skip
+        "model": "org/m",
+        "tp": 4,
+        "max_model_len": 32768,
+        "kv_cache_dtype": "fp8",
+        "enforce_eager": True,
+        "x": 100.0,
+    }
     assert command_flags("--a 'never closed", "model") == {"a": "'never"}
 
 

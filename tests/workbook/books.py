@@ -38,22 +38,33 @@ INSTANCES = (
     "gcp/g2-standard-4,gcp/a2-highgpu-4g,gcp/a3-highgpu-8g,azure/Standard_NC80adis_H100_v5,azure/Standard_ND96isr_H200_v5"
 )
 SMALL = {
-    "models": "8b,gemma-3-27b,deepseek-v3", "workloads": "chat,long-doc", "tiers": "1,32,256",
-    "headline": "chat:32", "instances": INSTANCES, "as_of": AS_OF,
-}  # fmt: skip
+    "models": "8b,gemma-3-27b,deepseek-v3",
+    "workloads": "chat,long-doc",
+    "tiers": "1,32,256",
+    "headline": "chat:32",
+    "instances": INSTANCES,
+    "as_of": AS_OF,
+}
 # The workbook of the main job: three models, all workloads and tiers; in the gate of few instances, as more of them are
 # more rows of the same formulas.
 USUAL = {"models": DEFAULT, "as_of": AS_OF, **({} if IN_LONG else {"instances": f"{INSTANCES},aws/g5.xlarge"})}
 LEAST = {
-    "models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "instances": "aws/p5.4xlarge",
+    "models": "8b",
+    "workloads": "chat",
+    "tiers": "1",
+    "headline": "chat:1",
+    "instances": "aws/p5.4xlarge",
     "as_of": AS_OF,
-}  # fmt: skip
+}
 # Mixtures of experts on one provider: data-parallel layouts are chosen, and no single machine of these holds Kimi-K2.
 EXPERTS = {
-    "models": "deepseek-v3,kimi-k2,gpt-oss-120b", "workloads": "chat,long-doc", "tiers": "1,64", "headline": "chat:64",
+    "models": "deepseek-v3,kimi-k2,gpt-oss-120b",
+    "workloads": "chat,long-doc",
+    "tiers": "1,64",
+    "headline": "chat:64",
     "instances": "aws/g6e.12xlarge,aws/p4d.24xlarge,aws/p4de.24xlarge,aws/p5.4xlarge,aws/p5.48xlarge,aws/p5en.48xlarge",
     "as_of": AS_OF,
-}  # fmt: skip
+}
 
 
 @functools.cache
@@ -158,12 +169,19 @@ def reshape(question: Question, model: int, **changes: float) -> Question:
 def with_cells(question: Question) -> Question:
     """`question` with its loads worked out anew from its models, workloads and tiers."""
     loads = [
-        Load(m, w, t, work.context_tokens, work.input_tokens, tier or 0,
-             work.context_tokens > (model.model.max_context_tokens or 0))
+        Load(
+            m,
+            w,
+            t,
+            work.context_tokens,
+            work.input_tokens,
+            tier or 0,
+            work.context_tokens > (model.model.max_context_tokens or 0),
+        )
         for m, model in enumerate(question.models)
         for w, work in enumerate(question.workloads)
         for t, tier in enumerate(question.tiers)
-    ]  # fmt: skip
+    ]
     return dataclasses.replace(question, loads=tuple(loads))
 
 

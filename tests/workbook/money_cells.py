@@ -93,8 +93,10 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         out |= {(label, "C"): usd, (label, "D"): 12 * usd, (label, "E"): 36 * usd}
         above = (of_class.monthly_usd * question.settings.utilization / usd for of_class in classes)
         prices = price.input_usd_per_million, price.cached_usd_per_million, price.output_usd_per_million
-        out |= {(label, column): "-" if value is None else value
-                for column, value in zip("FGHIJBKL", (*above, *prices), strict=True)}  # fmt: skip
+        out |= {
+            (label, column): "-" if value is None else value
+            for column, value in zip("FGHIJBKL", (*above, *prices), strict=True)
+        }
     return out
 
 
@@ -119,17 +121,28 @@ def first_pages(solved: Solution) -> dict[str, Any]:
             less = solved.question.discount(one.provider, one.purchase)
             paid = one.usd_per_hour * (1 - less)
             hours = choice.monthly_usd / choice.n_instances / paid
-            out |= {f"B{at}": one.usd_per_hour, f"C{at}": less, f"D{at}": paid,
-                    f"E{at}": choice.n_instances, f"F{at}": hours, f"G{at}": choice.monthly_usd,
-                    f"H{at}": provider_name(one.provider), f"I{at}": settings.purchase, f"L{at}": one.region or "-",
-                    f"J{at}": (price and day_of(price.price_as_of)) or "-"}  # fmt: skip
+            out |= {
+                f"B{at}": one.usd_per_hour,
+                f"C{at}": less,
+                f"D{at}": paid,
+                f"E{at}": choice.n_instances,
+                f"F{at}": hours,
+                f"G{at}": choice.monthly_usd,
+                f"H{at}": provider_name(one.provider),
+                f"I{at}": settings.purchase,
+                f"L{at}": one.region or "-",
+                f"J{at}": (price and day_of(price.price_as_of)) or "-",
+            }
             # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
             source = listed.get(one.instance) if one.source == BY_READER else one.source
             out[f"B{at + 1}"] = f"{one.instance}: {source or BY_READER}"
         classes = [one.monthly_usd for one in money.purchase_classes(solved, row)] or [math.nan] * 5
         owned = money.owned(solved, row)
-        base = owned["base"] if owned else dict.fromkeys(
-            ("owned_energy_usd", "owned_site_usd", "owned_capex_usd"), math.nan)  # fmt: skip
+        base = (
+            owned["base"]
+            if owned
+            else dict.fromkeys(("owned_energy_usd", "owned_site_usd", "owned_capex_usd"), math.nan)
+        )
         ways.append([*classes, base["owned_energy_usd"] + base["owned_site_usd"], base["owned_capex_usd"]])
         out |= {f"{c}{top['ways'] + m}": usd for c, usd in zip("BCDEFGH", ways[-1], strict=True)}
     added = [math.fsum(column) if together else math.nan for column in zip(*ways, strict=True)]
@@ -148,8 +161,11 @@ def first_pages(solved: Solution) -> dict[str, Any]:
     for month in range(1, N_MONTHS + 1):
         at = first + month - 1
         out |= {f"{c}{at}": month * usd for c, usd in zip("BCDEF", each[:-1], strict=True)}
-        out |= {f"G{at}": ahead + month * each[-1], f"I{at}": each[in_use],
-                f"J{at}": each[-1] + (ahead if month == 1 else 0)}  # fmt: skip
+        out |= {
+            f"G{at}": ahead + month * each[-1],
+            f"I{at}": each[in_use],
+            f"J{at}": each[-1] + (ahead if month == 1 else 0),
+        }
     return out
 
 
@@ -168,8 +184,9 @@ def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> t
     for block, row in zip(blocks(found, solved), headline_rows(solved), strict=True):
         for (label, column), want in expected(solved, row).items():
             hold(f"{label} {column}", block[label].get(column), want)
-    for (cell, want), got in zip(first_pages(solved).items(), (found.get(("Money", c)) for c in first_pages(solved)),
-                                 strict=True):  # fmt: skip
+    for (cell, want), got in zip(
+        first_pages(solved).items(), (found.get(("Money", c)) for c in first_pages(solved)), strict=True
+    ):
         hold(cell, got, want)
     for row in range(len(solved.choices)):
         units = money.unit_costs(solved, row)

@@ -192,8 +192,9 @@ def test_every_input_says_what_it_takes_and_refuses_the_rest(book: Any) -> None:
             assert check.type is None or (check.showErrorMessage and (check.error or check.errorTitle)), sheet.title
             if check.promptTitle and check.prompt and check.showInputMessage:
                 for area in check.sqref.ranges:
-                    told |= set(itertools.product(range(area.min_row, area.max_row + 1),
-                                                  range(area.min_col, area.max_col + 1)))  # fmt: skip
+                    told |= set(
+                        itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
+                    )
         for cell in itertools.chain.from_iterable(sheet.iter_rows()):
             if cell.has_style and not cell.protection.locked:
                 n += 1

@@ -27,9 +27,14 @@ from sheetgen.writers.json import document
 DRAFT = "llama-3.2-1b"
 TIERS, INSTANCES = ("1,64", "aws/g6.xlarge,gcp/a3-highgpu-8g,") if IN_LONG else ("64", "")
 ASKED: dict[str, Any] = {
-    "models": "8b,70b", "workloads": "chat,rag", "tiers": TIERS, "headline": "rag:64", "draft_model": DRAFT,
-    "instances": f"{INSTANCES}aws/g6e.12xlarge,aws/p5.48xlarge", "as_of": books.AS_OF,
-}  # fmt: skip
+    "models": "8b,70b",
+    "workloads": "chat,rag",
+    "tiers": TIERS,
+    "headline": "rag:64",
+    "draft_model": DRAFT,
+    "instances": f"{INSTANCES}aws/g6e.12xlarge,aws/p5.48xlarge",
+    "as_of": books.AS_OF,
+}
 WITHOUT = {name: value for name, value in ASKED.items() if name != "draft_model"}
 
 

@@ -129,9 +129,9 @@ def with_new_of(gpu: str, **fields: Any) -> Callable[[Question], Question]:
 
 def without_ranks(gpu: str) -> Callable[[Question], Question]:
     """As a workbook that was built when its links were slow: it has no data-parallel layouts of that GPU."""
-    return lambda q: dataclasses.replace(q, candidates=tuple(
-        dataclasses.replace(c, tries_ranks=c.tries_ranks and c.gpu.id != gpu) for c in q.candidates
-    ))  # fmt: skip
+    return lambda q: dataclasses.replace(
+        q, candidates=tuple(dataclasses.replace(c, tries_ranks=c.tries_ranks and c.gpu.id != gpu) for c in q.candidates)
+    )
 
 
 def without(name: str) -> Callable[[Question], Question]:
@@ -166,119 +166,238 @@ def own_int4(question: Question) -> Question:
 SETTINGS = [
     Edit(f"in_{name}={value}", {f"in_{name}": value}, {name: value}, moves=moves)
     for name, value, moves in (
-        ("kv_cache_dtype", "fp8", True), ("kv_cache_dtype", "fp8_e4m3", True), ("kv_cache_dtype", "int4", True),
-        ("weight_dtype", "fp8", True), ("weight_dtype", "int4", True), ("weight_dtype", "fp32", True),
-        ("gpu_memory_utilization", 0.95, True), ("hours_per_month", 744, True), ("active_fraction", 0.25, False),
-        ("discount_fraction", 0.2, True), ("discount_fraction", 1 / 3, True),
-        ("extra_headroom_fraction", 0.2, True), ("average_context_fraction", 0.5, True),
-        ("prefix_cache_hit_fraction", 0.4, True), ("block_size", 4096, True),
-        ("near_tie_fraction", 0, True), ("near_tie_fraction", 0.5, True), ("near_tie_fraction", 1, True),
+        ("kv_cache_dtype", "fp8", True),
+        ("kv_cache_dtype", "fp8_e4m3", True),
+        ("kv_cache_dtype", "int4", True),
+        ("weight_dtype", "fp8", True),
+        ("weight_dtype", "int4", True),
+        ("weight_dtype", "fp32", True),
+        ("gpu_memory_utilization", 0.95, True),
+        ("hours_per_month", 744, True),
+        ("active_fraction", 0.25, False),
+        ("discount_fraction", 0.2, True),
+        ("discount_fraction", 1 / 3, True),
+        ("extra_headroom_fraction", 0.2, True),
+        ("average_context_fraction", 0.5, True),
+        ("prefix_cache_hit_fraction", 0.4, True),
+        ("block_size", 4096, True),
+        ("near_tie_fraction", 0, True),
+        ("near_tie_fraction", 0.5, True),
+        ("near_tie_fraction", 1, True),
     )
-]  # fmt: skip
+]
 
 EDITS = [
     *SETTINGS,
-    *(Edit(f"survive a {loss}", {"in_survive": i}, {"survive": loss})
-      for i, loss in enumerate(("replica", "machine", "zone"), 1)),
+    *(
+        Edit(f"survive a {loss}", {"in_survive": i}, {"survive": loss})
+        for i, loss in enumerate(("replica", "machine", "zone"), 1)
+    ),
     Edit("context", {"in_context_chat": 6000}, files=shipped("workloads.yaml", HALF)),
-    Edit("context over every limit", {"in_context_long_doc": 200_000},
-         files=shipped("workloads.yaml", ("input_tokens: 129024", "input_tokens: 197952"))),
-    Edit("answer", {"in_output_chat": 3072, "in_prefix_cache_hit_fraction": 0.9}, {"prefix_cache_hit_fraction": 0.9},
-         files=shipped("workloads.yaml", ("input_tokens: 3072\n    output_tokens: 1024",
-                                          "input_tokens: 1024\n    output_tokens: 3072"))),
+    Edit(
+        "context over every limit",
+        {"in_context_long_doc": 200_000},
+        files=shipped("workloads.yaml", ("input_tokens: 129024", "input_tokens: 197952")),
+    ),
+    Edit(
+        "answer",
+        {"in_output_chat": 3072, "in_prefix_cache_hit_fraction": 0.9},
+        {"prefix_cache_hit_fraction": 0.9},
+        files=shipped(
+            "workloads.yaml",
+            ("input_tokens: 3072\n    output_tokens: 1024", "input_tokens: 1024\n    output_tokens: 3072"),
+        ),
+    ),
     Edit("tier", {"in_tier_2": 64}, {"tiers": "1,64,256", "headline": "chat:32"}),
-    Edit("reserved", {"in_kv_reserved": 1, "in_average_context_fraction": 0.5},
-         {"kv_allocation": "reserved", "average_context_fraction": 0.5}, moves=False),
+    Edit(
+        "reserved",
+        {"in_kv_reserved": 1, "in_average_context_fraction": 0.5},
+        {"kv_allocation": "reserved", "average_context_fraction": 0.5},
+        moves=False,
+    ),
     Edit("hybrid off", {"in_hybrid_kv_manager": 0}, change=lambda q: with_settings(q, hybrid_kv_manager=0)),
     Edit("date", {"in_as_of": 46_500, "in_stale_after_days": 30}, {"as_of": "2027-04-23"}, moves=False),
     Edit("tight", {"in_near_target_fraction": 0.5}, near_target_fraction=0.5),
-    Edit("headline", {"in_headline_workload": "Long document", "in_headline_tier": 256},
-         {"headline": "long-doc:256"}, moves=False),
-    Edit("no target of the first token", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None}, {"ttft_ms": "off"},
-         moves=False),
+    Edit(
+        "headline",
+        {"in_headline_workload": "Long document", "in_headline_tier": 256},
+        {"headline": "long-doc:256"},
+        moves=False,
+    ),
+    Edit(
+        "no target of the first token",
+        {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None},
+        {"ttft_ms": "off"},
+        moves=False,
+    ),
     Edit("first token in a second", {"in_ttft_ms_chat": 1000, "in_ttft_ms_long_doc": 1000}, {"ttft_ms": "1000"}),
-    Edit("one target of each", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": 1000, "in_tpot_ms_long_doc": None},
-         {"ttft_ms": "chat=off,long-doc=1000", "tpot_ms": "long-doc=off"}),
+    Edit(
+        "one target of each",
+        {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": 1000, "in_tpot_ms_long_doc": None},
+        {"ttft_ms": "chat=off,long-doc=1000", "tpot_ms": "long-doc=off"},
+    ),
     Edit("targets off", {"in_speed_targets": 0}, change=lambda q: with_settings(q, speed_targets=0)),
-    Edit("sampler", {"in_second_runner_sampler_bytes_per_logit": 60.0},
-         change=engine(second_runner_sampler_bytes_per_logit=60.0)),
-    Edit("sampler's rows", {"in_sampler_bytes_per_vocabulary_entry": 90_000.0},
-         change=engine(sampler_bytes_per_vocabulary_entry=90_000.0)),
+    Edit(
+        "sampler",
+        {"in_second_runner_sampler_bytes_per_logit": 60.0},
+        change=engine(second_runner_sampler_bytes_per_logit=60.0),
+    ),
+    Edit(
+        "sampler's rows",
+        {"in_sampler_bytes_per_vocabulary_entry": 90_000.0},
+        change=engine(sampler_bytes_per_vocabulary_entry=90_000.0),
+    ),
     Edit("forward pass", {"in_forward_hidden_copies": 300.0}, change=engine(forward_hidden_copies=300.0)),
     Edit("experts", {"in_expert_workspace_share": 8.0}, change=engine(expert_workspace_share=8.0)),
     Edit("context memory", {"in_context_bytes": 6 * 2**30}, change=engine(context_gib=6)),
-    Edit("allocation step", {"in_allocation_step_bytes": 2**30, "in_large_allocation_bytes": 1},
-         change=engine(allocation_step_bytes=2**30, large_allocation_bytes=1), moves=False),
+    Edit(
+        "allocation step",
+        {"in_allocation_step_bytes": 2**30, "in_large_allocation_bytes": 1},
+        change=engine(allocation_step_bytes=2**30, large_allocation_bytes=1),
+        moves=False,
+    ),
     Edit("share of free", {"in_fraction_of_free": 1}, change=engine(fraction_of_free=True)),
     Edit("activations outside", {"in_activations_in_budget": 0}, change=engine(activations_in_budget=False)),
     Edit("non-torch on stages", {"in_staged_non_torch_bytes_tp1": 9 * 2**30}, change=non_torch(staged=9), moves=False),
     Edit("non-torch", {"in_non_torch_bytes_tp1": 8 * 2**30}, change=non_torch(tp1=8), moves=False),
     Edit("non-torch, older GPUs", {"in_older_non_torch_bytes_tp1": 8 * 2**30}, change=older_non_torch(tp1=8)),
-    Edit("graphs", {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
-         change=engine(cuda_graph_gib=6, graphs_in_budget=True)),
+    Edit(
+        "graphs",
+        {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
+        change=engine(cuda_graph_gib=6, graphs_in_budget=True),
+    ),
     Edit("pool set outright", {"in_kv_cache_memory_bytes": 20 * 2**30}, {"kv_cache_memory_bytes": 20 * 2**30}),
-    Edit("second runner", {"in_second_runner": 1, "in_second_runner_graphs_in_budget": 1,
-                           "in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_second_runner_sampler_bytes_per_logit": 60.0},
-         change=engine(second_runner="dense", second_runner_graphs_in_budget=True, cuda_graph_gib=6,
-                       second_runner_sampler_bytes_per_logit=60.0)),
-    Edit("second runner's own", {"in_second_runner": 2, "in_second_runner_table_bytes_per_logit": 60.0,
-                                 "in_cold_start_embeddings": 8.0},
-         change=engine(second_runner="all", second_runner_table_bytes_per_logit=60.0, cold_start_embeddings=8.0)),
+    Edit(
+        "second runner",
+        {
+            "in_second_runner": 1,
+            "in_second_runner_graphs_in_budget": 1,
+            "in_cuda_graph_bytes_per_gpu": 6 * 2**30,
+            "in_second_runner_sampler_bytes_per_logit": 60.0,
+        },
+        change=engine(
+            second_runner="dense",
+            second_runner_graphs_in_budget=True,
+            cuda_graph_gib=6,
+            second_runner_sampler_bytes_per_logit=60.0,
+        ),
+    ),
+    Edit(
+        "second runner's own",
+        {"in_second_runner": 2, "in_second_runner_table_bytes_per_logit": 60.0, "in_cold_start_embeddings": 8.0},
+        change=engine(second_runner="all", second_runner_table_bytes_per_logit=60.0, cold_start_embeddings=8.0),
+    ),
     Edit("checkpoint blocks", {"in_checkpoint_blocks": 8}, change=engine(checkpoint_blocks=8), moves=False),
     Edit("batches", {"in_in_flight_batches": 16}, change=engine(in_flight_batches=16)),
     Edit("pools of their own", {"in_shares_pages": 0}, change=engine(shares_pages=False), moves=False),
     Edit("state blocks", {"in_state_blocks": 4}, change=engine(state_blocks=4), moves=False),
     Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),
-    Edit("model: KV heads", at("Models", "Llama 3.1 8B", "KV heads (full)", 4),
-         files=shipped("models/llama-3.1-8b.yaml", ("n_kv_heads: 8", "n_kv_heads: 4"))),
-    Edit("model: layers", lambda sheets: {sheets.at("Models", "Llama 3.1 8B", "Full-attention layers"): 16,
-         sheets.at("Models", "Llama 3.1 8B", "Attention, elements"): 131_072}, files=shipped(
-        "models/llama-3.1-8b.yaml",
-        ("n_layers: 32, n_kv_heads: 8, key_width: 128, value_width: 128}",
-         "n_layers: 16, n_kv_heads: 8, key_width: 128, value_width: 128}\n"
-         "  - {kind: no_cache, n_layers: 16, reason: a test}"))),
-    Edit("model: limit", at("Models", "Llama 3.1 8B", "Longest context", 20_000),
-         files=shipped("models/llama-3.1-8b.yaml", ("max_context_tokens: 131072", "max_context_tokens: 20000"))),
-    Edit("model: window", at("Models", "Gemma 3 27B", "Window", 32_768),
-         change=lambda q: reshape(q, 1, window_tokens=32_768)),
+    Edit(
+        "model: KV heads",
+        at("Models", "Llama 3.1 8B", "KV heads (full)", 4),
+        files=shipped("models/llama-3.1-8b.yaml", ("n_kv_heads: 8", "n_kv_heads: 4")),
+    ),
+    Edit(
+        "model: layers",
+        lambda sheets: {
+            sheets.at("Models", "Llama 3.1 8B", "Full-attention layers"): 16,
+            sheets.at("Models", "Llama 3.1 8B", "Attention, elements"): 131_072,
+        },
+        files=shipped(
+            "models/llama-3.1-8b.yaml",
+            (
+                "n_layers: 32, n_kv_heads: 8, key_width: 128, value_width: 128}",
+                "n_layers: 16, n_kv_heads: 8, key_width: 128, value_width: 128}\n"
+                "  - {kind: no_cache, n_layers: 16, reason: a test}",
+            ),
+        ),
+    ),
+    Edit(
+        "model: limit",
+        at("Models", "Llama 3.1 8B", "Longest context", 20_000),
+        files=shipped("models/llama-3.1-8b.yaml", ("max_context_tokens: 131072", "max_context_tokens: 20000")),
+    ),
+    Edit(
+        "model: window",
+        at("Models", "Gemma 3 27B", "Window", 32_768),
+        change=lambda q: reshape(q, 1, window_tokens=32_768),
+    ),
     Edit("model: heads", at("Models", "Llama 3.1 8B", "Query heads", 6), change=lambda q: reshape(q, 0, n_heads=6)),
-    Edit("model: latent", at("Models", "DeepSeek-V3", "Latent width", 1152),
-         change=lambda q: reshape(q, 2, mla_width=1152)),
-    Edit("model: experts of a dense one", lambda sheets: {sheets.at("Models", "Llama 3.1 8B", "Experts"): 8,
-         sheets.at("Models", "Llama 3.1 8B", "Experts per token"): 1},
-         change=lambda q: reshape(q, 0, n_experts=8, experts_per_token=1), moves=False),
+    Edit(
+        "model: latent",
+        at("Models", "DeepSeek-V3", "Latent width", 1152),
+        change=lambda q: reshape(q, 2, mla_width=1152),
+    ),
+    Edit(
+        "model: experts of a dense one",
+        lambda sheets: {
+            sheets.at("Models", "Llama 3.1 8B", "Experts"): 8,
+            sheets.at("Models", "Llama 3.1 8B", "Experts per token"): 1,
+        },
+        change=lambda q: reshape(q, 0, n_experts=8, experts_per_token=1),
+        moves=False,
+    ),
     Edit("model: own precision", at("Models", "DeepSeek-V3", "Own weights", "int4"), change=own_int4),
-    Edit("GPU: memory", at("GPUs", L40S, "Memory, bytes", 60 * 10**9),
-         change=lambda q: with_gpu(q, L40S, 60 * 10**9)),
+    Edit("GPU: memory", at("GPUs", L40S, "Memory, bytes", 60 * 10**9), change=lambda q: with_gpu(q, L40S, 60 * 10**9)),
     Edit("GPU: runs", at("GPUs", L40S, "Weights bf16", 0), change=flag("bf16", L40S)),
-    Edit("GPU: keeps weights in it alone", lambda sheets: {sheets.at("GPUs", H200, "Weights fp8"): 1,
-         "in_near_tie_fraction": 1}, {"near_tie_fraction": 1}, change=keeps("fp8", H200)),
-    Edit("network", at(PRICES_SHEET, "p5en.48xlarge", "Network, Gb/s", 100),
-         change=lambda q: with_instance(q, "aws/p5en.48xlarge", network_gbps=100), moves=False),
-    Edit("price", at(PRICES_SHEET, "p5en.48xlarge", "$ per hour", 1.5),
-         files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
-    Edit("price, under a discount",
-         lambda sheets: {sheets.at(PRICES_SHEET, "p5en.48xlarge", "$ per hour"): 1.5, "in_discount_fraction": 0.35},
-         {"discount_fraction": 0.35}, files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
-    Edit("discounts by provider and class", {"in_discount_fraction": 0.05, "in_discount_of_aws": 0.3,
-         "in_discount_of_on_demand": 0.1, "in_discount_of_gcp_on_demand": 0, "in_discount_of_aws_spot": 0.5},
-         {"discount_fraction": "0.05,aws=0.3,on-demand=0.1,gcp:on-demand=0,aws:spot=0.5"}),
-    Edit("discounts, of another class", {"in_purchase": "reserved-3yr", "in_discount_of_azure_reserved_3yr": 0.6,
-         "in_discount_of_reserved_3yr": 0.02},
-         {"purchase": "reserved-3yr", "discount_fraction": "azure:reserved-3yr=0.6,reserved-3yr=0.02"}),
+    Edit(
+        "GPU: keeps weights in it alone",
+        lambda sheets: {sheets.at("GPUs", H200, "Weights fp8"): 1, "in_near_tie_fraction": 1},
+        {"near_tie_fraction": 1},
+        change=keeps("fp8", H200),
+    ),
+    Edit(
+        "network",
+        at(PRICES_SHEET, "p5en.48xlarge", "Network, Gb/s", 100),
+        change=lambda q: with_instance(q, "aws/p5en.48xlarge", network_gbps=100),
+        moves=False,
+    ),
+    Edit(
+        "price",
+        at(PRICES_SHEET, "p5en.48xlarge", "$ per hour", 1.5),
+        files=row("aws", "p5en.48xlarge", usd_per_hour=1.5),
+    ),
+    Edit(
+        "price, under a discount",
+        lambda sheets: {sheets.at(PRICES_SHEET, "p5en.48xlarge", "$ per hour"): 1.5, "in_discount_fraction": 0.35},
+        {"discount_fraction": 0.35},
+        files=row("aws", "p5en.48xlarge", usd_per_hour=1.5),
+    ),
+    Edit(
+        "discounts by provider and class",
+        {
+            "in_discount_fraction": 0.05,
+            "in_discount_of_aws": 0.3,
+            "in_discount_of_on_demand": 0.1,
+            "in_discount_of_gcp_on_demand": 0,
+            "in_discount_of_aws_spot": 0.5,
+        },
+        {"discount_fraction": "0.05,aws=0.3,on-demand=0.1,gcp:on-demand=0,aws:spot=0.5"},
+    ),
+    Edit(
+        "discounts, of another class",
+        {"in_purchase": "reserved-3yr", "in_discount_of_azure_reserved_3yr": 0.6, "in_discount_of_reserved_3yr": 0.02},
+        {"purchase": "reserved-3yr", "discount_fraction": "azure:reserved-3yr=0.6,reserved-3yr=0.02"},
+    ),
     Edit("price gone", at(PRICES_SHEET, "g6e.xlarge", "$ per hour", None), change=without("aws/g6e.xlarge")),
     Edit("more GPUs", at(PRICES_SHEET, "g6e.12xlarge", "GPUs", 7), files=row("aws", "g6e.12xlarge", gpu_count=7)),
     Edit("fewer GPUs", at(PRICES_SHEET, "g6.12xlarge", "GPUs", 2), files=row("aws", "g6.12xlarge", gpu_count=2)),
     Edit("another GPU", at(PRICES_SHEET, "g6.xlarge", "GPU", H100), files=row("aws", "g6.xlarge", gpu=H100)),
-    Edit("another name", at(PRICES_SHEET, "g6.12xlarge", "Type", "small.one"),
-         change=lambda q: with_instance(q, "aws/g6.12xlarge", instance="aws/small.one")),
-    Edit("another provider", at(PRICES_SHEET, "g6.12xlarge", "Provider", "acme"),
-         change=lambda q: with_instance(q, "aws/g6.12xlarge", instance="acme/g6.12xlarge", provider="acme")),
+    Edit(
+        "another name",
+        at(PRICES_SHEET, "g6.12xlarge", "Type", "small.one"),
+        change=lambda q: with_instance(q, "aws/g6.12xlarge", instance="aws/small.one"),
+    ),
+    Edit(
+        "another provider",
+        at(PRICES_SHEET, "g6.12xlarge", "Provider", "acme"),
+        change=lambda q: with_instance(q, "aws/g6.12xlarge", instance="acme/g6.12xlarge", provider="acme"),
+    ),
     Edit("spare row", in_spare_row(NEW), change=with_new_of(H200)),
     Edit("spare row, GPU unknown", in_spare_row({**NEW, "GPU": "a-gpu-of-the-future"}), moves=False),
     Edit("spare row, no price", in_spare_row({**NEW, "$ per hour": None}), moves=False),
     Edit("spare row, free", in_spare_row({**NEW, "$ per hour": 0}), moves=False),
-]  # fmt: skip
+]
 
 
 NETWORK = "Network, Gb/s"
@@ -290,27 +409,46 @@ OF_EXPERTS = [
     Edit("network to span", {"in_least_network_gbps": 401}, {"least_network_gbps": 401}),
     Edit("any network to span", {"in_least_network_gbps": 1}, {"least_network_gbps": 1}),
     Edit("more network to span than there is", {"in_least_network_gbps": 5000}, {"least_network_gbps": 5000}),
-    Edit("network of a machine", at(PRICES_SHEET, "p4de.24xlarge", NETWORK, 399),
-         change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=399)),
-    Edit("network of a machine, not stated", at(PRICES_SHEET, "p4de.24xlarge", NETWORK, None),
-         change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=0)),
+    Edit(
+        "network of a machine",
+        at(PRICES_SHEET, "p4de.24xlarge", NETWORK, 399),
+        change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=399),
+    ),
+    Edit(
+        "network of a machine, not stated",
+        at(PRICES_SHEET, "p4de.24xlarge", NETWORK, None),
+        change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=0),
+    ),
     Edit("stages", {"in_max_pipeline_parallel_size": 1}, {"typed": {"inputs": {"max_pipeline_parallel_size": 1}}}),
-    Edit("a machine that holds it", at("GPUs", H200, "Memory, bytes", 190 * 10**9),
-         {"typed": {"gpus": {H200: {"gpu_memory_bytes": 190 * 10**9}}}}),
+    Edit(
+        "a machine that holds it",
+        at("GPUs", H200, "Memory, bytes", 190 * 10**9),
+        {"typed": {"gpus": {H200: {"gpu_memory_bytes": 190 * 10**9}}}},
+    ),
     Edit("another machine to span", in_spare_row({**NEW, NETWORK: 400}), change=with_new_of(H200, network_gbps=400)),
     Edit("near ties", {"in_near_tie_fraction": 1}, {"near_tie_fraction": 1}),
     Edit("GPU: keeps weights in it alone", at("GPUs", H100, "Weights fp8", 1), change=keeps("fp8", H100), moves=False),
-    Edit("links too slow for ranks", at("GPUs", H200, "Links, bytes/s", 1e11),
-         {"typed": {"gpus": {H200: {"interconnect_bytes_per_second": 1e11}}}}),
-    Edit("links made for ranks", at("GPUs", L40S, "Links, bytes/s", 3e11),
-         {"typed": {"gpus": {L40S: {"interconnect_bytes_per_second": 3e11}}}}, change=without_ranks(L40S)),
+    Edit(
+        "links too slow for ranks",
+        at("GPUs", H200, "Links, bytes/s", 1e11),
+        {"typed": {"gpus": {H200: {"interconnect_bytes_per_second": 1e11}}}},
+    ),
+    Edit(
+        "links made for ranks",
+        at("GPUs", L40S, "Links, bytes/s", 3e11),
+        {"typed": {"gpus": {L40S: {"interconnect_bytes_per_second": 3e11}}}},
+        change=without_ranks(L40S),
+    ),
     Edit("no experts", at("Models", "gpt-oss-120b", "Experts", 0), change=lambda q: reshape(q, 2, n_experts=0)),
     Edit("first token in a second", {"in_ttft_ms_chat": 1000, "in_ttft_ms_long_doc": 1000}, {"ttft_ms": "1000"}),
     Edit("no target of the first token", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None}, {"ttft_ms": "off"}),
-    Edit("a replica and headroom", {"in_survive": 1, "in_extra_headroom_fraction": 0.25},
-         {"survive": "replica", "extra_headroom_fraction": 0.25}),
+    Edit(
+        "a replica and headroom",
+        {"in_survive": 1, "in_extra_headroom_fraction": 0.25},
+        {"survive": "replica", "extra_headroom_fraction": 0.25},
+    ),
     Edit("a zone of two", {"in_survive": 3, "in_zones": 2}, {"survive": "zone", "zones": 2}),
-]  # fmt: skip
+]
 
 
 def unlike(mine: Sequence[Cell], theirs: Mapping[Any, Any]) -> tuple[int, list[Mismatch]]:
@@ -343,10 +481,13 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
 
 
 @needs_libreoffice
-@pytest.mark.parametrize(("book", "start", "edits"), [
-    pytest.param("lean_book", books.SMALL, EDITS, id="small"),
-    pytest.param("experts_book", books.EXPERTS, OF_EXPERTS, id="experts", marks=pytest.mark.long),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("book", "start", "edits"),
+    [
+        pytest.param("lean_book", books.SMALL, EDITS, id="small"),
+        pytest.param("experts_book", books.EXPERTS, OF_EXPERTS, id="experts", marks=pytest.mark.long),
+    ],
+)
 def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     book: str, start: Mapping[str, Any], edits: list[Edit], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -356,8 +497,10 @@ def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     path, question = request.getfixturevalue(book)
     sheets = Sheets(path)
     poison(path, tmp_path / "poisoned.xlsx")
-    some = [(i, edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", edits[i].typed(sheets)))
-            for i in range(0, len(edits), amount(20, 3))]  # fmt: skip
+    some = [
+        (i, edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", edits[i].typed(sheets)))
+        for i in range(0, len(edits), amount(20, 3))
+    ]
     done = convert_all([file for _, file in some], tmp_path, timeout=300)
     by_libreoffice = {i: file for (i, _), file in zip(some, done, strict=True)}
     base, n_solve, n_engines = solve(question), 0, 0
@@ -388,10 +531,19 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
     default_book, _ = books.build(tmp_path, "default", {**books.USUAL, **fewer}, with_what_if=IN_LONG)
     sheets = Sheets(default_book)
     typed = {
-        "in_context_rag": 20_000, "in_tier_2": 48, "in_headline_workload": "Chat", "in_headline_tier": 1024,
-        "in_kv_cache_dtype": "fp8", "in_weight_dtype": "fp8", "in_gpu_memory_utilization": 0.92,
-        "in_hours_per_month": 700, "in_discount_fraction": 0.2, "in_extra_headroom_fraction": 0.1,
-        "in_survive": 3, "in_zones": 2, "in_block_size": 32,
+        "in_context_rag": 20_000,
+        "in_tier_2": 48,
+        "in_headline_workload": "Chat",
+        "in_headline_tier": 1024,
+        "in_kv_cache_dtype": "fp8",
+        "in_weight_dtype": "fp8",
+        "in_gpu_memory_utilization": 0.92,
+        "in_hours_per_month": 700,
+        "in_discount_fraction": 0.2,
+        "in_extra_headroom_fraction": 0.1,
+        "in_survive": 3,
+        "in_zones": 2,
+        "in_block_size": 32,
         sheets.at("Models", "Llama 3.1 70B", "KV heads (full)"): 16,
         sheets.at("Models", "Llama 3.1 405B", "Longest context"): 16_384,
         sheets.at("GPUs", H100, "Most sequences"): 64,
@@ -399,7 +551,7 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
         sheets.at(PRICES_SHEET, "g6.12xlarge", "GPUs"): 6,
         sheets.at(PRICES_SHEET, "g5.xlarge", "GPU"): L40S,
         sheets.at(PRICES_SHEET, sheets.spare(), "Type"): "box.1",
-    }  # fmt: skip
+    }
     file = edit(default_book, tmp_path / "edited.xlsx", typed)
     recalculated = convert_all([file], tmp_path)[0]
     read = cells(recalculated)
@@ -407,11 +559,23 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
     found = values(recalculated)
     assert not wrong and not errors(found)
 
-    question = ask(books.catalog(), {
-        **books.USUAL, **fewer, "tiers": "1,48,128,1024" if IN_LONG else "1,48,1024",
-        "kv_cache_dtype": "fp8", "weight_dtype": "fp8", "gpu_memory_utilization": 0.92, "hours_per_month": 700,
-        "discount_fraction": 0.2, "extra_headroom_fraction": 0.1, "survive": "zone", "zones": 2, "block_size": 32,
-    })  # fmt: skip
+    question = ask(
+        books.catalog(),
+        {
+            **books.USUAL,
+            **fewer,
+            "tiers": "1,48,128,1024" if IN_LONG else "1,48,1024",
+            "kv_cache_dtype": "fp8",
+            "weight_dtype": "fp8",
+            "gpu_memory_utilization": 0.92,
+            "hours_per_month": 700,
+            "discount_fraction": 0.2,
+            "extra_headroom_fraction": 0.1,
+            "survive": "zone",
+            "zones": 2,
+            "block_size": 32,
+        },
+    )
     question = with_workload(question, 1, 20_000, 1024)
     question = reshape(question, 1, full_kv_heads=16)
     question = reshape(question, 2, max_context_tokens=16_384)

@@ -224,8 +224,16 @@ def test_links_go_to_the_web_or_to_the_workbooks_own_sheets(default_book: Path) 
 # The names and sheets that other programs rely on ------------------------------------------------------------
 
 SHEETS = (
-    "Sizing sheet", "Inputs", PRICES_SHEET, "Checks", "Notes and sources", "Models", "GPUs", "Workings", "OOM guide",
-)  # fmt: skip
+    "Sizing sheet",
+    "Inputs",
+    PRICES_SHEET,
+    "Checks",
+    "Notes and sources",
+    "Models",
+    "GPUs",
+    "Workings",
+    "OOM guide",
+)
 INPUTS = (
     "in_context_chat", "in_context_rag", "in_context_long_doc", "in_tier_1", "in_tier_2", "in_tier_3", "in_tier_4",
     "in_weight_dtype", "in_kv_cache_dtype", "in_gpu_memory_utilization", "in_hours_per_month", "in_active_fraction",

@@ -46,8 +46,11 @@ def test_sections_come_in_the_order_of_their_use_and_the_last_is_folded(sheet: A
 
 def test_no_constant_is_among_the_inputs(sheet: Any) -> None:
     """Beside each label an input or what follows from inputs: no number that is neither."""
-    fixed = [c.coordinate for (c,) in sheet.iter_rows(min_row=4, min_col=2, max_col=2)
-             if isinstance(c.value, int | float) and c.protection.locked]  # fmt: skip
+    fixed = [
+        c.coordinate
+        for (c,) in sheet.iter_rows(min_row=4, min_col=2, max_col=2)
+        if isinstance(c.value, int | float) and c.protection.locked
+    ]
     assert not fixed
 
 

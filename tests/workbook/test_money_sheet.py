@@ -26,9 +26,13 @@ from sheetgen.scenario.question import Question, ask
 from sheetgen.writers.json import document
 
 OPTIONS = {
-    **books.SMALL, "models": "8b,70b", "workloads": "chat,rag", "tiers": "1,32", "headline": "rag:32",
+    **books.SMALL,
+    "models": "8b,70b",
+    "workloads": "chat,rag",
+    "tiers": "1,32",
+    "headline": "rag:32",
     "instances": "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5",
-}  # fmt: skip
+}
 H100, L40S = "nvidia-h100-sxm5-80gb", "nvidia-l40s-48gb"
 
 
@@ -99,47 +103,87 @@ EDITS = [
     Edit("prefix cache hits", {"in_prefix_cache_hit_fraction": 0.4}, {"prefix_cache_hit_fraction": 0.4}),
     Edit("utilization", {"in_utilization": 0.35}, {"utilization": 0.35}),
     Edit("a discount", {"in_discount_fraction": 0.2}, {"discount_fraction": 0.2}),
-    Edit("a discount, in another currency with contingency",
-         {"in_discount_fraction": 0.35, "in_currency": "EUR", "in_fx_rate": 0.92, "in_contingency_fraction": 0.1},
-         {"discount_fraction": 0.35, "currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1}),
-    Edit("discounts by provider and class",
-         {"in_discount_fraction": 0.05, "in_discount_of_aws": 0.3, "in_discount_of_spot": 0.02,
-          "in_discount_of_aws_reserved_3yr": 0.4},
-         {"discount_fraction": "0.05,aws=0.3,spot=0.02,aws:reserved-3yr=0.4"}),
+    Edit(
+        "a discount, in another currency with contingency",
+        {"in_discount_fraction": 0.35, "in_currency": "EUR", "in_fx_rate": 0.92, "in_contingency_fraction": 0.1},
+        {"discount_fraction": 0.35, "currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1},
+    ),
+    Edit(
+        "discounts by provider and class",
+        {
+            "in_discount_fraction": 0.05,
+            "in_discount_of_aws": 0.3,
+            "in_discount_of_spot": 0.02,
+            "in_discount_of_aws_reserved_3yr": 0.4,
+        },
+        {"discount_fraction": "0.05,aws=0.3,spot=0.02,aws:reserved-3yr=0.4"},
+    ),
     Edit("contingency", {"in_contingency_fraction": 0.15}, {"contingency_fraction": 0.15}),
-    Edit("currency", {"in_currency": "EUR", "in_fx_rate": 0.92, "in_fx_date": 46_300, "in_contingency_fraction": 0.1},
-         {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1}),
-    Edit("models meant together", {"in_together": "yes", "in_money_model": "All models together"},
-         {"together": "yes"}),
-    Edit("another class", {"in_purchase": "reserved-3yr", "in_hours_per_month": 200},
-         {"purchase": "reserved-3yr", "hours_per_month": 200}),
+    Edit(
+        "currency",
+        {"in_currency": "EUR", "in_fx_rate": 0.92, "in_fx_date": 46_300, "in_contingency_fraction": 0.1},
+        {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1},
+    ),
+    Edit("models meant together", {"in_together": "yes", "in_money_model": "All models together"}, {"together": "yes"}),
+    Edit(
+        "another class",
+        {"in_purchase": "reserved-3yr", "in_hours_per_month": 200},
+        {"purchase": "reserved-3yr", "hours_per_month": 200},
+    ),
     Edit("hours", {"in_hours_per_month": 200}, {"hours_per_month": 200}),
     Edit("active fraction", {"in_active_fraction": 0.1}, {"active_fraction": 0.1}),
     *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
     Edit("all terms", {f"in_{name}": value for name, value in TERMS.items()}, TERMS),
-    Edit("a reserved price", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 9.5),
-         change=priced("aws/p5.48xlarge", "reserved-3yr", 9.5)),
-    Edit("a spot price that was none", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, spot", 3.25),
-         change=priced("aws/p5.48xlarge", "spot", 3.25)),
-    Edit("a price gone", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", None),
-         change=priced("aws/p5.48xlarge", "reserved-3yr", None)),
-    Edit("a price of 0", at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 0),
-         change=priced("aws/p5.48xlarge", "reserved-3yr", None)),
-    Edit("an on-demand price", at(PRICES_SHEET, "p5.48xlarge", "$ per hour", 9.75),
-         change=lambda q: with_instance(q, "aws/p5.48xlarge", usd_per_hour=9.75)),
+    Edit(
+        "a reserved price",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 9.5),
+        change=priced("aws/p5.48xlarge", "reserved-3yr", 9.5),
+    ),
+    Edit(
+        "a spot price that was none",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, spot", 3.25),
+        change=priced("aws/p5.48xlarge", "spot", 3.25),
+    ),
+    Edit(
+        "a price gone",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", None),
+        change=priced("aws/p5.48xlarge", "reserved-3yr", None),
+    ),
+    Edit(
+        "a price of 0",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 0),
+        change=priced("aws/p5.48xlarge", "reserved-3yr", None),
+    ),
+    Edit(
+        "an on-demand price",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour", 9.75),
+        change=lambda q: with_instance(q, "aws/p5.48xlarge", usd_per_hour=9.75),
+    ),
     Edit("another headline", {"in_headline_workload": "Chat", "in_headline_tier": 1}, {"headline": "chat:1"}),
     Edit("another provider", in_spare_row(ACME), change=with_acme),
-    Edit("a purchase price", at("GPUs", H100, "Purchase, base, $", 27_500.0),
-         change=owning(H100, capex_usd=(25_000, 27_500.0, 40_000))),
-    Edit("no purchase price", at("GPUs", H100, "Purchase, low, $", None),
-         change=owning(H100, capex_usd=(float("nan"), 30_000, 40_000))),
-    Edit("an installed price", at("GPUs", H100, "Price of the module (1) or installed (0)", 0),
-         change=owning(H100, is_module_price=0)),
+    Edit(
+        "a purchase price",
+        at("GPUs", H100, "Purchase, base, $", 27_500.0),
+        change=owning(H100, capex_usd=(25_000, 27_500.0, 40_000)),
+    ),
+    Edit(
+        "no purchase price",
+        at("GPUs", H100, "Purchase, low, $", None),
+        change=owning(H100, capex_usd=(float("nan"), 30_000, 40_000)),
+    ),
+    Edit(
+        "an installed price",
+        at("GPUs", H100, "Price of the module (1) or installed (0)", 0),
+        change=owning(H100, is_module_price=0),
+    ),
     Edit("power stated", at("GPUs", H100, "kW per GPU, stated", 0.9), change=owning(H100, stated_kw_per_gpu=0.9)),
     Edit("rated power", at("GPUs", L40S, "Rated power, W", 500), change=owning(L40S, rated_watts=500)),
-    Edit("the machine's own draw", at("GPUs", H100, "Machine's own draw (1) or all-in (0)", 1),
-         change=owning(H100, is_it_power=1)),
-]  # fmt: skip
+    Edit(
+        "the machine's own draw",
+        at("GPUs", H100, "Machine's own draw (1) or all-in (0)", 1),
+        change=owning(H100, is_it_power=1),
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +220,9 @@ def test_formualizer_and_python_agree_after_each_edit(book: tuple[Path, Question
 def test_libreoffice_and_python_agree_after_some_edits(book: tuple[Path, Question], tmp_path: Path) -> None:
     sheets, some = Sheets(book[0]), EDITS[amount(4, 0) :: amount(40, 3)]
     poison(book[0], tmp_path / "poisoned.xlsx")
-    files = [edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", typed(one, sheets))
-             for i, one in enumerate(some)]  # fmt: skip
+    files = [
+        edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", typed(one, sheets)) for i, one in enumerate(some)
+    ]
     for one, file in zip(some, convert_all(files, tmp_path, timeout=300), strict=True):
         held(one, values(file), sheets)
 
@@ -192,13 +237,17 @@ def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("options", [
-    {"purchase": "reserved-3yr", "hours_per_month": 200}, {"models": "405b", "instances": "aws/g6e.xlarge"},
-    {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": "", "discount_fraction": "0.35"},
-    {"purchase": "spot", "instances": "", "providers": "gcp"},
-    {"models": "8b,llama-7b,deepseek-v3.2", "instances": "", "workloads": "chat", "headline": "chat:1"},
-    {"workloads": "long-doc", "headline": "long-doc:1"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"purchase": "reserved-3yr", "hours_per_month": 200},
+        {"models": "405b", "instances": "aws/g6e.xlarge"},
+        {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": "", "discount_fraction": "0.35"},
+        {"purchase": "spot", "instances": "", "providers": "gcp"},
+        {"models": "8b,llama-7b,deepseek-v3.2", "instances": "", "workloads": "chat", "headline": "chat:1"},
+        {"workloads": "long-doc", "headline": "long-doc:1"},
+    ],
+)
 def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     """A committed class, nothing that fits, providers by the GPU, spot, a model that nobody hosts beside one with
     cached prices, prompts that most hosts do not take: cached and recalculated values agree."""
@@ -261,10 +310,19 @@ def test_formulas_for_hosts_are_few(default_book: Path) -> None:
 def test_what_is_as_built_is_what_the_json_has() -> None:
     """FP8, each purchase class, the ends of the speed band and who took no part: no cell works them out, so that they
     are held to the record of each load; the headline's classes also where Money shows them."""
-    solved = solve(ask(books.catalog(), {
-        "models": "8b,405b", "workloads": "rag", "tiers": "32,1024", "headline": "rag:1024", "as_of": books.AS_OF,
-        "tpot_ms": "40",  # which the slow end of the band of 405B misses
-    }))  # fmt: skip
+    solved = solve(
+        ask(
+            books.catalog(),
+            {
+                "models": "8b,405b",
+                "workloads": "rag",
+                "tiers": "32,1024",
+                "headline": "rag:1024",
+                "as_of": books.AS_OF,
+                "tpot_ms": "40",  # which the slow end of the band of 405B misses
+            },
+        )
+    )
     cells = document(solved, levers=levers_of_sheet(solved))["cells"]
     book = openpyxl.load_workbook(io.BytesIO(books.book_bytes(solved, with_what_if=False)), data_only=True)
     heads, *rows = book["Workings"].iter_rows(min_row=books.HEAD, values_only=True)
@@ -293,6 +351,9 @@ def test_what_is_as_built_is_what_the_json_has() -> None:
     on_money = {(line[1], line[4]) for line in book["Money"].iter_rows(max_col=5, values_only=True)}
     for i in headline_rows(solved):
         for one in filter(None, cells[i]["by_purchase"].values()):
-            assert any(usd == pytest.approx(one["monthly_usd"], rel=1e-9) and
-                       str(rented).startswith(f"{one['n_instances']:,} ×")
-                       for rented, usd in on_money if isinstance(usd, int | float))  # fmt: skip
+            assert any(
+                usd == pytest.approx(one["monthly_usd"], rel=1e-9)
+                and str(rented).startswith(f"{one['n_instances']:,} ×")
+                for rented, usd in on_money
+                if isinstance(usd, int | float)
+            )

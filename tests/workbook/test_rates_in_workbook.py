@@ -21,9 +21,13 @@ from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import ask
 
 OPTIONS = {
-    "models": "70b,gpt-oss-120b" if IN_LONG else "70b", "workloads": "chat,rag", "instances": FEW, "as_of": AS_OF,
-    "requests_per_second": 4.5, "tiers": "8",
-}  # fmt: skip
+    "models": "70b,gpt-oss-120b" if IN_LONG else "70b",
+    "workloads": "chat,rag",
+    "instances": FEW,
+    "as_of": AS_OF,
+    "requests_per_second": 4.5,
+    "tiers": "8",
+}
 # What is typed, and the options that ask for the same.
 EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"requests_per_second": 11.25}, {"requests_per_second": 11.25}),
@@ -59,12 +63,18 @@ def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> li
         fits = choice.offer is not None
         stem = f"{question.models[load.model].model.id}, {question.workloads[load.workload].id}, {load.tier}"
         for head, value in {
-            "$ per month": choice.monthly_usd, "Replicas": choice.n_replicas, "At once": load.concurrent_requests,
-            "Served within the targets": choice.served_at_target, "Time per output token": choice.tpot_seconds,
-            "Time to first token": choice.ttft_seconds, "Instances": choice.n_instances,
-            "Output tokens per second": choice.output_tokens_per_second, "Users": solved.loads["users"][row - 5],
-            "KV for all requests": solved.loads["kv_bytes"][row - 5], "Headroom": choice.headroom_fraction,
-        }.items():  # fmt: skip
+            "$ per month": choice.monthly_usd,
+            "Replicas": choice.n_replicas,
+            "At once": load.concurrent_requests,
+            "Served within the targets": choice.served_at_target,
+            "Time per output token": choice.tpot_seconds,
+            "Time to first token": choice.ttft_seconds,
+            "Instances": choice.n_instances,
+            "Output tokens per second": choice.output_tokens_per_second,
+            "Users": solved.loads["users"][row - 5],
+            "KV for all requests": solved.loads["kv_bytes"][row - 5],
+            "Headroom": choice.headroom_fraction,
+        }.items():
             cell = found["Workings", f"{heads[head]}{row}"]
             same = isinstance(cell, float) and math.isclose(cell, float(value), rel_tol=1e-9, abs_tol=1e-12)
             if fits and not same:
@@ -121,8 +131,11 @@ def test_what_was_typed_is_carried_back(book: Path, tmp_path: Path) -> None:
     edit(book, edited, {f"in_{name}": value for name, value in typed.items()})
     pulled = pull(str(edited), catalog(), None)
     assert {name: pulled.options.get(name) for name in options} == {
-        "requests_per_second": None, "requests_per_day": "200000", "peak_hour_share": "0.2", "burst_factor": "1.5"
-    }  # fmt: skip
+        "requests_per_second": None,
+        "requests_per_day": "200000",
+        "peak_hour_share": "0.2",
+        "burst_factor": "1.5",
+    }
     asked_again = solve(ask(catalog(), pulled.options))
     assert [c.monthly_usd for c in asked_again.choices] == [c.monthly_usd for c in asked(3).choices]
     same = pull(str(book), catalog(), None)

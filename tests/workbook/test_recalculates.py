@@ -105,8 +105,13 @@ def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Pa
 @needs_libreoffice
 def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
     """A share of experts left alone, 0.75 to the 2,560th: LibreOffice calls a power that small an error."""
-    options = {"models": "mixtral-8x7b", "workloads": "chat", "instances": books.INSTANCES, "as_of": books.AS_OF,
-               "headline": "chat:1"}  # fmt: skip
+    options = {
+        "models": "mixtral-8x7b",
+        "workloads": "chat",
+        "instances": books.INSTANCES,
+        "as_of": books.AS_OF,
+        "headline": "chat:1",
+    }
     book, question = books.build(tmp_path, "experts", options)
     assert_recalculates(book, tmp_path)
     assert any(choice.offer is not None for choice in books.solve(question).choices)
@@ -115,9 +120,14 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
 @needs_libreoffice
 def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> None:
     """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented. Beside it a hybrid with an index."""
-    options = {"models": "deepseek-v4-flash,qwen3.8-flash-next", "workloads": "chat", "tiers": "1",
-               "as_of": books.AS_OF, "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge",
-               "headline": "chat:1"}  # fmt: skip
+    options = {
+        "models": "deepseek-v4-flash,qwen3.8-flash-next",
+        "workloads": "chat",
+        "tiers": "1",
+        "as_of": books.AS_OF,
+        "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge",
+        "headline": "chat:1",
+    }
     book, _ = books.build(tmp_path, "sparse", options, with_what_if=IN_LONG)
     assert_both_recalculate(book, tmp_path)
     flag = "runs_sparse_attention", "Sparse attention (0 or 1)", 1
@@ -129,9 +139,17 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
 def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     """By the order of its layers: the shares of each number of stages are values on Models. Beside it one with windows,
     which are charged the batches that its stages have under way."""
-    options = {"models": "253b,70b,trinity-large", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:1",
-               "weight_dtype": "bf16", "instances": "aws/g6e.48xlarge,aws/p4d.24xlarge", "tpot_ms": "off",
-               "ttft_ms": "off", "as_of": books.AS_OF}  # fmt: skip
+    options = {
+        "models": "253b,70b,trinity-large",
+        "workloads": "chat,long-doc",
+        "tiers": "1,8",
+        "headline": "chat:1",
+        "weight_dtype": "bf16",
+        "instances": "aws/g6e.48xlarge,aws/p4d.24xlarge",
+        "tpot_ms": "off",
+        "ttft_ms": "off",
+        "as_of": books.AS_OF,
+    }
     book, question = books.build(tmp_path, "in-order", options, with_what_if=IN_LONG)
     solved = books.solve(question)
     assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
@@ -144,15 +162,30 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
 @needs_libreoffice
 def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     """Two trays of 4 GPUs each, joined by NVLink; on What-if, too."""
-    options = {"models": "deepseek-v3,405b", "workloads": "chat,long-doc", "tiers": "1,8", "headline": "chat:8",
-               "instances": f"{RACK},aws/g6e.12xlarge", "survive": "machine", "as_of": books.AS_OF}  # fmt: skip
+    options = {
+        "models": "deepseek-v3,405b",
+        "workloads": "chat,long-doc",
+        "tiers": "1,8",
+        "headline": "chat:8",
+        "instances": f"{RACK},aws/g6e.12xlarge",
+        "survive": "machine",
+        "as_of": books.AS_OF,
+    }
     book, question = books.build(tmp_path, "racks", options)
     solved = books.solve(question)
     layouts = {solved.layout(one.offer) for one in solved.choices if one.offer is not None}
     assert len([one for one in layouts if one.n_gpus == 8]) > 1
     assert_both_recalculate(book, tmp_path)
-    found = values_after(book, {"in_whatif_model": "Llama 3.1 405B", "in_whatif_hardware": RACK, "in_whatif_users": 8,
-                                "in_whatif_context_tokens": 16384, "in_whatif_ttft_ms": None})  # fmt: skip
+    found = values_after(
+        book,
+        {
+            "in_whatif_model": "Llama 3.1 405B",
+            "in_whatif_hardware": RACK,
+            "in_whatif_users": 8,
+            "in_whatif_context_tokens": 16384,
+            "in_whatif_ttft_ms": None,
+        },
+    )
     assert found["What-if", "F5"] == "4 × ND128isr NDR GB200 v6"
 
 
@@ -160,9 +193,16 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
 @needs_libreoffice
 def test_entries_of_fp8_latents_by_gpu(tmp_path: Path) -> None:
     """Sparse attention keeps 656 bytes a token and layer on Hopper, 576 on SM100: a live flag on GPUs."""
-    options = {"models": "glm-5.2,8b", "workloads": "long-doc", "tiers": "32", "as_of": books.AS_OF,
-               "instances": "aws/g6.12xlarge,aws/p6-b200.48xlarge", "headline": "long-doc:32",
-               "weight_dtype": "fp8", "kv_cache_dtype": "fp8"}  # fmt: skip
+    options = {
+        "models": "glm-5.2,8b",
+        "workloads": "long-doc",
+        "tiers": "32",
+        "as_of": books.AS_OF,
+        "instances": "aws/g6.12xlarge,aws/p6-b200.48xlarge",
+        "headline": "long-doc:32",
+        "weight_dtype": "fp8",
+        "kv_cache_dtype": "fp8",
+    }
     book, _ = books.build(tmp_path, "latents", options)
     assert_recalculates(book, tmp_path)
     solved = books.solve(ask(books.catalog(), options))

@@ -115,15 +115,21 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
     ("typed", "said"),
     [
         ({"Type": "box"}, "facts missing: · provider · GPU · GPUs · $ per hour"),
-        ({"Type": "box", "Provider": "acme", "GPU": "h1000", "GPUs": 8, "$ per hour": 2.0},
-         "facts missing: · a GPU of the GPUs sheet"),
-        ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 0},
-         "facts missing: · $ per hour"),
+        (
+            {"Type": "box", "Provider": "acme", "GPU": "h1000", "GPUs": 8, "$ per hour": 2.0},
+            "facts missing: · a GPU of the GPUs sheet",
+        ),
+        (
+            {"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 0},
+            "facts missing: · $ per hour",
+        ),
         ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 2.0}, "OK"),
-        ({"Type": "G6.xlarge", "Provider": "aws", "GPU": "nvidia-l4-24gb", "GPUs": 1, "$ per hour": 2.0},
-         "another row has this name"),
+        (
+            {"Type": "G6.xlarge", "Provider": "aws", "GPU": "nvidia-l4-24gb", "GPUs": 1, "$ per hour": 2.0},
+            "another row has this name",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], said: str) -> None:
     sheets = books.Sheets(book)
     row = sheets.spare()
@@ -157,8 +163,13 @@ def test_python_says_the_same_in_every_cell(tmp_path: Path, typed: dict[str, Any
 
 def test_replicas_hold_what_all_their_ranks_hold(tmp_path: Path) -> None:
     """A rank of a data-parallel layout holds a share of its replica's load: the check counts the replica's ranks."""
-    options = {**OPTIONS, "models": "deepseek-v3", "workloads": "long-doc", "tiers": "32,128",
-               "instances": "aws/p6-b200.48xlarge"}  # fmt: skip
+    options = {
+        **OPTIONS,
+        "models": "deepseek-v3",
+        "workloads": "long-doc",
+        "tiers": "32,128",
+        "instances": "aws/p6-b200.48xlarge",
+    }
     path, _ = books.build(tmp_path, "ranks", options, with_what_if=False)
     found, sheets = values(path), books.Sheets(path)
     heads = "DP", "Sequences per rank", "Replicas"

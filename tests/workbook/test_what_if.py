@@ -99,11 +99,13 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
     "picked,words",
     [
         ({"kv_cache_dtype": "nvfp4"}, "aws/g6e.xlarge does not run a KV cache in nvfp4"),
-        ({"weight_dtype": "nvfp4", "hardware": "nvidia-v100-sxm2-32gb"},
-         "nvidia-v100-sxm2-32gb does not run weights in nvfp4"),
+        (
+            {"weight_dtype": "nvfp4", "hardware": "nvidia-v100-sxm2-32gb"},
+            "nvidia-v100-sxm2-32gb does not run weights in nvfp4",
+        ),
         ({"kv_cache_dtype": "fp8"}, "3 × g6e.xlarge"),
     ],
-)  # fmt: skip
+)
 def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, book: Path) -> None:
     changes = {f"in_whatif_{k}": v for k, v in picked.items()}
     found = values_after(book, changes)
@@ -134,8 +136,9 @@ def test_the_longest_context_on_stages_is_that_of_size(
     picked = {"model": name, "hardware": HARDWARE[gpu], "tensor_parallel_size": 8, "users": users}
     changes = {f"in_whatif_{k}": v for k, v in picked.items()}
     found = values_after(book, changes)
-    of_size = sheetgen.size(model=model, gpu=gpu, tensor_parallel_size=8, pipeline_parallel_size=stages,
-                            context="16k", users=users)  # fmt: skip
+    of_size = sheetgen.size(
+        model=model, gpu=gpu, tensor_parallel_size=8, pipeline_parallel_size=stages, context="16k", users=users
+    )
     at = {label: f"F{row}" for row, label in _rows(book).items()}
     assert found["What-if", at[LONGEST]] == of_size["max_context_tokens_that_fit"] > 10_000
 
@@ -227,13 +230,22 @@ def test_the_longest_context_is_that_of_size(
     catalog = books.catalog()
     known = load_engine(catalog, engine, None)
     row = sheetgen.size(
-        model=model, gpu=gpu, tensor_parallel_size=size, concurrent_requests=users, context_tokens=4096,
-        output_tokens=1024, engine=engine, gpu_memory_utilization=known.gpu_memory_utilization,
-    )  # fmt: skip
+        model=model,
+        gpu=gpu,
+        tensor_parallel_size=size,
+        concurrent_requests=users,
+        context_tokens=4096,
+        output_tokens=1024,
+        engine=engine,
+        gpu_memory_utilization=known.gpu_memory_utilization,
+    )
     typed = {
-        "model": catalog.model(model).name, "hardware": catalog.gpu(gpu).id, "tensor_parallel_size": size,
-        "users": users, "context_tokens": 4096,
-    }  # fmt: skip
+        "model": catalog.model(model).name,
+        "hardware": catalog.gpu(gpu).id,
+        "tensor_parallel_size": size,
+        "users": users,
+        "context_tokens": 4096,
+    }
     found = values_after(book_of(engine), {f"in_whatif_{k}": v for k, v in typed.items()})
     at = {label: n for n, label in _rows(book_of(engine)).items()}[LONGEST]
     assert found["What-if", f"F{at}"] == row["max_context_tokens_that_fit"]
@@ -254,9 +266,14 @@ def test_half_the_context_moves_the_gpus(book: Path) -> None:
     """What the page is for: halving and doubling the context is seen at once."""
     gpus = []
     for context in (8_192, 16_384, 32_768, 65_536):
-        found = values_after(book, {
-            "in_whatif_context_tokens": context, "in_whatif_users": 200, "in_whatif_ttft_ms": None,
-        })  # fmt: skip
+        found = values_after(
+            book,
+            {
+                "in_whatif_context_tokens": context,
+                "in_whatif_users": 200,
+                "in_whatif_ttft_ms": None,
+            },
+        )
         gpus.append(found["rec_whatif_hardware_gpus"])
     assert gpus == sorted(gpus) and len(set(gpus)) == 4
 
@@ -268,8 +285,9 @@ def test_a_model_typed_in_a_spare_row_is_offered_and_sized(book: Path) -> None:
     facts = {**model.shape(), "own_weight_dtype": "bf16", "own_kv_dtype": "bf16"}
     labels = _labels(book)
     spare = 6  # the row after the one model
-    typed: dict[Any, Any] = {("Models", f"{sheets.columns['Models', labels[k]]}{spare}"): v for k, v in facts.items()
-                             if k in labels and v}  # fmt: skip
+    typed: dict[Any, Any] = {
+        ("Models", f"{sheets.columns['Models', labels[k]]}{spare}"): v for k, v in facts.items() if k in labels and v
+    }
     typed |= {("Models", f"A{spare}"): "Our own 32B", "in_whatif_model": "Our own 32B"}
     own, listed = values_after(book, typed), values_after(book, {"in_whatif_model": model.name})
     names = [k for k in listed if isinstance(k, str) and k.startswith(("rec_whatif", "rec_case"))]

@@ -84,10 +84,16 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
     tiers = tuple(int(case_requests(number(picked["users"]), f, active)) for f in factors["users"])
     cells = tuple(Load(0, c, u, scaled[c], max(scaled[c] - answer, 0), tiers[u], scaled[c] > limit) for c, u in LOADS)
     return replace(
-        question, models=(chosen,), workloads=workloads, tiers=tiers, loads=cells, headline=(1, 1),
-        gpus=(gpu, *question.gpus), settings=settings,
+        question,
+        models=(chosen,),
+        workloads=workloads,
+        tiers=tiers,
+        loads=cells,
+        headline=(1, 1),
+        gpus=(gpu, *question.gpus),
+        settings=settings,
         candidates=tuple(replace(c, tries_ranks=c.tries_ranks and has_ranks) for c in question.candidates),
-    )  # fmt: skip
+    )
 
 
 def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str) -> SheetModel:

@@ -16,9 +16,14 @@ def main(soffice, profile, jobs):  # type: ignore[no-untyped-def]
 
     pipe = "sheetgen" + "".join(c for c in Path(profile).as_posix() if c.isalnum())[-60:]
     office = subprocess.Popen(
-        [soffice, f"-env:UserInstallation={Path(profile).absolute().as_uri()}", "--headless", "--norestore",
-         f"--accept=pipe,name={pipe};urp;StarOffice.ComponentContext"]
-    )  # fmt: skip
+        [
+            soffice,
+            f"-env:UserInstallation={Path(profile).absolute().as_uri()}",
+            "--headless",
+            "--norestore",
+            f"--accept=pipe,name={pipe};urp;StarOffice.ComponentContext",
+        ]
+    )
     try:
         local = uno.getComponentContext()
         resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)

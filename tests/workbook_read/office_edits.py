@@ -66,8 +66,11 @@ def edit_in_libreoffice(jobs: Sequence[Job], folder: Path, timeout: float = 300)
     for attempt in (0, 1):
         process = subprocess.Popen(
             [*command, str(folder / f"profile-{attempt}"), str(todo)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
         try:
             said, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

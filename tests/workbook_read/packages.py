@@ -16,9 +16,12 @@ FEW = (
     "azure/Standard_NC80adis_H100_v5"
 )
 TINY = {
-    **books.SMALL, "models": "8b,70b", "tiers": "1,32", "headline": "chat:32",
+    **books.SMALL,
+    "models": "8b,70b",
+    "tiers": "1,32",
+    "headline": "chat:32",
     "instances": books.INSTANCES if IN_LONG else FEW,
-}  # fmt: skip
+}
 Change = Callable[[bytes], bytes | None]
 
 

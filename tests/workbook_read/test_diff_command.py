@@ -100,8 +100,10 @@ def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited)
     b = edited({"in_tier_2": 64, "in_headline_tier": 64, "in_gpu_memory_utilization": 0.95, price: 49.0})
     found = diff(sheetgen, book, b)
     assert {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "what_if")} == {
-        "load": ["tier_2"], "inputs": ["gpu_memory_utilization"], "prices": [f"{HERE}.on-demand"],
-    }  # fmt: skip
+        "load": ["tier_2"],
+        "inputs": ["gpu_memory_utilization"],
+        "prices": [f"{HERE}.on-demand"],
+    }
     (tier,), (setting,), (price_change,) = found["load"], found["inputs"], found["prices"]
     assert (tier["before"], tier["after"], tier["change_fraction"]) == (32, 64, 1.0)
     assert tier["words"] == "at once, tier 2: 32 -> 64 (+100 %)"
@@ -116,31 +118,68 @@ def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited)
 
 
 ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the section, the change's name, its words
-    "KV heads": (("models", "full_kv_heads", "llama-3.1-8b", 4), "models", "llama-3.1-8b.full_kv_heads",
-                 "Llama 3.1 8B, KV heads (full): 8 -> 4 (-50 %)"),
-    "parameters": (("models", "n_params_active", "llama-3.1-8b", 7e9), "models", "llama-3.1-8b.n_params_active",
-                   "Llama 3.1 8B, parameters active: 8,030,261,248 -> 7,000,000,000 (-13 %)"),
-    "memory": (("gpus", "gpu_memory_bytes", "nvidia-l4-24gb", 24e9), "gpus", "nvidia-l4-24gb.gpu_memory_bytes",
-               "L4, Memory, bytes: "),
-    "precision": (("precisions", "kv_dtype_bytes", "int4", 0.625), "precisions", "int4.kv_dtype_bytes",
-                  "int4, element: 0.5 -> 0.625 (+25 %)"),
+    "KV heads": (
+        ("models", "full_kv_heads", "llama-3.1-8b", 4),
+        "models",
+        "llama-3.1-8b.full_kv_heads",
+        "Llama 3.1 8B, KV heads (full): 8 -> 4 (-50 %)",
+    ),
+    "parameters": (
+        ("models", "n_params_active", "llama-3.1-8b", 7e9),
+        "models",
+        "llama-3.1-8b.n_params_active",
+        "Llama 3.1 8B, parameters active: 8,030,261,248 -> 7,000,000,000 (-13 %)",
+    ),
+    "memory": (
+        ("gpus", "gpu_memory_bytes", "nvidia-l4-24gb", 24e9),
+        "gpus",
+        "nvidia-l4-24gb.gpu_memory_bytes",
+        "L4, Memory, bytes: ",
+    ),
+    "precision": (
+        ("precisions", "kv_dtype_bytes", "int4", 0.625),
+        "precisions",
+        "int4.kv_dtype_bytes",
+        "int4, element: 0.5 -> 0.625 (+25 %)",
+    ),
     "GPUs": (("instances", "gpu_count", HERE, 4), "prices", f"{HERE}.gpu_count", f"{HERE}, GPUs: 8 -> 4 (-50 %)"),
-    "a price gone": (("instances", "price_usd_per_hour", HERE, None), "prices", f"{HERE}.on-demand",
-                     f"{HERE}: price removed, $55.04 an hour"),
-    "a date": (("instances", "price_date", HERE, 46300), "prices", f"{HERE}.on-demand",
-               f"{HERE}: still $55.04 an hour, price of 2026-07-20 -> 2026-10-05"),
-    "another class": (("instances", "price_reserved_3yr", HERE, 20.0), "prices", f"{HERE}.reserved-3yr",
-                      f"{HERE}, reserved-3yr: $23.78 -> $20.00 an hour (-16 %)"),
+    "a price gone": (
+        ("instances", "price_usd_per_hour", HERE, None),
+        "prices",
+        f"{HERE}.on-demand",
+        f"{HERE}: price removed, $55.04 an hour",
+    ),
+    "a date": (
+        ("instances", "price_date", HERE, 46300),
+        "prices",
+        f"{HERE}.on-demand",
+        f"{HERE}: still $55.04 an hour, price of 2026-07-20 -> 2026-10-05",
+    ),
+    "another class": (
+        ("instances", "price_reserved_3yr", HERE, 20.0),
+        "prices",
+        f"{HERE}.reserved-3yr",
+        f"{HERE}, reserved-3yr: $23.78 -> $20.00 an hour (-16 %)",
+    ),
     "context": ("in_context_chat", 8192, "load", "context_chat", "context of Chat: 4,096 -> 8,192 tokens (+100 %)"),
     "answer": ("in_output_chat", 2048, "load", "output_chat", "answer of Chat: 1,024 -> 2,048 tokens (+100 %)"),
     "KV dtype": ("in_kv_cache_dtype", "fp8", "inputs", "kv_cache_dtype", "KV cache precision: auto -> fp8"),
     "a target off": ("in_tpot_ms_chat", None, "inputs", "tpot_ms_chat", "Chat: time per output token: 50 -> blank"),
     "date": ("in_as_of", 46400, "inputs", "as_of", "Sheet's date: 2026-11-20 -> 2027-01-13"),
-    "headline": ("in_headline_workload", "Long document", "load", "headline",
-                 "headline: Chat at 32 -> Long document at 32"),
-    "a name": (("instances", "type", HERE, "mine"), "prices", "aws/mine",
-               "aws/mine: added (8x nvidia-h100-sxm5-80gb), $55.04 an hour"),
-}  # fmt: skip
+    "headline": (
+        "in_headline_workload",
+        "Long document",
+        "load",
+        "headline",
+        "headline: Chat at 32 -> Long document at 32",
+    ),
+    "a name": (
+        ("instances", "type", HERE, "mine"),
+        "prices",
+        "aws/mine",
+        "aws/mine: added (8x nvidia-h100-sxm5-80gb), $55.04 an hour",
+    ),
+}
 
 
 @pytest.mark.some(3)
@@ -167,8 +206,13 @@ def test_numbers_that_are_equal_to_a_billionth_are_equal(sheetgen: Any, book: Pa
 
 def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: Path, edited: Edited) -> None:
     n = len(facts_of(book).offers)
-    typed = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-h100-sxm5-80gb", "gpu_count": 8,
-             "price_usd_per_hour": 3.25}  # fmt: skip
+    typed = {
+        "type": "box.1",
+        "provider": "acme",
+        "instance_gpu": "nvidia-h100-sxm5-80gb",
+        "gpu_count": 8,
+        "price_usd_per_hour": 3.25,
+    }
     found = diff(sheetgen, book, edited({area_of(book, f"cat_instances_{c}")[n]: v for c, v in typed.items()}))
     (added,) = found["prices"]
     assert added["words"] == "acme/box.1: added (8x nvidia-h100-sxm5-80gb), $3.25 an hour"
@@ -190,10 +234,13 @@ def test_models_workloads_and_tiers_are_matched_by_what_they_are(sheetgen: Any, 
     assert words == [
         "model llama-3.1-8b: removed",
         f"model llama-3.1-405b: added, {added['n_instances']}x {added['instance']}, {usd} a month at the headline",
-        "workload chat: removed", "workload long-doc: added",
-        "at once, tier 1: 1 removed", "at once, tier 3: 128 removed", "at once, tier 2: 200 added",
+        "workload chat: removed",
+        "workload long-doc: added",
+        "at once, tier 1: 1 removed",
+        "at once, tier 3: 128 removed",
+        "at once, tier 2: 200 added",
         "headline: chat at 32 -> rag at 32",
-    ]  # fmt: skip
+    ]
     assert found["results"] == [] and [x["how"] for x in found["bridge"]] == ["unchanged"]
 
 
@@ -207,16 +254,31 @@ def test_a_workbook_and_the_json_of_the_same_sheet_say_the_same(
 
 
 def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, json_of: Callable[..., Path]) -> None:
-    other = json_of(tiers="1,64", headline="chat:64", kv_cache_dtype="fp8", kv_allocation="reserved", currency="EUR",
-                    fx_rate=0.9, tpot_ms="chat=40", contexts="long-doc=64k", usd_per_kwh=0.2)  # fmt: skip
+    other = json_of(
+        tiers="1,64",
+        headline="chat:64",
+        kv_cache_dtype="fp8",
+        kv_allocation="reserved",
+        currency="EUR",
+        fx_rate=0.9,
+        tpot_ms="chat=40",
+        contexts="long-doc=64k",
+        usd_per_kwh=0.2,
+    )
     found = diff(sheetgen, book, other)
     assert sorted(names(found)["inputs"]) == [
-        "currency", "fx_rate", "kv_cache_dtype", "kv_reserved", "tpot_ms_chat", "usd_per_kwh"
-    ]  # fmt: skip
+        "currency",
+        "fx_rate",
+        "kv_cache_dtype",
+        "kv_reserved",
+        "tpot_ms_chat",
+        "usd_per_kwh",
+    ]
     assert names(found)["load"] == ["context_long_doc", "tier_2"]
     assert [c["label"] for c in found["recommendation"]] == [
-        "Llama 3.1 8B, Chat at 32 -> 64", "Llama 3.1 70B, Chat at 32 -> 64"
-    ]  # fmt: skip
+        "Llama 3.1 8B, Chat at 32 -> 64",
+        "Llama 3.1 70B, Chat at 32 -> 64",
+    ]
     longer = [c["label"] for c in found["results"] if "Long document" in c["label"]]
     assert longer and all("Long document 128k -> 64k at " in label for label in longer)
     assert [one.partition(":")[0] for one in found["quality"]] == ["FP8 KV cache"]
@@ -314,10 +376,18 @@ def test_a_workbook_without_values_beside_its_formulas_has_no_results(
 def budgeted(book: Path) -> dict[Any, Any]:
     """A price, the load, a precision and the budget typed over; and What-if, its cases and the log, which move none."""
     return {
-        at(book, "instances", "price_usd_per_hour", HERE): 1.5, "in_tier_2": 64, "in_headline_tier": 64,
-        "in_kv_cache_dtype": "fp8", "in_contingency_fraction": 0.15, "in_currency": "EUR", "in_fx_rate": 0.92,
-        "in_case_users_high": 3, "in_whatif_users": 99, "in_whatif_tensor_parallel_size": 2, "in_log_1_what": "x",
-    }  # fmt: skip
+        at(book, "instances", "price_usd_per_hour", HERE): 1.5,
+        "in_tier_2": 64,
+        "in_headline_tier": 64,
+        "in_kv_cache_dtype": "fp8",
+        "in_contingency_fraction": 0.15,
+        "in_currency": "EUR",
+        "in_fx_rate": 0.92,
+        "in_case_users_high": 3,
+        "in_whatif_users": 99,
+        "in_whatif_tensor_parallel_size": 2,
+        "in_log_1_what": "x",
+    }
 
 
 def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, edited: Edited) -> None:
@@ -415,11 +485,14 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
     b = edited(budgeted(whole), whole)
     found = changes_since(str(whole), b.read_bytes(), "b.xlsx", books.catalog())
     assert found.lines == (
-        f"{HERE}: $55.04 → $1.50 an hour (-97 %)", "at once, tier 2: 32 → 64 (+100 %)",
-        "KV cache precision: auto → fp8", "Contingency: 0 % → 15 %", "Currency of the totals: USD → EUR",
+        f"{HERE}: $55.04 → $1.50 an hour (-97 %)",
+        "at once, tier 2: 32 → 64 (+100 %)",
+        "KV cache precision: auto → fp8",
+        "Contingency: 0 % → 15 %",
+        "Currency of the totals: USD → EUR",
         "Exchange rate: 1 → 0.92 (-8 %)",
         "FP8 KV cache: 8 bits lose little. Calibrate its scales, and test on your prompts.",
-    )  # fmt: skip
+    )
     assert found.more == 0 and len(found.money) == 2
     assert all(f" → 1x {HERE}; prices " in one.why or one.why.startswith("prices ") for one in found.money)
     assert any(f" → 1x {HERE}; prices " in one.why for one in found.money)
@@ -442,8 +515,14 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
 
 
 def test_the_block_is_short_markdown_with_a_bridge(sheetgen: Any, book: Path, edited: Edited) -> None:
-    b = edited({"in_tier_2": 64, "in_headline_tier": 64, at(book, "instances", "price_usd_per_hour", HERE): 49.0,
-                "in_kv_cache_dtype": "fp8"})  # fmt: skip
+    b = edited(
+        {
+            "in_tier_2": 64,
+            "in_headline_tier": 64,
+            at(book, "instances", "price_usd_per_hour", HERE): 49.0,
+            "in_kv_cache_dtype": "fp8",
+        }
+    )
     block = sheetgen("diff", book, b, "--block", "md").out
     assert block.startswith(f"### What changed since {books.AS_OF}\n")
     assert len(block.splitlines()) < 30
@@ -460,8 +539,18 @@ def test_the_block_is_short_markdown_with_a_bridge(sheetgen: Any, book: Path, ed
     assert sheetgen("diff", book, b, "--block", "md", "--json").code == 2
 
 
-HOSTILE = ("\x1b[31mred", "<script>alert(1)</script>", "[x](javascript:alert(1))", "a|b|c", "# head", "\u202egpj.exe",
-           "**bold** `code` ![i](http://e.vil/i.png)", "=cmd()", "a\nb", "&lt;i&gt;")  # fmt: skip
+HOSTILE = (
+    "\x1b[31mred",
+    "<script>alert(1)</script>",
+    "[x](javascript:alert(1))",
+    "a|b|c",
+    "# head",
+    "\u202egpj.exe",
+    "**bold** `code` ![i](http://e.vil/i.png)",
+    "=cmd()",
+    "a\nb",
+    "&lt;i&gt;",
+)
 
 
 @pytest.mark.some(3)

@@ -157,7 +157,10 @@ def test_junk_in_json_is_one_line_or_a_difference(tmp_path: Path) -> None:
             continue
         made = bridges(found, books.catalog())
         json_text([c.data() for s in found.sections.values() for c in s] + [asdict(b) for b in made])
-        assert all(abs(b.before_usd + sum(s.usd for s in b.steps) - b.after_usd) < 1e-6 * max(1, abs(b.after_usd))
-                   for b in made if b.steps)  # fmt: skip
+        assert all(
+            abs(b.before_usd + sum(s.usd for s in b.steps) - b.after_usd) < 1e-6 * max(1, abs(b.after_usd))
+            for b in made
+            if b.steps
+        )
     print(f"150 changes, {told} refused")
     assert 20 < told < 140

@@ -255,7 +255,7 @@ HEAVY: dict[str, tuple[Make, str]] = {
         "too many texts",
     ),
     "a file of 200 MB": (large_file, "200 MB"),
-}  # fmt: skip
+}
 
 _MEASURE = """
 import json, resource, sys, time
@@ -342,12 +342,16 @@ BROKEN: dict[str, tuple[Make, tuple[str, ...]]] = {
     "too many rows": (named("cat_gpus_max_num_seqs", "GPUs!$F$5:$F$49000"), ("points to 48,996 rows",)),
     "other rows": (named("cat_gpus_max_num_seqs", "GPUs!$F$6:$F$9"), ("cat_gpus_max_num_seqs does not span the same",)),
     "a name twice": (
-        with_name('<definedName name="in_tier_1">Inputs!$B$11</definedName>'), ("in_tier_1 stands twice",)),
+        with_name('<definedName name="in_tier_1">Inputs!$B$11</definedName>'),
+        ("in_tier_1 stands twice",),
+    ),
     "a name of one sheet": (
         lambda path, out: rewritten(
-            path, out, {"xl/workbook.xml": replaced('name="in_tier_1"', 'name="in_tier_1" localSheetId="1"')}),
-        ("in_tier_1 is defined for the sheet '",)),
-}  # fmt: skip
+            path, out, {"xl/workbook.xml": replaced('name="in_tier_1"', 'name="in_tier_1" localSheetId="1"')}
+        ),
+        ("in_tier_1 is defined for the sheet '",),
+    ),
+}
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -414,7 +418,7 @@ BAD_CELLS = [
     ("in_as_of", '<c r="{r}" t="str"><v>1&#10;2</v></c>', ("where a date belongs", "\\n")),
     ("in_currency", '<c r="{r}" t="str"><v>a_x0007_b</v></c>', ("control character", "\\x07")),
     ("in_currency", '<c r="{r}" t="str"><v>a\x9bb</v></c>', ("control character",)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "xml", "said"), BAD_CELLS)

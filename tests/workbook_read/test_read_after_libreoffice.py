@@ -18,8 +18,14 @@ from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.read import Snapshot, read_workbook
 
 HERE = "aws/p5.48xlarge"
-OWN = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-h100-sxm5-80gb", "gpu_count": 8,
-       "price_usd_per_hour": 33.5, "price_date": 46300}  # fmt: skip
+OWN = {
+    "type": "box.1",
+    "provider": "acme",
+    "instance_gpu": "nvidia-h100-sxm5-80gb",
+    "gpu_count": 8,
+    "price_usd_per_hour": 33.5,
+    "price_date": 46300,
+}
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +78,12 @@ def inside_a_table(book: Path) -> list[Step]:
     """A row of one's own among those of a table, and a blank one; blank rows among the inputs."""
     sheet, third = area_of(book, "cat_instances_type")[2]
     return [
-        ("insert", "Prices and hardware", third[1:], "1"), ("text", sheet, third, "box.1"),
-        ("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Prices and hardware", third[1:], "1"),
+        ("insert", "Prices and hardware", third[1:], "1"),
+        ("text", sheet, third, "box.1"),
+        ("text", sheet, f"B{third[1:]}", "acme"),
+        ("insert", "Prices and hardware", third[1:], "1"),
         ("insert", "Inputs", cell_of(book, "in_tier_2")[1][1:], "2"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="module")

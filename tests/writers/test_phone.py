@@ -54,18 +54,25 @@ def measured(documents: dict[str, str], folder: Path) -> list[tuple[str, int, st
     frames = [
         f'<iframe title="{name}" style="width:{width}px;height:800px;border:0;color-scheme:{scheme}" '
         f'srcdoc="{html.escape(text)}"></iframe>'
-        for name, text in documents.items() for width in WIDTHS for scheme in SCHEMES
-    ]  # fmt: skip
+        for name, text in documents.items()
+        for width in WIDTHS
+        for scheme in SCHEMES
+    ]
     script = f'<script>addEventListener("load", () => {{{MEASURE}}})</script>'
     drawn = folder / "phone.html"
     drawn.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{"".join(frames)}{script}', encoding="utf-8")
     assert BROWSER is not None, "no Chromium is installed, and it is required here"
     quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions", "default-apps")
     command = [
-        BROWSER, "--headless", *(f"--disable-{what}" for what in quiet), "--no-first-run",
+        BROWSER,
+        "--headless",
+        *(f"--disable-{what}" for what in quiet),
+        "--no-first-run",
         *(["--no-sandbox"] if os.geteuid() == 0 else []),  # which root must not have
-        f"--user-data-dir={folder / 'profile'}", "--dump-dom", drawn.as_uri(),
-    ]  # fmt: skip
+        f"--user-data-dir={folder / 'profile'}",
+        "--dump-dom",
+        drawn.as_uri(),
+    ]
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     body = re.search(r"<body>(.*)</body>", dumped, re.DOTALL)
     assert body is not None, dumped[:300]
@@ -86,9 +93,13 @@ def test_nothing_is_cut_at_the_edge(tmp_path: Path) -> None:
     named = dataclasses.replace(three, cards=long, approver="Jane Doe")
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
     documents = {
-        "page": web_of(three), "eight models": web_of(eight, brand), "long names": web_of(named),
-        "mail": mail_of(three), "mail of one": mail_of(dataclasses.replace(named, ask=1)), "mail of 8": mail_of(eight),
-    }  # fmt: skip
+        "page": web_of(three),
+        "eight models": web_of(eight, brand),
+        "long names": web_of(named),
+        "mail": mail_of(three),
+        "mail of one": mail_of(dataclasses.replace(named, ask=1)),
+        "mail of 8": mail_of(eight),
+    }
     planted = "<p style='width:500px'>Wider than a phone, which is what this test is to find, in one long line</p>"
     found = measured({**documents, "planted": planted}, tmp_path)
     assert {(name, width, scheme) for name, width, scheme, *_ in found} == {

@@ -120,9 +120,13 @@ class Fields:
     """A mapping of the config with its place in the file, and what its class takes where a key is absent."""
 
     def __init__(
-        self, data: Mapping[str, Any], where: str, inside: str = "", defaults: Mapping[str, Any] | None = None,
+        self,
+        data: Mapping[str, Any],
+        where: str,
+        inside: str = "",
+        defaults: Mapping[str, Any] | None = None,
         rename: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data, self.where, self.inside = data, where, inside
         self.defaults, self.rename = defaults or {}, rename or {}
 

@@ -23,9 +23,14 @@ from sheetgen.units import today
 
 
 def import_config(
-    config: Mapping[str, Any], *, name: str, hf_id: str | None = None, model_id: str | None = None,
-    source: str | None = None, where: str = "config.json",
-) -> Model:  # fmt: skip
+    config: Mapping[str, Any],
+    *,
+    name: str,
+    hf_id: str | None = None,
+    model_id: str | None = None,
+    source: str | None = None,
+    where: str = "config.json",
+) -> Model:
     """The entry for a config; `where` is its name in messages.
 
     Raises CatalogError with the key and the value of what cannot be read: nothing is guessed.
@@ -53,21 +58,32 @@ def import_config(
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
     data: dict[str, Any] = {
-        "id": model_id or _id_of(hf_id or name), "name": name, "hf_id": hf_id, "kind": decoder.kind,
-        "confidence": "sourced", "source": source or f"config.json of {hf_id or name}",
+        "id": model_id or _id_of(hf_id or name),
+        "name": name,
+        "hf_id": hf_id,
+        "kind": decoder.kind,
+        "confidence": "sourced",
+        "source": source or f"config.json of {hf_id or name}",
         "checked_on": today().isoformat(),
-        "n_layers": len(decoder.layers), "hidden_size": text.count("hidden_size"),
+        "n_layers": len(decoder.layers),
+        "hidden_size": text.count("hidden_size"),
         "intermediate_size": max((layer.dense_width for layer in decoder.layers), default=0) or None,
         "moe_intermediate_size": max((layer.moe_width for layer in decoder.layers), default=0) or None,
-        "n_heads": decoder.n_heads, "vocab_size": text.count("vocab_size"),
-        "max_context_tokens": None if decoder.kind == "draft" else max_context(text), "weight_dtype": precision.weights,
-        "kv_cache_dtype": family.kv_cache or precision.kv_cache, "parallel_hybrid": decoder.parallel_hybrid,
+        "n_heads": decoder.n_heads,
+        "vocab_size": text.count("vocab_size"),
+        "max_context_tokens": None if decoder.kind == "draft" else max_context(text),
+        "weight_dtype": precision.weights,
+        "kv_cache_dtype": family.kv_cache or precision.kv_cache,
+        "parallel_hybrid": decoder.parallel_hybrid,
         "attention": groups,
         "layers_in_order": [dict(zip(("n", "params", "caches"), run, strict=True)) for run in runs],
-        "params": _params(decoder, vision, precision.left), "experts": experts, "gated_ffn": family.gated,
-        "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}), "encoder": encoder,
+        "params": _params(decoder, vision, precision.left),
+        "experts": experts,
+        "gated_ffn": family.gated,
+        "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}),
+        "encoder": encoder,
         "notes": notes,
-    }  # fmt: skip
+    }
     return validate(Document(where, data, {}), Model)
 
 
@@ -117,11 +133,18 @@ def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, in
     if "ffn" in left:
         unquantized += body.total - mixers.total - (body.unquantized - mixers.unquantized)
     return {
-        "total": text + vision, "embedding": decoder.embedding, "body": body.total, "routed_experts": routed,
-        "lm_head": decoder.lm_head, "vision": vision, "per_layer_embedding": decoder.per_layer_embedding,
-        "mtp_extra": decoder.mtp_extra, "copied": body.copied, "unquantized": unquantized,
+        "total": text + vision,
+        "embedding": decoder.embedding,
+        "body": body.total,
+        "routed_experts": routed,
+        "lm_head": decoder.lm_head,
+        "vision": vision,
+        "per_layer_embedding": decoder.per_layer_embedding,
+        "mtp_extra": decoder.mtp_extra,
+        "copied": body.copied,
+        "unquantized": unquantized,
         "active": text - decoder.looked_up - routed + routed * top_k // n,
-    }  # fmt: skip
+    }
 
 
 def _id_of(name: str) -> str:

@@ -119,8 +119,13 @@ RULES: dict[str, Callable[[Fields, int], Kinds]] = {
     "dots3_note": lambda f, n: ["full" if i < 2 or i % 4 == 1 else "windowed" for i in range(n)],
     "lfm3": lambda f, n: ["full" if i % 4 == 2 else "windowed" if i % 4 == 0 and i else "linear" for i in range(n)],
     "cohere2_moe": _cohere2_moe,
-    "qwen2": _qwen2, "pattern": _pattern, "llama4": _llama4, "jamba": _jamba, "minimax": _minimax, "kimi": _kimi,
-}  # fmt: skip
+    "qwen2": _qwen2,
+    "pattern": _pattern,
+    "llama4": _llama4,
+    "jamba": _jamba,
+    "minimax": _minimax,
+    "kimi": _kimi,
+}
 
 
 @dataclass(frozen=True)
@@ -471,9 +476,15 @@ def short_conv(f: Fields, family: Family) -> Layer:
 
 
 RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
-    "mamba2": mamba2, "mamba1": mamba1, "mamba1_norms": mamba1, "gated_delta_net": gated_delta_net, "kda": kimi_delta,
-    "kda_wide": kimi_delta, "lightning": lightning, "short_conv": short_conv,
-}  # fmt: skip
+    "mamba2": mamba2,
+    "mamba1": mamba1,
+    "mamba1_norms": mamba1,
+    "gated_delta_net": gated_delta_net,
+    "kda": kimi_delta,
+    "kda_wide": kimi_delta,
+    "lightning": lightning,
+    "short_conv": short_conv,
+}
 
 
 @dataclass(frozen=True)

@@ -738,8 +738,38 @@ def eagle3(f: Fields, family: Family) -> Decoder:
     return Decoder((layer,), 0, 0, whole(0), heads.n, kind="draft", notes=(note, "the context follows the target"))
 
 
-BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {build.__name__: build for build in (
-    old_gpt, opt, bloom, mpt, falcon, stablelm, apertus, chatglm, gpt_neo, laguna, hunyuan, falcon_h1, lfm2, lfm3,
-    attention_free, minimax_m3, gemma3n, gemma4, deepseek_v4, nemotron_h, nemotron_nas, inkling, qwen4, step,
-    muse_spark, hy_v4, glm5_next, longcat, mistral_large4, dots3_note,
-)}  # fmt: skip
+BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
+    build.__name__: build
+    for build in (
+        old_gpt,
+        opt,
+        bloom,
+        mpt,
+        falcon,
+        stablelm,
+        apertus,
+        chatglm,
+        gpt_neo,
+        laguna,
+        hunyuan,
+        falcon_h1,
+        lfm2,
+        lfm3,
+        attention_free,
+        minimax_m3,
+        gemma3n,
+        gemma4,
+        deepseek_v4,
+        nemotron_h,
+        nemotron_nas,
+        inkling,
+        qwen4,
+        step,
+        muse_spark,
+        hy_v4,
+        glm5_next,
+        longcat,
+        mistral_large4,
+        dots3_note,
+    )
+}

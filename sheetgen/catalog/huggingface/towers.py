@@ -53,9 +53,10 @@ def pixtral_tower(v: Fields) -> int:
 _VIT = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "image_size": 224, "patch_size": 16}
 _LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "image_size": 1024}
 _TOWERS = {
-    "siglip_vision_model": (siglip_tower, _VIT), "clip_vision_model": (clip_tower, {**_VIT, "patch_size": 32}),
+    "siglip_vision_model": (siglip_tower, _VIT),
+    "clip_vision_model": (clip_tower, {**_VIT, "patch_size": 32}),
     "pixtral": (pixtral_tower, {**_VIT, **_LARGE}),
-}  # fmt: skip
+}
 
 
 def _named_tower(outer: Fields, default: str) -> tuple[Fields, int]:
@@ -88,9 +89,19 @@ def mistral3(outer: Fields, text: Fields) -> int:
 
 
 def llama4(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34,
-        "image_size": 448, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096,
-        "vision_output_dim": 7680})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 768,
+            "intermediate_size": 5632,
+            "num_hidden_layers": 34,
+            "image_size": 448,
+            "patch_size": 14,
+            "projector_input_dim": 4096,
+            "projector_output_dim": 4096,
+            "vision_output_dim": 7680,
+        },
+    )
     tower, middle = clip_tower(v), v.count("projector_input_dim")
     adapter = v.count("intermediate_size") * middle + middle * v.count("projector_output_dim")
     return tower + adapter + v.count("vision_output_dim") * text.count("hidden_size")
@@ -108,9 +119,19 @@ def moonvit(outer: Fields, text: Fields) -> int:
 
 
 def gemma4(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16,
-        "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16,
-        "position_embedding_size": 10240})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 768,
+            "intermediate_size": 3072,
+            "num_hidden_layers": 16,
+            "num_attention_heads": 12,
+            "num_key_value_heads": 12,
+            "head_dim": 64,
+            "patch_size": 16,
+            "position_embedding_size": 10240,
+        },
+    )
     width, mlp, head = v.count("hidden_size"), v.count("intermediate_size"), v.count("head_dim")
     heads, kv = v.count("num_attention_heads"), v.count("num_key_value_heads")
     block = 2 * width * head * (heads + kv) + 3 * width * mlp + 2 * head + 4 * width
@@ -119,8 +140,19 @@ def gemma4(outer: Fields, text: Fields) -> int:
 
 
 def muse(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50,
-        "patch_size": 14, "patch_temporal": 2, "merge_size": 2, "pos_emb_height": 32, "pos_emb_width": 32})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 1536,
+            "intermediate_size": 8960,
+            "num_hidden_layers": 50,
+            "patch_size": 14,
+            "patch_temporal": 2,
+            "merge_size": 2,
+            "pos_emb_height": 32,
+            "pos_emb_width": 32,
+        },
+    )
     width, n = v.count("hidden_size"), v.count("num_hidden_layers")
     positions = v.count("max_position_embeddings", v.count("pos_emb_height") * v.count("pos_emb_width"))
     tower = patches(v, width, bias=False, frames=v.count("patch_temporal")) + 4 * width
@@ -159,8 +191,18 @@ def cohere2_vision(outer: Fields, text: Fields) -> int:
 
 
 def qwen2_vl(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "patch_size": 14,
-        "temporal_patch_size": 2, "spatial_merge_size": 2, "hidden_size": 3584})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "embed_dim": 1280,
+            "depth": 32,
+            "mlp_ratio": 4,
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+            "hidden_size": 3584,
+        },
+    )
     width, merge = v.count("embed_dim"), v.count("spatial_merge_size") ** 2
     mlp = int(width * v.number("mlp_ratio"))
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + blocks(v.count("depth"), width, mlp)
@@ -168,8 +210,18 @@ def qwen2_vl(outer: Fields, text: Fields) -> int:
 
 
 def qwen2_5_vl(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "patch_size": 14,
-        "temporal_patch_size": 2, "spatial_merge_size": 2, "out_hidden_size": 3584})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 3584,
+            "intermediate_size": 3420,
+            "depth": 32,
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+            "out_hidden_size": 3584,
+        },
+    )
     width, merge = v.count("hidden_size"), v.count("spatial_merge_size") ** 2
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size"))
     tower += blocks(v.count("depth"), width, v.count("intermediate_size"), gated=True, norm=1)
@@ -178,9 +230,19 @@ def qwen2_5_vl(outer: Fields, text: Fields) -> int:
 
 def qwen3_vl(outer: Fields, text: Fields) -> int:
     """As before with learned positions, and one more merger for each layer that is fed deep into the model."""
-    v = outer.part("vision_config", {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "patch_size": 16,
-        "temporal_patch_size": 2, "spatial_merge_size": 2, "out_hidden_size": 3584,
-        "num_position_embeddings": 2304})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 1152,
+            "intermediate_size": 4304,
+            "depth": 27,
+            "patch_size": 16,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+            "out_hidden_size": 3584,
+            "num_position_embeddings": 2304,
+        },
+    )
     width, merge, out = v.count("hidden_size"), v.count("spatial_merge_size") ** 2, v.count("out_hidden_size")
     tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
     tower += v.count("num_position_embeddings") * width + blocks(v.count("depth"), width, v.count("intermediate_size"))
@@ -193,8 +255,17 @@ def qwen3_vl(outer: Fields, text: Fields) -> int:
 
 
 def minimax_m3(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32,
-        "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 1280,
+            "intermediate_size": 5120,
+            "num_hidden_layers": 32,
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+        },
+    )
     width, hidden = v.count("hidden_size"), text.count("hidden_size")
     middle = outer.count("projector_hidden_size", hidden)
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + 2 * width
@@ -204,9 +275,19 @@ def minimax_m3(outer: Fields, text: Fields) -> int:
 
 
 def glm4v(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 1536, "intermediate_size": 13696, "out_hidden_size": 4096,
-        "depth": 24, "patch_size": 14, "image_size": 336, "temporal_patch_size": 2,
-        "spatial_merge_size": 2})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 1536,
+            "intermediate_size": 13696,
+            "out_hidden_size": 4096,
+            "depth": 24,
+            "patch_size": 14,
+            "image_size": 336,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+        },
+    )
     width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
     bias = v.flag("attention_bias", False)
     tower = grid_of(v) ** 2 * width + patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
@@ -217,9 +298,20 @@ def glm4v(outer: Fields, text: Fields) -> int:
 
 
 def glm5_next(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"hidden_size": 1024, "intermediate_size": 4096, "out_hidden_size": 1536,
-        "depth": 24, "num_heads": 16, "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2,
-        "projection_intermediate_size": 10240})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 1024,
+            "intermediate_size": 4096,
+            "out_hidden_size": 1536,
+            "depth": 24,
+            "num_heads": 16,
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+            "projection_intermediate_size": 10240,
+        },
+    )
     width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
     bias = v.flag("attention_bias", True)
     block = 4 * width * width + 4 * width * bias + 2 * matrix(width, mlp, bias) + matrix(mlp, width, bias)
@@ -232,8 +324,16 @@ def glm5_next(outer: Fields, text: Fields) -> int:
 
 def step(outer: Fields, text: Fields) -> int:
     """Two convolutions make each block of four patches one, twice over."""
-    v = outer.part("vision_config", {"hidden_size": 1536, "num_hidden_layers": 47, "patch_size": 14,
-        "mlp_ratio": 8960 / 1536, "max_position_embeddings": 2704})  # fmt: skip
+    v = outer.part(
+        "vision_config",
+        {
+            "hidden_size": 1536,
+            "num_hidden_layers": 47,
+            "patch_size": 14,
+            "mlp_ratio": 8960 / 1536,
+            "max_position_embeddings": 2704,
+        },
+    )
     width, n = v.count(v.first("width", "hidden_size")), v.count(v.first("layers", "num_hidden_layers"))
     tower = patches(v, width, bias=False) + v.count("max_position_embeddings") * width + 2 * width
     tower += blocks(n, width, int(width * v.number("mlp_ratio"))) + n * 2 * width  # two scales of the residuals
@@ -256,11 +356,23 @@ def vision_params(outer: Fields, text: Fields, tower: str) -> tuple[int, tuple[s
 
 
 TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
-    "siglip": gemma3, "llava": llava, "pixtral": mistral3, "cohere2": cohere2_vision, "llama4": llama4,
-    "qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl, "moonvit": moonvit, "gemma4": gemma4,
-    "muse": muse, "minimax_m3": minimax_m3, "glm4v": glm4v, "intern_vit": intern_vit,
-    "glm5_next": glm5_next, "step": step,
-}  # fmt: skip
+    "siglip": gemma3,
+    "llava": llava,
+    "pixtral": mistral3,
+    "cohere2": cohere2_vision,
+    "llama4": llama4,
+    "qwen2_vl": qwen2_vl,
+    "qwen2_5_vl": qwen2_5_vl,
+    "qwen3_vl": qwen3_vl,
+    "moonvit": moonvit,
+    "gemma4": gemma4,
+    "muse": muse,
+    "minimax_m3": minimax_m3,
+    "glm4v": glm4v,
+    "intern_vit": intern_vit,
+    "glm5_next": glm5_next,
+    "step": step,
+}
 
 
 # The largest image that the engine's profile run feeds, where config.json determines it. Often it does not: the limit
@@ -339,6 +451,9 @@ def _intern_vit_image(outer: Fields) -> Item | None:
 
 
 ITEMS: dict[str, Callable[[Fields], Item | None]] = {
-    "siglip": _gemma3_image, "pixtral": _pixtral_image, "llava": _llava_image, "gemma4": _gemma4_image,
+    "siglip": _gemma3_image,
+    "pixtral": _pixtral_image,
+    "llava": _llava_image,
+    "gemma4": _gemma4_image,
     "intern_vit": _intern_vit_image,
-}  # fmt: skip
+}

@@ -114,11 +114,15 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
             continue
         longest = cells.get(LONGEST, "")
         fields = {
-            "host": hosts.get(provider) or _host_id(provider), "name": name, "precision": precision,
-            "input_usd_per_million": usd[0], "cached_usd_per_million": usd[2] or None, "output_usd_per_million": usd[1],
+            "host": hosts.get(provider) or _host_id(provider),
+            "name": name,
+            "precision": precision,
+            "input_usd_per_million": usd[0],
+            "cached_usd_per_million": usd[2] or None,
+            "output_usd_per_million": usd[1],
             "max_input_tokens": (longest.isdecimal() and len(longest) <= MOST_DIGITS and int(longest)) or None,
             "source": cells.get(SOURCE) or None,
-        }  # fmt: skip
+        }
         try:
             price = validate(Document(shown(name), fields, {}), HostedPrice)
             if price.host not in known_ids:
@@ -137,20 +141,28 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
             )
             found[model] = [one for one in prices if one not in odd]
     file = HostedFile(
-        read_on=as_of, origin=f"price list {cited}", hosts=(*known.hosts, *new_hosts.values()),
-        also_called=known.also_called, other_weights=known.other_weights,
+        read_on=as_of,
+        origin=f"price list {cited}",
+        hosts=(*known.hosts, *new_hosts.values()),
+        also_called=known.also_called,
+        other_weights=known.other_weights,
         models=tuple(HostedModel(model=model, prices=cheapest(found[model])) for model in sorted(found)),
-    )  # fmt: skip
+    )
     before, now = _by_name(known), _by_name(file)
     same = before.keys() & now.keys()
     changed = tuple((key[0], before[key], now[key]) for key in now if key in same and before[key] != now[key])
     return HostedRefresh(
-        where, file, len(lines) + len(faults), sum(map(len, found.values())), changed=changed,
+        where,
+        file,
+        len(lines) + len(faults),
+        sum(map(len, found.values())),
+        changed=changed,
         added=tuple((key[0], now[key]) for key in now if key not in same),
         gone=tuple((key[0], before[key]) for key in before if key not in same),
-        left_out={reason: tuple(names) for reason, names in left_out.items()}, skipped=tuple(faults),
+        left_out={reason: tuple(names) for reason, names in left_out.items()},
+        skipped=tuple(faults),
         doubts=tuple(_doubts(changed, Plausible(catalog))),
-    )  # fmt: skip
+    )
 
 
 def _doubts(changed: Iterable[tuple[str, HostedPrice, HostedPrice]], plausible: Plausible) -> Iterator[str]:
@@ -252,8 +264,9 @@ def hosted_report(found: HostedRefresh) -> Iterable[str]:
     for model, price in found.added:
         yield f"  new: {model}: {price.host} {shown(price.name, 80)}"
     for model, before, now in found.changed:
-        old, new = ("/".join(f"{usd:g}" for usd in (p.input_usd_per_million, p.output_usd_per_million))
-                    for p in (before, now))  # fmt: skip
+        old, new = (
+            "/".join(f"{usd:g}" for usd in (p.input_usd_per_million, p.output_usd_per_million)) for p in (before, now)
+        )
         yield f"  changed: {model}: {shown(now.name, 80)}: {old} to {new} $ per million"
     for reason, names in sorted(found.left_out.items(), key=lambda pair: -len(pair[1])):
         each = list(dict.fromkeys(names))

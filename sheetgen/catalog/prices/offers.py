@@ -32,10 +32,14 @@ SILENCE_SECONDS = 30  # how long a server may say nothing
 FETCH_SECONDS = 120  # how long a whole list may take
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
 _HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
-    urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
-    urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPRedirectHandler, urllib.request.HTTPErrorProcessor,
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPRedirectHandler,
+    urllib.request.HTTPErrorProcessor,
     urllib.request.UnknownHandler,
-)  # fmt: skip
+)
 _STARTS = (  # the first bytes of what people take for CSV
     (b"\x1f\x8b", "is compressed (gzip). Unpack it first"),
     (b"PK\x03\x04", "is a zip archive or an Excel workbook. Save the sheet as CSV"),
@@ -201,35 +205,58 @@ class Format:
 
 
 AWS = Format(
-    title="AWS on demand", provider="aws", name="instance_type", required=("region", "instance_type",
-    "on_demand_usd_hr", "accelerator_count", "accelerator_name"), optional=("accelerator_memory_mib", "vcpu",
-    "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"), prices={"on-demand": ("on_demand_usd_hr", 1)},
-    names={"gpu": "accelerator_name"}, amounts={"gpu_count": ("accelerator_count", 1),
-    "gpu_memory_gb": ("accelerator_memory_mib", 1024), "vcpu": ("vcpu", 1), "ram_gib": ("memory_mib", 1024),
-    "local_nvme_gb": ("local_nvme_gb", 1), "network_gbps": ("network_mbps", 1000)},
-)  # fmt: skip
+    title="AWS on demand",
+    provider="aws",
+    name="instance_type",
+    required=("region", "instance_type", "on_demand_usd_hr", "accelerator_count", "accelerator_name"),
+    optional=("accelerator_memory_mib", "vcpu", "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"),
+    prices={"on-demand": ("on_demand_usd_hr", 1)},
+    names={"gpu": "accelerator_name"},
+    amounts={
+        "gpu_count": ("accelerator_count", 1),
+        "gpu_memory_gb": ("accelerator_memory_mib", 1024),
+        "vcpu": ("vcpu", 1),
+        "ram_gib": ("memory_mib", 1024),
+        "local_nvme_gb": ("local_nvme_gb", 1),
+        "network_gbps": ("network_mbps", 1000),
+    },
+)
 AZURE = Format(
-    title="Azure on demand", provider="azure", name="instance_type",
-    required=("region", "instance_type", "on_demand_usd_hr"), optional=(),
+    title="Azure on demand",
+    provider="azure",
+    name="instance_type",
+    required=("region", "instance_type", "on_demand_usd_hr"),
+    optional=(),
     prices={"on-demand": ("on_demand_usd_hr", 1)},
     type_starts="Standard_",  # an AWS list that lost columns would look like one of Azure
-)  # fmt: skip
+)
 GCP = Format(
-    title="GCP accelerators", provider="gcp", name="machine_type", optional=("month_usd", "month_spot_usd"),
+    title="GCP accelerators",
+    provider="gcp",
+    name="machine_type",
+    optional=("month_usd", "month_spot_usd"),
     required=("region", "machine_type", "on_demand_usd_hr", "spot_usd_hr", "month_1y_cud_usd", "month_3y_cud_usd"),
-    prices={"on-demand": ("on_demand_usd_hr", 1), "reserved-1yr": ("month_1y_cud_usd", HOURS_OF_A_LISTED_MONTH),
-            "reserved-3yr": ("month_3y_cud_usd", HOURS_OF_A_LISTED_MONTH), "spot": ("spot_usd_hr", 1)},
+    prices={
+        "on-demand": ("on_demand_usd_hr", 1),
+        "reserved-1yr": ("month_1y_cud_usd", HOURS_OF_A_LISTED_MONTH),
+        "reserved-3yr": ("month_3y_cud_usd", HOURS_OF_A_LISTED_MONTH),
+        "spot": ("spot_usd_hr", 1),
+    },
     decimals=4,  # as the catalog's rows: sums of parts have more digits than any invoice
     terms="resource CUD (month/730)",
-)  # fmt: skip
+)
 NEOCLOUD = Format(
-    title="neocloud offerings", provider=None, name="gpu_model", region=None, date="collected_at",
+    title="neocloud offerings",
+    provider=None,
+    name="gpu_model",
+    region=None,
+    date="collected_at",
     required=("provider_id", "gpu_model", "vram_gb", "interconnect", "tier", "is_spot", "price_usd_hour"),
     optional=("gpu_brand", "vcpu", "ram_gb", "source_url", "collected_at", "notes"),
     prices={"on-demand": ("price_usd_hour", 1), "spot": ("price_usd_hour", 1)},  # by is_spot
     names={"tier": "tier", "interconnect": "interconnect"},
     amounts={"gpu_memory_gb": ("vram_gb", 1), "vcpu": ("vcpu", 1), "ram_gib": ("ram_gb", 1)},
-)  # fmt: skip
+)
 FORMATS = (AWS, AZURE, GCP, NEOCLOUD)
 
 
@@ -334,10 +361,13 @@ def read_prices(place: str, read: Read | None = None) -> PriceList:
             faults.append(Fault(offer.where, offer.line, what, is_pair=True))
             clashing |= {before.line, offer.line}
     return PriceList(
-        where, known, tuple(offer for offer in offers if offer.prices and offer.line not in clashing),
-        n_lines=n_lines, n_without_price=sum(not offer.prices for offer in offers),
+        where,
+        known,
+        tuple(offer for offer in offers if offer.prices and offer.line not in clashing),
+        n_lines=n_lines,
+        n_without_price=sum(not offer.prices for offer in offers),
         faults=tuple(sorted(faults, key=lambda fault: fault.line)),
-    )  # fmt: skip
+    )
 
 
 LEAST_USD, MOST_USD = 1e-4, 1e6  # an hour: what the catalogs' schema takes
@@ -429,8 +459,11 @@ def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
         spot = row.yes_or_no("is_spot")
         columns = {purchase: how for purchase, how in columns.items() if (purchase == "spot") == spot}
     read = {purchase: row.price(*how) for purchase, how in columns.items()}
-    prices = {purchase: usd if known.decimals is None else round(usd, known.decimals)
-              for purchase, usd in read.items() if usd is not None}  # fmt: skip
+    prices = {
+        purchase: usd if known.decimals is None else round(usd, known.decimals)
+        for purchase, usd in read.items()
+        if usd is not None
+    }
     name = row.name(known.name)
     if not name.startswith(known.type_starts) and not row.wrong:
         row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")

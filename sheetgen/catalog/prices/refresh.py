@@ -49,9 +49,12 @@ def read_lists(places: Iterable[str], read: Mapping[str, Read] = MappingProxyTyp
 
 
 def refresh(
-    catalog: Catalog, lists: Sequence[PriceList], as_of: str | None = None, region: str | None = None,
+    catalog: Catalog,
+    lists: Sequence[PriceList],
+    as_of: str | None = None,
+    region: str | None = None,
     skip_broken: bool = False,
-) -> Refresh:  # fmt: skip
+) -> Refresh:
     """The rows of `catalog` at the prices of `lists`, read on `as_of` where a line has no day of its own.
 
     Raises CatalogError with every line that is broken, undated or at odds with another, unless such lines are
@@ -89,13 +92,18 @@ def refresh(
     plausible = Plausible(catalog)
     providers = {r.row.provider for r in readings} | {one.provider for one in unmatched}
     return Refresh(
-        lists=tuple(lists), changes=tuple(changes), changed=tuple(changed), new=tuple(new), left=tuple(left),
+        lists=tuple(lists),
+        changes=tuple(changes),
+        changed=tuple(changed),
+        new=tuple(new),
+        left=tuple(left),
         skipped=tuple(faults),
         not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in of_row),
-        dropped=tuple(dropped), n_other_regions=n_other_regions,
+        dropped=tuple(dropped),
+        n_other_regions=n_other_regions,
         doubts=tuple(_doubts(changes, {row.id: row for row in rows}, plausible)),
         new_doubts=tuple(doubt for row in new for _, doubt in plausible.doubts_of(row)),
-    )  # fmt: skip
+    )
 
 
 def _doubts(changes: Iterable[Change], rows: Mapping[str, Instance], plausible: Plausible) -> Iterator[str]:

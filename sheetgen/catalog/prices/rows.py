@@ -283,18 +283,32 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
             if old is not None and what == "changed":
                 past = _with_past(old, old.usd_per_hour, old.as_of, list_of(source, old.purchase))
             after = InstancePrice.model_validate(
-                {"purchase": reading.purchase, "usd_per_hour": reading.usd_per_hour, "as_of": offer.as_of,
-                "kind": offer.kinds.get(reading.purchase) or (old.kind if old else None),
-                "history": past.history if past else ()},
-            )  # fmt: skip
+                {
+                    "purchase": reading.purchase,
+                    "usd_per_hour": reading.usd_per_hour,
+                    "as_of": offer.as_of,
+                    "kind": offer.kinds.get(reading.purchase) or (old.kind if old else None),
+                    "history": past.history if past else (),
+                },
+            )
             source = with_list(source, offer.cited, reading.purchase)
         prices[reading.purchase] = after
         was = old or before.get(reading.purchase)
         changes.append(
-            Change(instance=row.id, purchase=reading.purchase, what=what, old_usd=was.usd_per_hour if was else None,
-            new_usd=reading.usd_per_hour, old_as_of=was.as_of if was else None, new_as_of=offer.as_of,
-            old_region=row.region, new_region=region, at=offer.at, touches_row=after is not old),
-        )  # fmt: skip
+            Change(
+                instance=row.id,
+                purchase=reading.purchase,
+                what=what,
+                old_usd=was.usd_per_hour if was else None,
+                new_usd=reading.usd_per_hour,
+                old_as_of=was.as_of if was else None,
+                new_as_of=offer.as_of,
+                old_region=row.region,
+                new_region=region,
+                at=offer.at,
+                touches_row=after is not old,
+            ),
+        )
     kept = sorted(prices.values(), key=lambda price: ORDER.index(price.purchase))
     return row.model_copy(update={"prices": tuple(kept), "source": source, "region": region}), changes
 
@@ -397,7 +411,14 @@ def _row(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], **fields: 
         values = {getattr(offer, size) for offer in offers}
         fields[size] = values.pop() if len(values) == 1 else None
     return Instance.model_validate(
-        {"provider": provider, "type": name, "gpu": gpu.id, "source": source, "confidence": "medium",
-        "prices": [prices[purchase] for purchase in ORDER if purchase in prices],
-        "checked_on": max(str(price["as_of"]) for price in prices.values()), **fields},
-    )  # fmt: skip
+        {
+            "provider": provider,
+            "type": name,
+            "gpu": gpu.id,
+            "source": source,
+            "confidence": "medium",
+            "prices": [prices[purchase] for purchase in ORDER if purchase in prices],
+            "checked_on": max(str(price["as_of"]) for price in prices.values()),
+            **fields,
+        },
+    )

@@ -55,22 +55,28 @@ def build_plan_book(
         [*shown.values(), *rest, inputs.sheet, actuals, checks, notes, *hidden],
         wiring.names,
         {"sheetgen.plan_schema": str(built.SCHEMA), "sheetgen.version": page.version, "sheetgen.catalog_sha256": sha},
-        datetime.datetime.combine(plan.as_of, datetime.time()), page.paper, page.title,
+        datetime.datetime.combine(plan.as_of, datetime.time()),
+        page.paper,
+        page.title,
         "Capacity plan: machines, orders and money by quarter",
-    )  # fmt: skip
+    )
 
 
 def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, wiring: Wiring) -> Sheet:
     """What must hold, live; below it what speaks against signing, as built."""
     page = ChecksSheet(wiring, HEADS[:4])
     states = wiring.area("lst_input_states")
-    page.none_says("inputs_in_range", "Inputs out of range, or bands out of order: none", states, OUT_OF_RANGE,
-                   inputs.states)  # fmt: skip
+    page.none_says(
+        "inputs_in_range", "Inputs out of range, or bands out of order: none", states, OUT_OF_RANGE, inputs.states
+    )
     quarters = range(work.n_quarters)
     shares, case = [], wiring.inputs["planned_case"]
     for q in quarters:
-        own = [work.loads.columns["own_instances"][work.row_of_load(s, q, z)]
-               for s in range(work.n_services) for z in CASE.values()]  # fmt: skip
+        own = [
+            work.loads.columns["own_instances"][work.row_of_load(s, q, z)]
+            for s in range(work.n_services)
+            for z in CASE.values()
+        ]
         needed = [work.planned("needed_instances", t, q) for t in range(len(work.types))]
         planned = [chosen(case, own[i : i + 3]) for i in range(0, len(own), 3)]
         shares.append((str(found.answer.plan.quarters[q]), derived(_added, *planned), derived(_added, *needed)))
@@ -87,8 +93,12 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
         low, middle, high = (pages._usd("spend_usd", q, z) for z in CASE.values())
         in_order.append(derived(lambda a, b, c: where(a <= b, where(b <= c, 1, 0), 0), low, middle, high))
     n = sum(one.value for one in in_order)
-    page.line("quantiles", "Quarters whose spend does not fall from p10 to p90", Lookup(
-        n, lambda here: derived(_added, *in_order).expr(here)), work.n_quarters)  # fmt: skip
+    page.line(
+        "quantiles",
+        "Quarters whose spend does not fall from p10 to p90",
+        Lookup(n, lambda here: derived(_added, *in_order).expr(here)),
+        work.n_quarters,
+    )
     too_many = derived(lambda new: where(new > SPARE, new, 0), pages.new_orders)
     page.line("new_orders", f"New orders for which Decisions has no line (it has {SPARE}): none", too_many, 0)
     page.total()
@@ -96,8 +106,13 @@ def _checks(found: Findings, inputs: PlanInputs, work: Workings, pages: Pages, w
     sheet.text(row, 0, "Values of the build (hardware, its times, joint draws, commitments, bridge)", "label")
     sheet.link(row, 3, wiring.ref("chk_values")._replace(name="chk_values"), TEXT, "light")
     sheet.status_cells.append((row, 3))
-    for at, (label, ref) in enumerate((("Quarters over their budget, now", _sum(work, "quarters", "is_over")),
-                                       ("Quarters in which an order is late, now", _late(work))), row + 1):  # fmt: skip
+    for at, (label, ref) in enumerate(
+        (
+            ("Quarters over their budget, now", _sum(work, "quarters", "is_over")),
+            ("Quarters in which an order is late, now", _late(work)),
+        ),
+        row + 1,
+    ):
         sheet.link(at, 1, ref, PLAIN, "computed", label=label)
     rows_of = [(one.what, "yes" if one.holds else "no", "", "", "; ".join(one.found)) for one in found.checks]
     names = ("Before signing, as built", "Holds", "", "", "What speaks against it")
@@ -124,19 +139,40 @@ def _late(work: Workings) -> Lookup:
 
 
 def _notes(page: PlanPage, hidden: list[Sheet], sized: list[tuple[str, str | None]]) -> Sheet:
-    return notes_sheet((
-        ("About", [
-            ("A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black figures are formulas; "
-             "green ones are taken from another sheet. (build): a value that was worked out when the workbook was "
-             f"built, and does not follow an edit; then the word beside it is {STALE} in place of {AS_BUILT}. The "
-             f"correlation between services is in the joint draws alone, and so no input here. {LEGEND}", None),
-            ("sheetgen pull THIS.xlsx carries what was typed back to a plan.yaml, and works everything out anew, the "
-             "hardware too; sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.", None),
-            (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected without a password.",
-             None),
-        ]),
-        ("Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)",
-         sized),
-        ("Assumptions as built", [(str(text), None) for text in page.assumptions]),
-        ("Sources", [(one.text, one.url or first_link(one.text)) for one in page.sources]),
-    ), hidden)  # fmt: skip
+    return notes_sheet(
+        (
+            (
+                "About",
+                [
+                    (
+                        "A capacity plan by quarter. Blue on yellow cells are inputs, all on Inputs; black "
+                        "figures are formulas; "
+                        "green ones are taken from another sheet. (build): a value that was worked out when the "
+                        "workbook was "
+                        f"built, and does not follow an edit; then the word beside it is {STALE} in place of "
+                        f"{AS_BUILT}. The "
+                        f"correlation between services is in the joint draws alone, and so no input here. {LEGEND}",
+                        None,
+                    ),
+                    (
+                        "sheetgen pull THIS.xlsx carries what was typed back to a plan.yaml, and works "
+                        "everything out anew, the "
+                        "hardware too; sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.",
+                        None,
+                    ),
+                    (
+                        f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected "
+                        "without a password.",
+                        None,
+                    ),
+                ],
+            ),
+            (
+                "Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)",
+                sized,
+            ),
+            ("Assumptions as built", [(str(text), None) for text in page.assumptions]),
+            ("Sources", [(one.text, one.url or first_link(one.text)) for one in page.sources]),
+        ),
+        hidden,
+    )

@@ -71,9 +71,13 @@ def put_state_of_values(sheet: Sheet, wiring: Wiring) -> None:
 
 
 def commitments(page: PlanPage, wiring: Wiring) -> Sheet:
-    sheet = titled("Commitments", "Commitments", "Values of the build: how much to commit, for how long, against "
-                   "buying what is missing (newsvendor over the joint draws); and what would change our mind.",
-                   freeze=(HEAD_ROWS, 0))  # fmt: skip
+    sheet = titled(
+        "Commitments",
+        "Commitments",
+        "Values of the build: how much to commit, for how long, against "
+        "buying what is missing (newsvendor over the joint draws); and what would change our mind.",
+        freeze=(HEAD_ROWS, 0),
+    )
     sheet.widths = dict(enumerate((34, 46, *[13] * 8)))
     put_state_of_values(sheet, wiring)
     row, found = HEAD_ROWS, tables_named(page, "Commitments", "What would change our mind")
@@ -87,14 +91,23 @@ def commitments(page: PlanPage, wiring: Wiring) -> Sheet:
 def bands(found: Findings, page: PlanPage, pages: Pages, wiring: Wiring) -> Sheet:
     """Live sums of the three quantiles beside the joint draws of all services."""
     answer, draws = found.answer, found.draws
-    sheet = titled("Bands", "Bands", "Of all services together: where each is at its own quantile (live; of one "
-                   "service exact), and by joint draws of demand and prices (values of the build).",
-                   freeze=(HEAD_ROWS, 1))  # fmt: skip
+    sheet = titled(
+        "Bands",
+        "Bands",
+        "Of all services together: where each is at its own quantile (live; of one "
+        "service exact), and by joint draws of demand and prices (values of the build).",
+        freeze=(HEAD_ROWS, 1),
+    )
     sheet.widths = dict(enumerate((24, *[16] * 9)))
     put_state_of_values(sheet, wiring)
-    heads = ("Quarter", "All at p10 (live)", "All at p50 (live)", "All at p90 (live)",
-             *(f"{name} of all together (build)" for name in QUANTILES),
-             *(f"GPUs, {name} of all together (build)" for name in QUANTILES))  # fmt: skip
+    heads = (
+        "Quarter",
+        "All at p10 (live)",
+        "All at p50 (live)",
+        "All at p90 (live)",
+        *(f"{name} of all together (build)" for name in QUANTILES),
+        *(f"GPUs, {name} of all together (build)" for name in QUANTILES),
+    )
     sheet.texts(HEAD_ROWS, 0, ("Spend by quarter, US dollars; contingency apart", *[""] * 9), "section")
     sheet.texts(HEAD_ROWS + 1, 0, heads)
     sheet.heights[HEAD_ROWS + 1] = 46
@@ -113,11 +126,16 @@ def bands(found: Findings, page: PlanPage, pages: Pages, wiring: Wiring) -> Shee
         sheet.link(last, 1 + z, added_up(refs), USD, "total")
     for k, value in enumerate(quantiles(draws.spend_usd.sum(axis=1)).values()):
         sheet.put(last, 4 + k, Cell(value, "total", USD))
-    for at, (label, fact) in enumerate((
-        ("Joint draws", draws.n), ("Seed", draws.seed), ("Correlation of the demand between services",
-        answer.plan.policy.correlation), ("Mean of all quarters, $", float(draws.spend_usd.sum(axis=1).mean())),
-        ("SHA-256 of the inputs, as built", inputs_sha256(answer)),
-    ), last + 2):  # fmt: skip
+    for at, (label, fact) in enumerate(
+        (
+            ("Joint draws", draws.n),
+            ("Seed", draws.seed),
+            ("Correlation of the demand between services", answer.plan.policy.correlation),
+            ("Mean of all quarters, $", float(draws.spend_usd.sum(axis=1).mean())),
+            ("SHA-256 of the inputs, as built", inputs_sha256(answer)),
+        ),
+        last + 2,
+    ):
         display = TEXT if isinstance(fact, str) else USD if "$" in label else WHOLE if label == "Joint draws" else PLAIN
         display = EXACT_PERCENT if label.startswith("Correlation") else display
         sheet.text(at, 0, label, "label")
@@ -146,17 +164,29 @@ def _waterfall(sheet: Sheet, row: int, of: Waterfall) -> None:
     low, high = min(*ends, of.usd), max(*ends, of.usd)
     step = 10.0 ** (len(str(int(high - low))) - 1)  # the axis begins at a round number
     names, *series = [(refs[0], refs[-1]) for refs in columns]
-    sheet.charts.append(Chart(
-        row + len(bars) + 2, 0, "From the last plan's spend to this one's, US dollars at p50",
-        "A bar for each part of the difference, where the one before it ended.", names,
-        [(name, *refs, ink) for (name, ink), refs in zip(STEPS, series, strict=True)], 680, 300, "US dollars",
-        least=max(0.0, (low - (high - low) / 2) // step * step),
-    ))  # fmt: skip
+    sheet.charts.append(
+        Chart(
+            row + len(bars) + 2,
+            0,
+            "From the last plan's spend to this one's, US dollars at p50",
+            "A bar for each part of the difference, where the one before it ended.",
+            names,
+            [(name, *refs, ink) for (name, ink), refs in zip(STEPS, series, strict=True)],
+            680,
+            300,
+            "US dollars",
+            least=max(0.0, (low - (high - low) / 2) // step * step),
+        )
+    )
 
 
 def bridge(page: PlanPage, wiring: Wiring) -> Sheet:
-    sheet = titled("Bridge", "Bridge", "Values of the build: what changed since the last plan, in US dollars; the "
-                   "parts sum to the difference.", freeze=(HEAD_ROWS, 0))  # fmt: skip
+    sheet = titled(
+        "Bridge",
+        "Bridge",
+        "Values of the build: what changed since the last plan, in US dollars; the parts sum to the difference.",
+        freeze=(HEAD_ROWS, 0),
+    )
     sheet.widths = {0: 34, **dict.fromkeys(range(1, 5), 18)}
     put_state_of_values(sheet, wiring)
     sheet.texts(HEAD_ROWS, 0, (page.since, *[""] * 4), "section")  # as wide as the texts, which are cut where it ends
@@ -170,9 +200,13 @@ def bridge(page: PlanPage, wiring: Wiring) -> Sheet:
 def actuals(found: Findings, page: PlanPage, pages: Pages) -> Sheet:
     """By quarter the plan beside what was spent, from lines that are pasted below."""
     plan = found.answer.plan
-    sheet = titled("Actuals", "Actuals", "Paste what was spent into the yellow lines (`sheetgen plan actuals` reads "
-                   "FOCUS columns): it stands beside the plan. It is no part of plan.yaml.",
-                   freeze=(HEAD_ROWS, 0))  # fmt: skip
+    sheet = titled(
+        "Actuals",
+        "Actuals",
+        "Paste what was spent into the yellow lines (`sheetgen plan actuals` reads "
+        "FOCUS columns): it stands beside the plan. It is no part of plan.yaml.",
+        freeze=(HEAD_ROWS, 0),
+    )
     sheet.widths = dict(enumerate((22, 24, 16, 16, 16, 16, 14)))
     n = len(plan.quarters)
     top = HEAD_ROWS + n + 4
@@ -181,8 +215,11 @@ def actuals(found: Findings, page: PlanPage, pages: Pages) -> Sheet:
     lines = range(top + 2, top + 2 + LINES)
     quarters, usd = (Range((Ref(sheet.name, lines[0], c, None), Ref(sheet.name, lines[-1], c, None))) for c in (0, 2))
     sheet.texts(HEAD_ROWS, 0, ("By quarter, US dollars", *[""] * 6), "section")
-    sheet.texts(HEAD_ROWS + 1, 0, ("Quarter", "Plan p10", "Plan p50", "Plan p90", "Spent", "Plan / spent - 1",
-                                   "Within p10 to p90"))  # fmt: skip
+    sheet.texts(
+        HEAD_ROWS + 1,
+        0,
+        ("Quarter", "Plan p10", "Plan p50", "Plan p90", "Spent", "Plan / spent - 1", "Within p10 to p90"),
+    )
     sheet.heights[HEAD_ROWS + 1] = 32
     for q, quarter in enumerate(plan.quarters):
         at = HEAD_ROWS + 2 + q
@@ -207,9 +244,12 @@ def record_sheet(record: Mapping[str, Any], version: str, catalog_sha256: str, w
     sheet = titled("Record", "Record", about)
     sheet.widths = {0: 30, 1: 60}
     packed = packed_record(record)
-    rows = [("meta_plan_schema", "Layout of the workbook", SCHEMA, PLAIN), ("meta_version", "sheetgen", version, TEXT),
-            ("meta_catalog_sha256", "Catalog, SHA-256", catalog_sha256, TEXT),
-            *((f"{RECORD}{i}", f"The plan, part {i}", part, TEXT) for i, part in enumerate(packed, 1))]  # fmt: skip
+    rows = [
+        ("meta_plan_schema", "Layout of the workbook", SCHEMA, PLAIN),
+        ("meta_version", "sheetgen", version, TEXT),
+        ("meta_catalog_sha256", "Catalog, SHA-256", catalog_sha256, TEXT),
+        *((f"{RECORD}{i}", f"The plan, part {i}", part, TEXT) for i, part in enumerate(packed, 1)),
+    ]
     for row, (name, label, value, display) in enumerate(rows, HEAD_ROWS):
         wiring.names[name] = sheet.put(row, 1, Cell(value, "off_page", display), name, label=label)
     return sheet

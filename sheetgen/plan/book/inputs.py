@@ -44,9 +44,12 @@ class PlanInputs:
         self.cells: dict[str, Ref] = {}
         self.states: list[Ref] = []
         self.sheet = sheet = titled(
-            "Inputs", "Inputs", "Change any yellow cell: demand, machines, orders and money follow. Hardware, times "
-            "and joint draws are values of the build.", freeze=(HEAD_ROWS, 1),
-        )  # fmt: skip
+            "Inputs",
+            "Inputs",
+            "Change any yellow cell: demand, machines, orders and money follow. Hardware, times "
+            "and joint draws are values of the build.",
+            freeze=(HEAD_ROWS, 1),
+        )
         sheet.widths, sheet.n_printed = dict(WIDTHS), PRINTED
         for section in sections(plan):
             if self.row > HEAD_ROWS:
@@ -96,8 +99,10 @@ class PlanInputs:
         put_light(self.wiring, sheet, row, P10, "All checks")
         states = Range((self.states[0], self.states[-1]))
         self.wiring.names["lst_input_states"] = states
-        env = {name: Lookup.of(0, f'COUNTIFS({{0}},"{word}")', states)
-               for name, word in (("n_changed", CHANGED), ("n_out_of_range", OUT_OF_RANGE))}  # fmt: skip
+        env = {
+            name: Lookup.of(0, f'COUNTIFS({{0}},"{word}")', states)
+            for name, word in (("n_changed", CHANGED), ("n_out_of_range", OUT_OF_RANGE))
+        }
         sheet.text(row, P90, "values of the build:", "right_label")
         found = sheet.compute(row, UNIT, freshness, env, role="light", name="chk_values")
         sheet.status_cells.append((row, UNIT))

@@ -58,8 +58,11 @@ def release_state(n_machines: Any) -> Any:
 def budget_words(n_over: Any, n_stated: Any, first_over: Any) -> Any:
     """Whether the budget holds, contingency counted, at p90 too; else in how many quarters it does not."""
     some = join_text("over it in ", n_over, " of ", n_stated, " quarters, the first ", first_over)
-    return where(n_stated == 0, "no budget is stated", where(n_over == 0, "every quarter with one is within it, at p90 "
-                 "too", some))  # fmt: skip
+    return where(
+        n_stated == 0,
+        "no budget is stated",
+        where(n_over == 0, "every quarter with one is within it, at p90 too", some),
+    )
 
 
 @formula("Order that the build has not", PLAIN)
@@ -82,8 +85,12 @@ class Pages:
         self.found, self.page, self.work, self.wiring = found, page, work, wiring
         self.plan, self.answer = found.answer.plan, found.answer
         self.spans = [*spans(self.plan)]
-        self.sheets = {"Decisions": self.decisions(), "Services": self.services(), "Supply": self.supply(),
-                       "Money": self.money()}  # fmt: skip
+        self.sheets = {
+            "Decisions": self.decisions(),
+            "Services": self.services(),
+            "Supply": self.supply(),
+            "Money": self.money(),
+        }
         self.sheets = {"Plan": self.first(), **self.sheets}
 
     # Pieces
@@ -115,9 +122,10 @@ class Pages:
                 sheet.link(at, 0, quarters["quarter"][q], TEXT)
                 live: list[Ref | Lookup] = [
                     derived(lambda usd: number_where(is_number(usd), usd), quarters["budget_usd"][q]),
-                    *(self._usd("spend_usd", q, z) for z in CASE.values()), self._usd("reserve_usd", q, 2),
+                    *(self._usd("spend_usd", q, z) for z in CASE.values()),
+                    self._usd("reserve_usd", q, 2),
                     self._usd("budget_left_usd", q, 2),
-                ]  # fmt: skip
+                ]
                 verdict: Ref | Lookup = quarters["budget_verdict"][q]
             else:
                 sheet.text(at, 0, name, "light")
@@ -148,9 +156,13 @@ class Pages:
 
     def money(self) -> Sheet:
         work, n = self.work, self.work.n_quarters
-        sheet = self._sheet("Money", "What each quarter costs, in US dollars, live: what is bought, paid anyway, and "
-                            "what the budget leaves.", (24, *[14] * 7, 16), freeze=(HEAD_ROWS, 1),
-                            one_page=len(work.types) + len(self.plan.services) <= ON_A_PAGE)  # fmt: skip
+        sheet = self._sheet(
+            "Money",
+            "What each quarter costs, in US dollars, live: what is bought, paid anyway, and what the budget leaves.",
+            (24, *[14] * 7, 16),
+            freeze=(HEAD_ROWS, 1),
+            one_page=len(work.types) + len(self.plan.services) <= ON_A_PAGE,
+        )
         row = HEAD_ROWS
         self._bar(sheet, row, "By quarter, contingency apart", 9)
         columns = self._quarters(sheet, row + 1)
@@ -160,22 +172,46 @@ class Pages:
             self._in_currency(sheet, row + 1, columns)
             row += len(self.spans) + 3
         self._bar(sheet, row, "What it is made of, at p50", 9)
-        sheet.texts(row + 1, 0, ("Quarter", "Bought", "Late orders cost more", "Committed", "Owned", "Together",
-                                     "Contingency", "Prices over today's", ""))  # fmt: skip
+        sheet.texts(
+            row + 1,
+            0,
+            (
+                "Quarter",
+                "Bought",
+                "Late orders cost more",
+                "Committed",
+                "Owned",
+                "Together",
+                "Contingency",
+                "Prices over today's",
+                "",
+            ),
+        )
         for q in range(n):
             at = row + 2 + q
             sheet.link(at, 0, work.quarters.columns["quarter"][q], TEXT)
-            for column, name in enumerate(("bought_of_all_usd", "late_usd", "committed_usd", "owned_usd", "spend_usd",
-                                           "reserve_usd"), 1):  # fmt: skip
+            for column, name in enumerate(
+                ("bought_of_all_usd", "late_usd", "committed_usd", "owned_usd", "spend_usd", "reserve_usd"), 1
+            ):
                 sheet.link(at, column, self._usd(name, q, CASE["p50"]), USD)
             sheet.link(at, 7, work.quarters.columns["price_factor"][q], EXACT_PERCENT)
         row += n + 3
-        self._by_quarter(sheet, row, "Bought by machine, at p50", [one.instance for one in work.types], lambda t, q:
-                         work.pools.columns["bought_usd"][work.row_of_pool(t, q, CASE["p50"])])  # fmt: skip
+        self._by_quarter(
+            sheet,
+            row,
+            "Bought by machine, at p50",
+            [one.instance for one in work.types],
+            lambda t, q: work.pools.columns["bought_usd"][work.row_of_pool(t, q, CASE["p50"])],
+        )
         row += len(work.types) + 3
         names = [one.id for one in self.plan.services]
-        self._by_quarter(sheet, row, "$ a month of each service, at p50", names, lambda s, q:
-                         work.loads.columns["service_month_usd"][work.row_of_load(s, q, CASE["p50"])])  # fmt: skip
+        self._by_quarter(
+            sheet,
+            row,
+            "$ a month of each service, at p50",
+            names,
+            lambda s, q: work.loads.columns["service_month_usd"][work.row_of_load(s, q, CASE["p50"])],
+        )
         row += len(names) + 3
         self._unit_costs(sheet, row)
         return sheet
@@ -203,32 +239,59 @@ class Pages:
             s = services[i]
             at = work.row_of_load(s, q, CASE["p50"])
             env: dict[str, Source] = {
-                **inputs, "service_month_usd": work.loads.columns["service_month_usd"][at],
+                **inputs,
+                "service_month_usd": work.loads.columns["service_month_usd"][at],
                 "requests_per_second": work.loads.columns["requests_per_second"][at],
                 "mean_over_peak": work.stated.columns["mean_over_peak"][s],
                 "tokens_per_request": work.stated.columns["tokens_per_request"][s],
-            }  # fmt: skip
+            }
             env = {name: env[name] for name in usd_per_million_planned.inputs}
             rate = env["requests_per_second"]
             return derived(lambda r, *v: where(r > 0, usd_per_million_planned(*v), NONE), rate, *env.values())
 
         if services:
-            self._by_quarter(sheet, row, "$ per million tokens, at p50", [self.plan.services[s].id for s in services],
-                             cost_of, USD_CENTS)  # fmt: skip
+            self._by_quarter(
+                sheet,
+                row,
+                "$ per million tokens, at p50",
+                [self.plan.services[s].id for s in services],
+                cost_of,
+                USD_CENTS,
+            )
 
     # Services and supply --------------------------------------------------------------------------------
 
     def services(self) -> Sheet:
         work, loads = self.work, self.work.loads.columns
         sheet = self._sheet(
-            "Services", "Each service by quarter. Demand: requests a second at peak, or at once where these were "
+            "Services",
+            "Each service by quarter. Demand: requests a second at peak, or at once where these were "
             "stated. p10, p50 and p90 of one service are exact. Hardware and its times are values of the build.",
-            (22, 9, *[10] * 6, *[8] * 3, 12, 32, *[11] * 3), freeze=(HEAD_ROWS + 1, 2),
-        )  # fmt: skip
-        sheet.texts(HEAD_ROWS, 0, (
-            "Service", "Quarter", "Demand, p10", "p50", "p90", "At once, p10", "p50", "p90", "Replicas, p10", "p50",
-            "p90", "Set by, as planned", "Machine (build)", "$ a month, p10", "p50", "p90",
-        ))  # fmt: skip
+            (22, 9, *[10] * 6, *[8] * 3, 12, 32, *[11] * 3),
+            freeze=(HEAD_ROWS + 1, 2),
+        )
+        sheet.texts(
+            HEAD_ROWS,
+            0,
+            (
+                "Service",
+                "Quarter",
+                "Demand, p10",
+                "p50",
+                "p90",
+                "At once, p10",
+                "p50",
+                "p90",
+                "Replicas, p10",
+                "p50",
+                "p90",
+                "Set by, as planned",
+                "Machine (build)",
+                "$ a month, p10",
+                "p50",
+                "p90",
+            ),
+        )
         row = HEAD_ROWS
         for s, service in enumerate(self.plan.services):
             for q, quarter in enumerate(self.plan.quarters):
@@ -259,11 +322,16 @@ class Pages:
     def supply(self) -> Sheet:
         work, orders, n = self.work, self.work.orders.columns, self.work.n_quarters
         sheet = self._sheet(
-            "Supply", "Machines by quarter and type at the quantile that is bought: needed, owned, committed, to buy.",
-            (10, 36, *[11] * 7), freeze=(HEAD_ROWS + 1, 2),
-        )  # fmt: skip
-        sheet.texts(HEAD_ROWS, 0, ("Quarter", "Machine", "Needed", "Owned", "Committed", "To buy", "Idle",
-                                       "Order by", "$ a month of one"))  # fmt: skip
+            "Supply",
+            "Machines by quarter and type at the quantile that is bought: needed, owned, committed, to buy.",
+            (10, 36, *[11] * 7),
+            freeze=(HEAD_ROWS + 1, 2),
+        )
+        sheet.texts(
+            HEAD_ROWS,
+            0,
+            ("Quarter", "Machine", "Needed", "Owned", "Committed", "To buy", "Idle", "Order by", "$ a month of one"),
+        )
         row = HEAD_ROWS
         for q in range(n):
             for t, one in enumerate(work.types):
@@ -274,8 +342,11 @@ class Pages:
                 names = ("needed_instances", "owned_instances", "committed_instances", "gap", "idle")
                 for column, name in enumerate(names, 2):
                     sheet.link(row, column, orders[name][i], WHOLE)
-                by = derived(lambda count, day: where(count > 0, day, NONE), orders["ordered_instances"][i],
-                             orders["order_by_day"][i])  # fmt: skip
+                by = derived(
+                    lambda count, day: where(count > 0, day, NONE),
+                    orders["ordered_instances"][i],
+                    orders["order_by_day"][i],
+                )
                 sheet.link(row, 7, by, DATE)
                 sheet.link(row, 8, orders["quarter_instance_month_usd"][i], USD)
         self._gpus(sheet, row + 2)
@@ -288,8 +359,13 @@ class Pages:
         for t, one in enumerate(work.types):
             name = NONE if one.gpu == NONE else self.plan.catalog.gpu(one.gpu).name
             kinds.setdefault(name, []).append(t)
-        heads = ("GPUs", "", *(f"{name}, p50" for name in kinds), "Owned and committed",
-                 *(f"{name} of all together (build)" for name in QUANTILES))  # fmt: skip
+        heads = (
+            "GPUs",
+            "",
+            *(f"{name}, p50" for name in kinds),
+            "Owned and committed",
+            *(f"{name} of all together (build)" for name in QUANTILES),
+        )
         self._bar(sheet, row, "GPUs by quarter", max(10, len(heads)))
         sheet.texts(row + 1, 0, (*heads, *[""] * (10 - len(heads))))
         self.gpus: dict[str, list[Ref]] = {}
@@ -304,8 +380,11 @@ class Pages:
             refs = []
             for t in range(len(work.types)):
                 i = work.row_of_order(t, q)
-                both_of = derived(lambda a, b: a + b, work.orders.columns["owned_instances"][i],
-                                  work.orders.columns["committed_instances"][i])  # fmt: skip
+                both_of = derived(
+                    lambda a, b: a + b,
+                    work.orders.columns["owned_instances"][i],
+                    work.orders.columns["committed_instances"][i],
+                )
                 refs += [both_of, counts[t]]
             column = 2 + len(kinds)
             self.gpus.setdefault("supply", []).append(sheet.link(at, column, _dot(refs), WHOLE))
@@ -321,12 +400,24 @@ class Pages:
     def decisions(self) -> Sheet:
         """All of the build by their days, live where they follow from the demand; then orders that are new since."""
         sheet = self._sheet(
-            "Decisions", "What must be decided, by which day, for how much. live: it follows the yellow cells; build: "
+            "Decisions",
+            "What must be decided, by which day, for how much. live: it follows the yellow cells; build: "
             "a value of the build; no more: the machines are not needed any more.",
-            (11, 14, 9, 32, 12, 18, 14, 14, 10, 70), freeze=(HEAD_ROWS + 1, 2),
-        )  # fmt: skip
-        heads = ("By", "What", "Machines", "Machine", "Needed from", "Owner", "$", "$ of a quarter's delay", "State",
-                 "In words, as built")  # fmt: skip
+            (11, 14, 9, 32, 12, 18, 14, 14, 10, 70),
+            freeze=(HEAD_ROWS + 1, 2),
+        )
+        heads = (
+            "By",
+            "What",
+            "Machines",
+            "Machine",
+            "Needed from",
+            "Owner",
+            "$",
+            "$ of a quarter's delay",
+            "State",
+            "In words, as built",
+        )
         sheet.texts(HEAD_ROWS, 0, heads)
         in_order = sorted(self.found.decisions, key=lambda one: not one.late)
         rows = [row for one in (*self.page.first, *self.page.second) if "ecisions" in one.title for row in one.rows]
@@ -358,12 +449,16 @@ class Pages:
         """A quota that is too small, live."""
         quotas = self.work.quotas.columns
         return [
-            sheet.link(at, 0, quotas["raise_by_day"][row], DATE), sheet.text(at, 1, one.what, "label"),
-            sheet.link(at, 2, quotas["most_instances"][row], WHOLE), sheet.text(at, 3, one.instance, "label"),
-            sheet.link(at, 4, quotas["first_day_over"][row], DATE), sheet.text(at, 5, owner, "label"),
+            sheet.link(at, 0, quotas["raise_by_day"][row], DATE),
+            sheet.text(at, 1, one.what, "label"),
+            sheet.link(at, 2, quotas["most_instances"][row], WHOLE),
+            sheet.text(at, 3, one.instance, "label"),
+            sheet.link(at, 4, quotas["first_day_over"][row], DATE),
+            sheet.text(at, 5, owner, "label"),
             *(sheet.put(at, column, Cell(NONE, "fixed", USD)) for column in (6, 7)),
-            sheet.link(at, 8, quotas["quota_state"][row], TEXT), sheet.text(at, 9, words, "wrapped"),
-        ]  # fmt: skip
+            sheet.link(at, 8, quotas["quota_state"][row], TEXT),
+            sheet.text(at, 9, words, "wrapped"),
+        ]
 
     def _decision(self, sheet: Sheet, at: int, one: Decision, i: int | None, owner: str, words: str) -> list[Ref]:
         row = self._quota_of(one)
@@ -411,8 +506,12 @@ class Pages:
         n = 0
         for i, ref in enumerate(table.columns["unlisted"]):
             n += ref.value
-            counted = Lookup.of(n if ref.value else 0, "IF({0}=1,SUM({1}),0)", ref,
-                                Range((table.columns["unlisted"][0], ref), lock="none"))  # fmt: skip
+            counted = Lookup.of(
+                n if ref.value else 0,
+                "IF({0}=1,SUM({1}),0)",
+                ref,
+                Range((table.columns["unlisted"][0], ref), lock="none"),
+            )
             found.append(table.sheet.link(*table.place(column, i), counted, PLAIN, "computed", lock="column"))
         numbers = Range(tuple(found))
         self.new_orders = Lookup.of(n, "SUM({0})", Range(tuple(table.columns["unlisted"])))
@@ -423,9 +522,13 @@ class Pages:
             place = f"MATCH({k + 1},{{1}},0)"
             value = next((i for i, one in enumerate(found) if one.value == k + 1), None)
             for c, name, display in (
-                (0, "order_by_day", DATE), (2, "ordered_instances", WHOLE), (3, "instance", TEXT),
-                (4, "first_day", DATE), (6, "order_usd", USD), (7, "waiting_usd", USD),
-            ):  # fmt: skip
+                (0, "order_by_day", DATE),
+                (2, "ordered_instances", WHOLE),
+                (3, "instance", TEXT),
+                (4, "first_day", DATE),
+                (6, "order_usd", USD),
+                (7, "waiting_usd", USD),
+            ):
                 refs = Range(tuple(table.columns[name]))
                 shown = NONE if value is None else refs.refs[value].value
                 sheet.link(at, c, Lookup.of(shown, f'IFERROR(INDEX({{0}},{place}),"-")', refs, numbers), display)
@@ -438,8 +541,13 @@ class Pages:
         self._bar(sheet, row, "Quotas that were large enough (live)", 10)
         quotas = self.work.quotas.columns
         for at, i in enumerate(rest, row + 1):
-            for column, name, display in ((0, "raise_by_day", DATE), (2, "most_instances", WHOLE), (3, "type", TEXT),
-                                          (4, "first_day_over", DATE), (8, "quota_state", TEXT)):  # fmt: skip
+            for column, name, display in (
+                (0, "raise_by_day", DATE),
+                (2, "most_instances", WHOLE),
+                (3, "type", TEXT),
+                (4, "first_day_over", DATE),
+                (8, "quota_state", TEXT),
+            ):
                 sheet.link(at, column, quotas[name][i], display)
 
     # The first sheet --------------------------------------------------------------------------------------
@@ -457,8 +565,12 @@ class Pages:
         sheet.status_cells.append((2, 4))
         sheet.text(2, 6, f"{LIVE}: follows Inputs. {BUILT}: a value of the build.", "remark")
         row = HEAD_ROWS
-        self._bar(sheet, row, f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}; beside it what it may be, "
-                  "contingency apart", 9)  # fmt: skip
+        self._bar(
+            sheet,
+            row,
+            f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}; beside it what it may be, contingency apart",
+            9,
+        )
         bottom = row + 8
         columns = self._quarters(sheet, bottom)
         totals = [refs[-1] for refs in columns[1:4]]
@@ -485,9 +597,10 @@ class Pages:
         names = Range(tuple(quarters.columns["quarter"]))
         first = next((names.refs[q].value for q, ref in enumerate(over.refs) if ref.value), NONE)
         env: dict[str, Source] = {
-            "n_over": Lookup.of(n_over, "SUM({0})", over), "n_stated": Lookup.of(n_stated, "SUM({0})", stated),
+            "n_over": Lookup.of(n_over, "SUM({0})", over),
+            "n_stated": Lookup.of(n_stated, "SUM({0})", stated),
             "first_over": Lookup.of(first, 'IFERROR(INDEX({0},MATCH(1,{1},0)),"-")', names, over),
-        }  # fmt: skip
+        }
         sheet.text(row + 4, 0, "Budget, contingency counted:", "label")
         sheet.compute(row + 4, 2, budget_words, env, role="light")
         sheet.text(row + 5, 0, "as built:", "label")
@@ -500,8 +613,9 @@ class Pages:
         heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "State", "Machine", "")
         sheet.texts(row + 1, 0, heads)
         for at, line in enumerate(self.lines[:ON_PLAN], row + 2):
-            for column, (k, display) in enumerate(((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD),
-                                                   (8, TEXT), (3, TEXT))):  # fmt: skip
+            for column, (k, display) in enumerate(
+                ((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD), (8, TEXT), (3, TEXT))
+            ):
                 sheet.link(at, column, line[k], display)
         row += 3 + min(len(self.lines), ON_PLAN)
         self._chart(sheet, row)
@@ -513,15 +627,24 @@ class Pages:
         def ends(name: str) -> tuple[Ref, Ref]:
             return gpus[name][0], gpus[name][-1]
 
-        sheet.charts.append(Chart(
-            row, 0, "GPUs by quarter: needed at p50 by kind, at p90 of all together, and there without buying",
-            "Stacked bars of the GPUs needed at p50, a dashed line at p90, a solid one of what is owned and committed.",
-            ends("quarter"),
-            [(name, *ends(name), INKS[i % len(INKS)]) for i, name in enumerate(self.kinds)],
-            CHART_WIDTH, CHART_HEIGHT, "GPUs",
-            [("needed at p90, all together (build)", *ends("together p90"), P90_INK, True),
-             ("owned and committed", *ends("supply"), SUPPLY_INK, False)],
-        ))  # fmt: skip
+        sheet.charts.append(
+            Chart(
+                row,
+                0,
+                "GPUs by quarter: needed at p50 by kind, at p90 of all together, and there without buying",
+                "Stacked bars of the GPUs needed at p50, a dashed line at p90, a solid one of what is owned "
+                "and committed.",
+                ends("quarter"),
+                [(name, *ends(name), INKS[i % len(INKS)]) for i, name in enumerate(self.kinds)],
+                CHART_WIDTH,
+                CHART_HEIGHT,
+                "GPUs",
+                [
+                    ("needed at p90, all together (build)", *ends("together p90"), P90_INK, True),
+                    ("owned and committed", *ends("supply"), SUPPLY_INK, False),
+                ],
+            )
+        )
 
 
 def added_up(refs: Sequence[Ref]) -> Lookup:

@@ -79,8 +79,20 @@ class Workings:
         self.types: Sequence[Type] = answer.types or (Type(NONE, NONE, 1, math.nan),)  # nothing is served
         self.n_quarters, self.n_services = len(self.plan.quarters), len(self.plan.services)
         self.sheets: list[Sheet] = []
-        for fill in (self._constants, self._quarters, self._types, self._stated, self._growth, self._loads,
-                     self._paid, self._pools, self._orders, self._quotas, self._shares, self._money):  # fmt: skip
+        for fill in (
+            self._constants,
+            self._quarters,
+            self._types,
+            self._stated,
+            self._growth,
+            self._loads,
+            self._paid,
+            self._pools,
+            self._orders,
+            self._quotas,
+            self._shares,
+            self._money,
+        ):
             fill()
 
     # Which row is which
@@ -119,8 +131,11 @@ class Workings:
     def _sum_where(self, values: Range, keys: Range, key: Ref | int) -> Lookup:
         """The sum of a column where another has a number."""
         wanted = key.value if isinstance(key, Ref) else key
-        total = sum(v.value for v, k in zip(values.refs, keys.refs, strict=True)
-                    if k.value == wanted and isinstance(v.value, (int, float)))  # fmt: skip
+        total = sum(
+            v.value
+            for v, k in zip(values.refs, keys.refs, strict=True)
+            if k.value == wanted and isinstance(v.value, (int, float))
+        )
         if isinstance(key, int):
             return Lookup.of(total, f"SUMIFS({{0}},{{1}},{key})", values, keys)
         return Lookup.of(total, "SUMIFS({0},{1},{2})", values, keys, key)
@@ -131,9 +146,13 @@ class Workings:
         sheet.widths = {0: 40, 1: 16}
         self.sheets.append(sheet)
         row = HEAD_ROWS
-        known = {**cost.CONSTANTS, **CONSTANTS, "hours_in_a_day": HOURS_PER_DAY,
-                 "least_utilization": BY_NAME["utilization"].kind.low,
-                 "n_months": MONTHS_OF_TERM.get(self.plan.policy.buy, 1)}  # fmt: skip
+        known = {
+            **cost.CONSTANTS,
+            **CONSTANTS,
+            "hours_in_a_day": HOURS_PER_DAY,
+            "least_utilization": BY_NAME["utilization"].kind.low,
+            "n_months": MONTHS_OF_TERM.get(self.plan.policy.buy, 1),
+        }
         for name, value in known.items():
             label = name.replace("_", " ").capitalize()
             self.wiring.inputs[name] = sheet.put(row, 1, Cell(value, "fixed", FACTOR), label=label)
@@ -185,16 +204,29 @@ class Workings:
         """By type its price; and what covers a late order: of the classes without a term the quickest, then the
         cheapest."""
         plan, types = self.plan, self.types
-        prices = [{purchase: usd for purchase, usd in allowed_prices(self.answer, one.instance).items()
-                   if not PURCHASES[purchase].committed} for one in types]  # fmt: skip
-        known = [(t, purchase, usd) for t, of in enumerate(prices)
-                 for purchase, usd in (of or {plan.policy.buy: math.nan}).items()]  # fmt: skip
+        prices = [
+            {
+                purchase: usd
+                for purchase, usd in allowed_prices(self.answer, one.instance).items()
+                if not PURCHASES[purchase].committed
+            }
+            for one in types
+        ]
+        known = [
+            (t, purchase, usd)
+            for t, of in enumerate(prices)
+            for purchase, usd in (of or {plan.policy.buy: math.nan}).items()
+        ]
         covers = self.covers = self._table("Covers", "What there is without a term, by type and class.", len(known))
         self._given(covers, "type", "Type", [t for t, _, _ in known], PLAIN)
         covers.given("purchase", "Class", [one for _, one, _ in known], TEXT, role="label", width=16)
         self._given(covers, "listed_usd_per_hour", "List price, $ an hour", [usd for _, _, usd in known], USD_CENTS)
-        covers.looked_up("lead_days", "Lead time", [self.inputs.cells[f"lead_days_{part_of_name(one)}"]
-                                                    for _, one, _ in known], FACTOR)  # fmt: skip
+        covers.looked_up(
+            "lead_days",
+            "Lead time",
+            [self.inputs.cells[f"lead_days_{part_of_name(one)}"] for _, one, _ in known],
+            FACTOR,
+        )
         self._given(covers, "is_committed", "Paid in all hours", [0] * len(known), PLAIN)
         self._month(covers, month_or_none, "month_usd")
         table = self.by_type = self._table("Types", "Machines, and what a month of one costs today.", len(types))
@@ -208,10 +240,14 @@ class Workings:
         self._given(table, "is_committed", "Paid in all hours", [committed] * len(types), PLAIN)
         self._month(table, cost.instance_month_usd, "instance_month_usd")
         of_type = [[i for i, one in enumerate(covers.columns["type"]) if one.value == t] for t in range(len(types))]
-        table.computed(cover_month, {
-            name: [Range([covers.columns[of][i] for i in mine]) for mine in of_type]
-            for name, of in (("months", "month_usd"), ("leads", "lead_days"))
-        }, name="cover_month_usd")  # fmt: skip
+        table.computed(
+            cover_month,
+            {
+                name: [Range([covers.columns[of][i] for i in mine]) for mine in of_type]
+                for name, of in (("months", "month_usd"), ("leads", "lead_days"))
+            },
+            name="cover_month_usd",
+        )
 
     def _month(self, table: Table, one: Formula, name: str) -> None:
         """A month of one machine from its list price on."""
@@ -222,8 +258,9 @@ class Workings:
     def _stated(self) -> None:
         """By service the demand as stated, and what may be lost."""
         plan, cells = self.plan, self.inputs.cells
-        table = self.stated = self._table("Stated", "The demand of each service as stated, and what may be lost.",
-                                          self.n_services)  # fmt: skip
+        table = self.stated = self._table(
+            "Stated", "The demand of each service as stated, and what may be lost.", self.n_services
+        )
         table.given("service", "Service", [one.id for one in plan.services], TEXT, role="label", width=24)
         levels, sides = list[Lookup](), (list[Lookup](), list[Lookup]())
         z_of_p90, hour = (self.wiring.inputs[name] for name in ("z_of_p90", "seconds_in_an_hour"))
@@ -244,8 +281,10 @@ class Workings:
         people = [int(one.demand.users is not None) for one in plan.services]
         self._given(table, "counts_people", "Counts people", people, PLAIN)
         self._rates(table)
-        own = [f"service_{holder(plan, s, 'redundancy') + 1}_" if one.redundancy is not None else ""
-               for s, one in enumerate(plan.services)]  # fmt: skip
+        own = [
+            f"service_{holder(plan, s, 'redundancy') + 1}_" if one.redundancy is not None else ""
+            for s, one in enumerate(plan.services)
+        ]
         lost = [self.inputs.survive(f"{stem}survive") if stem else self.wiring.inputs["survive"] for stem in own]
         table.looked_up("survive", "What may be lost", lost, PLAIN)
         for name, label in (("zones", "Zones"), ("spare_replicas", "Spare replicas")):
@@ -264,8 +303,11 @@ class Workings:
                 of = stated.users or stated.requests or stated.tokens
                 cell = self.inputs.cells.get(f"service_{s + 1}_{name}")
                 value = 1.0 if of is None else getattr(of, name)
-                column.append(table.sheet.put(*at, Cell(value, "fixed", FACTOR), lock="column") if cell is None
-                              else table.sheet.link(*at, cell, FACTOR, lock="column"))  # fmt: skip
+                column.append(
+                    table.sheet.put(*at, Cell(value, "fixed", FACTOR), lock="column")
+                    if cell is None
+                    else table.sheet.link(*at, cell, FACTOR, lock="column")
+                )
             table.columns[name] = column
         table.computed(mean_share, name="mean_over_peak")
         tokens = [sum(request_of(self.plan, one)) for one in services]
@@ -274,9 +316,12 @@ class Workings:
     def _growth(self) -> None:
         """By service and quarter the growth, and how far the demand reaches down and up."""
         plan = self.plan
-        table = self.growth = self._table("Growth", "By service and quarter what became of the demand as stated, and "
-                                          "the hardware that was chosen when the workbook was built.",
-                                          self.n_services * self.n_quarters)  # fmt: skip
+        table = self.growth = self._table(
+            "Growth",
+            "By service and quarter what became of the demand as stated, and "
+            "the hardware that was chosen when the workbook was built.",
+            self.n_services * self.n_quarters,
+        )
         pairs = [(s, q) for s in range(self.n_services) for q in range(self.n_quarters)]
         table.given("service", "Service", [plan.services[s].id for s, _ in pairs], TEXT, role="label", width=24)
         table.given("quarter", "Quarter", [str(plan.quarters[q]) for _, q in pairs], TEXT, role="label")
@@ -292,13 +337,19 @@ class Workings:
             for part, column in enumerate(columns):
                 found = functools.partial(_grown, service.growth, names, quarter, n, part)
                 column.append(_derived(found, z_of_p90, place, *refs))
-        for column, name, label in zip(columns, ("growth", "growth_spread_below", "growth_spread_above"),
-                                       ("Growth", "Its spread below", "Its spread above"), strict=True):  # fmt: skip
+        for column, name, label in zip(
+            columns,
+            ("growth", "growth_spread_below", "growth_spread_above"),
+            ("Growth", "Its spread below", "Its spread above"),
+            strict=True,
+        ):
             table.looked_up(name, label, column, FACTOR)
         shares = [share for one in plan.services for share in share_live(one, plan)]
         self._given(table, "share_live", "Share live", shares)
-        of_stated = {name: [self.stated.columns[name][s] for s, _ in pairs]
-                     for name in ("stated_spread_below", "stated_spread_above")}  # fmt: skip
+        of_stated = {
+            name: [self.stated.columns[name][s] for s, _ in pairs]
+            for name in ("stated_spread_below", "stated_spread_above")
+        }
         for _, one in formulas_of("demand"):
             table.computed(one, of_stated)
         self._hardware(table, pairs)
@@ -308,10 +359,12 @@ class Workings:
         placed, place = self.answer.hardware.placed, {one.instance: i for i, one in enumerate(self.types)}
         chosen = [placed.get(at) for at in pairs]
         for name, label, nothing in (
-            ("paced_requests", "Places of a replica", 1.0), ("replicas_per_instance", "Replicas of a machine", 0.0),
-            ("full_turn_seconds", "Time of a request, full", 0.0), ("wait_z", "Allowance for chance", 0.0),
+            ("paced_requests", "Places of a replica", 1.0),
+            ("replicas_per_instance", "Replicas of a machine", 0.0),
+            ("full_turn_seconds", "Time of a request, full", 0.0),
+            ("wait_z", "Allowance for chance", 0.0),
             ("output_tokens", "Answer, tokens", 0.0),
-        ):  # fmt: skip
+        ):
             known = [nothing if one is None else getattr(one, name) for one in chosen]
             values = [nothing if math.isnan(value) else value for value in known]
             self._given(table, name, f"{label} (build)", values)
@@ -330,8 +383,9 @@ class Workings:
     def _loads(self) -> None:
         """By service, quarter and quantile the demand, the replicas, and the machines that they fill."""
         rows = [(s, q, z) for s in range(self.n_services) for q in range(self.n_quarters) for z in range(N_CASES)]
-        table = self.loads = self._table("Loads", "By service, quarter and quantile: demand, replicas, machines.",
-                                         len(rows))  # fmt: skip
+        table = self.loads = self._table(
+            "Loads", "By service, quarter and quantile: demand, replicas, machines.", len(rows)
+        )
         plan = self.plan
         table.given("service", "Service", [plan.services[s].id for s, _, _ in rows], TEXT, role="label", width=24)
         table.given("quarter", "Quarter", [str(plan.quarters[q]) for _, q, _ in rows], TEXT, role="label")
@@ -340,13 +394,34 @@ class Workings:
         of_type = [int(self.growth.columns["type"][self.row_of_growth(s, q)].value) for s, q, _ in rows]
         places = [self.row_of_pool(t, q, z) + 1 for t, (_, q, z) in zip(of_type, rows, strict=True)]
         self._given(table, "pool_row", "Row on Pools", places, PLAIN)
-        stated = {name: [self.stated.columns[name][s] for s, _, _ in rows]
-                  for name in ("stated_demand", "is_rate", "counts_people", "survive", "zones", "spare_replicas",
-                               "floor_replicas")}  # fmt: skip
-        grown = {name: [self.growth.columns[name][self.row_of_growth(s, q)] for s, q, _ in rows]
-                 for name in ("growth", "share_live", "spread_below_p50", "spread_above_p50", "paced_requests",
-                              "replicas_per_instance", "full_turn_seconds", "wait_z", "ttft_seconds", "tpot_seconds",
-                              "output_tokens")}  # fmt: skip
+        stated = {
+            name: [self.stated.columns[name][s] for s, _, _ in rows]
+            for name in (
+                "stated_demand",
+                "is_rate",
+                "counts_people",
+                "survive",
+                "zones",
+                "spare_replicas",
+                "floor_replicas",
+            )
+        }
+        grown = {
+            name: [self.growth.columns[name][self.row_of_growth(s, q)] for s, q, _ in rows]
+            for name in (
+                "growth",
+                "share_live",
+                "spread_below_p50",
+                "spread_above_p50",
+                "paced_requests",
+                "replicas_per_instance",
+                "full_turn_seconds",
+                "wait_z",
+                "ttft_seconds",
+                "tpot_seconds",
+                "output_tokens",
+            )
+        }
         known = {**stated, **grown}
         for of in ("loads", "replicas", "times"):
             for name, one in formulas_of(of):
@@ -400,8 +475,9 @@ class Workings:
         """By type, quantile and quarter: machines needed, kept, owned, committed, to buy, idle."""
         plan, types = self.plan, self.types
         rows = [(t, z, q) for t in range(len(types)) for z in range(N_CASES) for q in range(self.n_quarters)]
-        table = self.pools = self._table("Pools", "By type of machine, quantile and quarter: needed, owned, to buy.",
-                                         len(rows))  # fmt: skip
+        table = self.pools = self._table(
+            "Pools", "By type of machine, quantile and quarter: needed, owned, to buy.", len(rows)
+        )
         table.given("instance", "Machine", [types[t].instance for t, _, _ in rows], TEXT, role="label", width=34)
         table.given("case", "Quantile", [QUANTILES[z] for _, z, _ in rows], TEXT, role="label")
         self._given(table, "quarter", "Quarter", [q for _, _, q in rows], PLAIN)
@@ -412,8 +488,10 @@ class Workings:
         by_place: dict[int, float] = {}
         for value, key in zip(machines.refs, places.refs, strict=True):
             by_place[key.value] = by_place.get(key.value, 0.0) + value.value
-        found = [Lookup.of(by_place.get(key.value, 0), "SUMIFS({0},{1},{2})", machines, places, key)
-                 for key in table.columns["row"]]  # fmt: skip
+        found = [
+            Lookup.of(by_place.get(key.value, 0), "SUMIFS({0},{1},{2})", machines, places, key)
+            for key in table.columns["row"]
+        ]
         table.looked_up("machines_of_all", "Machines filled", found, FACTOR)
         (_, needed), (_, kept) = formulas_of("pools")
         table.computed(needed)
@@ -427,13 +505,17 @@ class Workings:
         self._owned(table, rows)
         committed = []
         for t, _, q in rows:
-            mine = [self.inputs.cells[f"committed_{i + 1}_count"] for i, one in enumerate(plan.supply.committed)
-                    if plan.machine(one.type) == types[t].instance and self.on[i, q]]  # fmt: skip
+            mine = [
+                self.inputs.cells[f"committed_{i + 1}_count"]
+                for i, one in enumerate(plan.supply.committed)
+                if plan.machine(one.type) == types[t].instance and self.on[i, q]
+            ]
             committed.append(_sum(mine))
         table.looked_up("committed_instances", "Committed", committed, PLAIN)
-        by_quarter = {"price_factor": [self.quarters.columns["price_factor"][q] for _, _, q in rows],
-                      "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows]
-                      }  # fmt: skip
+        by_quarter = {
+            "price_factor": [self.quarters.columns["price_factor"][q] for _, _, q in rows],
+            "instance_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _, _ in rows],
+        }
         for _, one in formulas_of("gaps"):
             table.computed(one, now | {"short": all_quarters("short_instances")} if one is needs.gap else by_quarter)
 
@@ -455,14 +537,21 @@ class Workings:
                 i = before[key]
                 left = derived(lambda f, o, g: f - o * g, free[i], owned[i], counts[rows[i][0]])
             else:
-                left = _sum([self.inputs.cells[f"owned_{i + 1}_count"] for i, gpu in pools
-                             if gpu == types[t].gpu and self.on[n + i, q]])  # fmt: skip
+                left = _sum(
+                    [
+                        self.inputs.cells[f"owned_{i + 1}_count"]
+                        for i, gpu in pools
+                        if gpu == types[t].gpu and self.on[n + i, q]
+                    ]
+                )
             free.append(table.sheet.link(*table.place(free_at, r), left, PLAIN, "computed", lock="column"))
             rest = int(last[types[t].gpu] == t)
             env: dict[str, Source] = {
-                "owned_gpus_free": free[-1], "gpu_count": counts[t], "kept_instances":
-                table.columns["kept_instances"][r], "takes_rest": Lookup.of(rest, str(rest)),
-            }  # fmt: skip
+                "owned_gpus_free": free[-1],
+                "gpu_count": counts[t],
+                "kept_instances": table.columns["kept_instances"][r],
+                "takes_rest": Lookup.of(rest, str(rest)),
+            }
             owned.append(table.sheet.compute(*table.place(owned_at, r), needs.owned_instances, env, lock="column"))
             before[key] = r
         table.columns["owned_instances"] = owned
@@ -476,33 +565,51 @@ class Workings:
         """By type and quarter what must be bought more of, what of it is late, and what it costs."""
         types, n = self.types, self.n_quarters
         rows = [(t, q) for t in range(len(types)) for q in range(n)]
-        table = self.orders = self._table("Orders", "By type and quarter, at the quantile that is bought: what to "
-                                          "order, what is late, what is given back.", len(rows))  # fmt: skip
+        table = self.orders = self._table(
+            "Orders",
+            "By type and quarter, at the quantile that is bought: what to order, what is late, what is given back.",
+            len(rows),
+        )
         table.given("instance", "Machine", [types[t].instance for t, _ in rows], TEXT, role="label", width=34)
         self._given(table, "quarter", "Quarter", [q for _, q in rows], PLAIN)
-        for name, label in (("gap", "To buy"), ("kept_instances", "Kept"), ("needed_instances", "Needed"),
-                            ("owned_instances", "Owned"), ("committed_instances", "Committed"), ("idle", "Idle"),
-                            ("quarter_instance_month_usd", "$ a month of one")):  # fmt: skip
+        for name, label in (
+            ("gap", "To buy"),
+            ("kept_instances", "Kept"),
+            ("needed_instances", "Needed"),
+            ("owned_instances", "Owned"),
+            ("committed_instances", "Committed"),
+            ("idle", "Idle"),
+            ("quarter_instance_month_usd", "$ a month of one"),
+        ):
             found = [self.planned(name, t, q) for t, q in rows]
             table.looked_up(name, label, found, USD_CENTS if name.endswith("usd") else PLAIN)
         zero, gaps = Lookup.of(0, "0"), table.columns["gap"]
         before: list[Source] = [gaps[i - 1] if q else zero for i, (_, q) in enumerate(rows)]
         table.computed(spending.ordered_instances, {"gap_before": before})
         table.computed(released_instances, {"gap_before": before})
-        of_quarter = {name: [self.quarters.columns[name][q] for _, q in rows]
-                      for name in ("order_by_day", "first_day", "is_late", "missing_share")}  # fmt: skip
+        of_quarter = {
+            name: [self.quarters.columns[name][q] for _, q in rows]
+            for name in ("order_by_day", "first_day", "is_late", "missing_share")
+        }
         self._running(table, rows, of_quarter["is_late"])
         covers = [self.by_type.columns["cover_month_usd"][t] for t, _ in rows]
         table.computed(spending.cover_usd, {"missing_share": of_quarter["missing_share"], "cover_month_usd": covers})
-        for name, label, display in (("order_by_day", "Order by", DATE), ("first_day", "Needed from", DATE),
-                                     ("is_late", "Late", PLAIN)):  # fmt: skip
+        for name, label, display in (
+            ("order_by_day", "Order by", DATE),
+            ("first_day", "Needed from", DATE),
+            ("is_late", "Late", PLAIN),
+        ):
             table.looked_up(name, label, of_quarter[name], display)
         self._until_end(table, rows, before)
-        table.computed(order_waiting_usd, {
-            "cover_month_usd": covers, "planned_month_usd": [self.by_type.columns["instance_month_usd"][t]
-                                                             for t, _ in rows],
-            "n_instances": table.columns["ordered_instances"],
-        }, name="waiting_usd")  # fmt: skip
+        table.computed(
+            order_waiting_usd,
+            {
+                "cover_month_usd": covers,
+                "planned_month_usd": [self.by_type.columns["instance_month_usd"][t] for t, _ in rows],
+                "n_instances": table.columns["ordered_instances"],
+            },
+            name="waiting_usd",
+        )
 
     def _quotas(self) -> None:
         """By quota the most machines of its type that are rented, and from which day on it is too small."""
@@ -513,8 +620,9 @@ class Workings:
         rows = [(i, t, q) for i, t in every if t is not None for q in range(n)]
         if not rows:
             return
-        table = self._table("Rented", "Of each quota the machines of its type, bought or committed, by quarter.",
-                            len(rows))  # fmt: skip
+        table = self._table(
+            "Rented", "Of each quota the machines of its type, bought or committed, by quarter.", len(rows)
+        )
         table.given("type", "Type", [plan.supply.quota[i].type for i, *_ in rows], TEXT, role="label", width=34)
         self._given(table, "quarter", "Quarter", [q for *_, q in rows], PLAIN)
         for name, label in (("gap", "Bought"), ("committed_instances", "Committed")):
@@ -526,8 +634,10 @@ class Workings:
         table.looked_up("first_day", "First day", [self.quarters.columns["first_day"][q] for *_, q in rows], DATE)
         quotas = self.quotas = self._table("Quotas", "Quotas: what is needed of each, and from when.", len(rows) // n)
         quotas.given("type", "Type", [plan.supply.quota[i].type for i in self.quota_of], TEXT, role="label", width=34)
-        spans = {name: [Range(table.columns[name][k : k + n]) for k in range(0, len(rows), n)]
-                 for name in ("rented_instances", "over_quota", "first_day")}  # fmt: skip
+        spans = {
+            name: [Range(table.columns[name][k : k + n]) for k in range(0, len(rows), n)]
+            for name in ("rented_instances", "over_quota", "first_day")
+        }
         most = [Lookup.of(max(ref.value for ref in one.refs), "MAX({0})", one) for one in spans["rented_instances"]]
         quotas.looked_up("most_instances", "Most rented", most, PLAIN)
         quotas.computed(first_day_over, {"over": spans["over_quota"], "days": spans["first_day"]})
@@ -540,8 +650,11 @@ class Workings:
         one = spending.late_instances
         line, found = table.begin_column(one.label, one.documentation, 12), list[Ref]()
         for r, (_, q) in enumerate(rows):
-            env: dict[str, Source] = {"late_before": found[-1] if q else Lookup.of(0, "0"), "is_late": late[r],
-                                      "ordered_instances": table.columns["ordered_instances"][r]}  # fmt: skip
+            env: dict[str, Source] = {
+                "late_before": found[-1] if q else Lookup.of(0, "0"),
+                "is_late": late[r],
+                "ordered_instances": table.columns["ordered_instances"][r],
+            }
             found.append(table.sheet.compute(*table.place(line, r), one, env, lock="column"))
         table.columns[one.name] = found
 
@@ -560,16 +673,23 @@ class Workings:
                 if q + ahead >= n:
                     column.append(table.sheet.put(*table.place(line, r), Cell(0, "fixed", PLAIN), lock="column"))
                     continue
-                env: dict[str, Source] = {"kept_before": kept[-1][r] if ahead else ordered[r], "gap": gaps[r + ahead],
-                                          "gap_of_order": gaps[r], "gap_before": before[r]}  # fmt: skip
+                env: dict[str, Source] = {
+                    "kept_before": kept[-1][r] if ahead else ordered[r],
+                    "gap": gaps[r + ahead],
+                    "gap_of_order": gaps[r],
+                    "gap_before": before[r],
+                }
                 column.append(table.sheet.compute(*table.place(line, r), kept_of_order, env, lock="column"))
             kept.append(column)
         per_quarter = self.wiring.inputs["months_in_a_quarter"]
         found = []
         for r, (_, q) in enumerate(rows):
             pairs = [ref for ahead in range(n - q) for ref in (kept[ahead][r], months[r + ahead])]
-            found.append(_derived(lambda m, *v: sum(k * usd for k, usd in zip(v[::2], v[1::2], strict=True)) * m,
-                                 per_quarter, *pairs))  # fmt: skip
+            found.append(
+                _derived(
+                    lambda m, *v: sum(k * usd for k, usd in zip(v[::2], v[1::2], strict=True)) * m, per_quarter, *pairs
+                )
+            )
         table.looked_up("order_usd", "$ until fewer are needed", found, USD)
 
     def _shares(self) -> None:
@@ -578,8 +698,12 @@ class Workings:
         rows = [(s, q, z) for s in range(self.n_services) for q in range(self.n_quarters) for z in range(N_CASES)]
         trios = [[self.row_of_load(s, q, z) for z in range(N_CASES)] for s, q, _ in rows]
         machines, places = table.columns["machines"], table.columns["pool_row"]
-        table.looked_up("planned_machines", "Machines, as planned",
-                        [chosen(case, [machines[i] for i in trio]) for trio in trios], FACTOR)  # fmt: skip
+        table.looked_up(
+            "planned_machines",
+            "Machines, as planned",
+            [chosen(case, [machines[i] for i in trio]) for trio in trios],
+            FACTOR,
+        )
         of_all = [[self.pools.columns["machines_of_all"][int(places[i].value) - 1] for i in trio] for trio in trios]
         table.looked_up("planned_machines_of_all", "Of all, as planned", [chosen(case, one) for one in of_all], FACTOR)
         for name, label in (("needed_instances", "Machines of all"), ("quarter_instance_month_usd", "$ of one")):
@@ -595,8 +719,9 @@ class Workings:
         table.given("quarter", "Quarter", [str(self.plan.quarters[q]) for q, _ in rows], TEXT, role="label")
         table.given("case", "Quantile", [QUANTILES[z] for _, z in rows], TEXT, role="label")
         bought, keys = (self.column(self.pools, name) for name in ("bought_usd", "money_row"))
-        table.looked_up("bought_of_all_usd", "Bought, $", [self._sum_where(bought, keys, i) for i in range(len(rows))],
-                        USD)  # fmt: skip
+        table.looked_up(
+            "bought_of_all_usd", "Bought, $", [self._sum_where(bought, keys, i) for i in range(len(rows))], USD
+        )
         late, of_quarter = (self.column(self.orders, name) for name in ("cover_usd", "quarter"))
         by_quarter = [self._sum_where(late, of_quarter, q) for q in range(self.n_quarters)]
         table.looked_up("late_usd", "Late orders cost more, $", [by_quarter[q] for q, _ in rows], USD)
@@ -604,18 +729,24 @@ class Workings:
         for name, label, is_owned in (("committed_usd", "Committed, $", 0), ("owned_usd", "Owned, $", 1)):
             found = []
             for q, _ in rows:
-                mine = (u.value for u, k, o in zip(usd.refs, quarters.refs, owned.refs, strict=True)
-                        if (k.value, o.value) == (q, is_owned))  # fmt: skip
+                mine = (
+                    u.value
+                    for u, k, o in zip(usd.refs, quarters.refs, owned.refs, strict=True)
+                    if (k.value, o.value) == (q, is_owned)
+                )
                 found.append(Lookup.of(sum(mine), f"SUMIFS({{0}},{{1}},{q},{{2}},{is_owned})", usd, quarters, owned))
             table.looked_up(name, label, found, USD)
         budget = [self.quarters.columns["budget_usd"][q] for q, _ in rows]
         for _, one in formulas_of("money"):
             table.computed(one, {"budget_usd": budget})
         left = table.columns["budget_left_usd"]
-        self.quarters.computed(spending.budget_verdict, {
-            f"budget_left_{name}_usd": [left[self.row_of_money(q, z)] for q in range(self.n_quarters)]
-            for z, name in enumerate(QUANTILES)
-        })  # fmt: skip
+        self.quarters.computed(
+            spending.budget_verdict,
+            {
+                f"budget_left_{name}_usd": [left[self.row_of_money(q, z)] for q in range(self.n_quarters)]
+                for z, name in enumerate(QUANTILES)
+            },
+        )
         self.quarters.computed(is_over)
         self.quarters.computed(has_budget)
 
@@ -727,9 +858,7 @@ def of_term_usd(ordered_instances: Any, quarter_instance_month_usd: Any, n_month
 
 
 @formula("Cost of waiting, $", USD)
-def order_waiting_usd(
-    cover_month_usd: Any, planned_month_usd: Any, n_instances: Any, months_in_a_quarter: Any
-) -> Any:
+def order_waiting_usd(cover_month_usd: Any, planned_month_usd: Any, n_instances: Any, months_in_a_quarter: Any) -> Any:
     """What a quarter's delay of an order costs more; none where nothing covers it.
 
     Source: waiting_usd.
@@ -776,9 +905,15 @@ def _spread(side: int, z_of_p90: Any, *values: Any) -> Any:
 
 
 def _grown(
-    growth: Growth | None, names: Sequence[str], quarter: Quarter, n: int, part: int, z_of_p90: Any,
-    quarters_grown: Any, *values: Any,
-) -> Any:  # fmt: skip
+    growth: Growth | None,
+    names: Sequence[str],
+    quarter: Quarter,
+    n: int,
+    part: int,
+    z_of_p90: Any,
+    quarters_grown: Any,
+    *values: Any,
+) -> Any:
     bands = dict(zip(names, _threes(values), strict=True))
     return grown_in(growth, bands, quarter, n, z_of_p90, quarters_grown)[part]
 

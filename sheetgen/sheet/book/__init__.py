@@ -32,9 +32,12 @@ KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what
 
 
 def build_book(
-    solved: Solution, page: Page, every_lever: EveryLever = (), one: WhatIf | None = None,
+    solved: Solution,
+    page: Page,
+    every_lever: EveryLever = (),
+    one: WhatIf | None = None,
     baseline: Mapping[str, Any] | None = None,
-) -> Book:  # fmt: skip
+) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
@@ -84,17 +87,37 @@ def build_book(
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     hidden = [
-        constants.sheet, models, gpus, hosts, comparison, workings, latency, profiles, candidates, *levers, guide, log,
+        constants.sheet,
+        models,
+        gpus,
+        hosts,
+        comparison,
+        workings,
+        latency,
+        profiles,
+        candidates,
+        *levers,
+        guide,
+        log,
         *behind,
-    ]  # fmt: skip
+    ]
     sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
     return Book(
-        sheets, wiring.names,
-        {"sheetgen.schema": str(SCHEMA), "sheetgen.layout": str(LAYOUT), "sheetgen.version": page.version,
-         "sheetgen.catalog_sha256": solved.question.catalog_sha256},
-        datetime.datetime.combine(question.as_of, datetime.time()), page.paper, page.title, page.owner, page.approver,
+        sheets,
+        wiring.names,
+        {
+            "sheetgen.schema": str(SCHEMA),
+            "sheetgen.layout": str(LAYOUT),
+            "sheetgen.version": page.version,
+            "sheetgen.catalog_sha256": solved.question.catalog_sha256,
+        },
+        datetime.datetime.combine(question.as_of, datetime.time()),
+        page.paper,
+        page.title,
+        page.owner,
+        page.approver,
         page.valid_until,
-    )  # fmt: skip
+    )
 
 
 def _name_columns(wiring: Wiring) -> None:

@@ -105,8 +105,12 @@ def has_experts(n_experts: Any) -> Any:
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
     models, overrides = solved.question.models, solved.question.overrides
-    sheet = titled("Models", "Models", "Architecture as the catalog has it, with sources; yellow cells may be changed.",
-                   freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+    sheet = titled(
+        "Models",
+        "Models",
+        "Architecture as the catalog has it, with sources; yellow cells may be changed.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
 
     def over(i: int, column: str, value: Any) -> Any:
         return overrides.value("models", models[i].model.id, column, value)
@@ -117,18 +121,34 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
     for name, label, note in SHAPE:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
-    table.given("own_weight_dtype", "Own weights", [m.auto_weight_dtype for m in models], TEXT,
-                note="The checkpoint's own precision: what auto stands for.")  # fmt: skip
-    table.given("own_kv_dtype", "Own KV", [m.auto_kv_cache_dtype for m in models], TEXT, note="What auto "
-                "stands for: the 16-bit type, unless the checkpoint carries a KV precision.")  # fmt: skip
+    table.given(
+        "own_weight_dtype",
+        "Own weights",
+        [m.auto_weight_dtype for m in models],
+        TEXT,
+        note="The checkpoint's own precision: what auto stands for.",
+    )
+    table.given(
+        "own_kv_dtype",
+        "Own KV",
+        [m.auto_kv_cache_dtype for m in models],
+        TEXT,
+        note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.",
+    )
     for d in units.DTYPES:
         note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
         sizes = [m.model.checkpoint_bytes(d) or None for m in models]
         table.given(f"checkpoint_{d}", f"Checkpoint {d}", sizes, WHOLE, width=17, note=note)
     _add_spare_models(table, overrides.own_models)
-    table.given("is_mixture", LABELS["is_mixture"], [r["is_mixture"] for r in rows], PLAIN, role="fixed",
-                note="1: its replicas are laid out over data-parallel ranks that share experts, too. Experts typed "
-                "over a dense model's make no such layouts.")  # fmt: skip
+    table.given(
+        "is_mixture",
+        LABELS["is_mixture"],
+        [r["is_mixture"] for r in rows],
+        PLAIN,
+        role="fixed",
+        note="1: its replicas are laid out over data-parallel ranks that share experts, too. Experts typed "
+        "over a dense model's make no such layouts.",
+    )
     built = table.columns["is_mixture"]
     own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
     named(wiring.names, "tbl_models_mixtures", [*built, *own])
@@ -143,15 +163,21 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         at = list(units.DTYPES).index(d)
         bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[at] for key in ("linear_bytes", "other_bytes")}
         known = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
-        table.computed(weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}",
-                       width=17)  # fmt: skip
+        table.computed(
+            weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}", width=17
+        )
     unit = units.UNIT_NAMES[solved.question.settings.units]
     for d, name in fixed.items():
-        table.computed(in_unit, {"amount_bytes": table.columns[name]}, name=f"{name}_in_unit",
-                       label=f"Weights in {d}, {unit}")  # fmt: skip
+        table.computed(
+            in_unit, {"amount_bytes": table.columns[name]}, name=f"{name}_in_unit", label=f"Weights in {d}, {unit}"
+        )
     small = {"amount_bytes": table.columns["kv_bytes_per_token"], "unit_bytes": wiring.inputs["small_unit_bytes"]}
-    table.computed(in_unit, small, name="kv_per_token_in_unit",
-                   label=f"KV per token, {units.SMALL_UNITS[solved.question.settings.units][1]}")  # fmt: skip
+    table.computed(
+        in_unit,
+        small,
+        name="kv_per_token_in_unit",
+        label=f"KV per token, {units.SMALL_UNITS[solved.question.settings.units][1]}",
+    )
     table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120, linked=True)
     return sheet
 
@@ -175,10 +201,19 @@ def derive_models(table: Table) -> None:
     lists, columns = table.wiring.lists, table.columns
     for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
         asked = f"asked_{which}"
-        table.computed(dtype_in_use, {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
-                       name=asked, label=f"{short} requested")  # fmt: skip
-        table.looked_up(which, f"{short} in use", map(table.wiring.first_name, columns[asked]), TEXT,
-                        note="The precision by its first name.")  # fmt: skip
+        table.computed(
+            dtype_in_use,
+            {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
+            name=asked,
+            label=f"{short} requested",
+        )
+        table.looked_up(
+            which,
+            f"{short} in use",
+            map(table.wiring.first_name, columns[asked]),
+            TEXT,
+            note="The precision by its first name.",
+        )
         rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
     for key, label, which in (
@@ -194,8 +229,14 @@ def derive_models(table: Table) -> None:
     sizes = (
         lookup(Range(refs, lock="columns"), at) for refs, at in zip(known, columns["weight_dtype_row"], strict=True)
     )
-    table.looked_up("checkpoint_bytes", "Checkpoint in use", sizes, WHOLE, width=17,
-                    note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
+    table.looked_up(
+        "checkpoint_bytes",
+        "Checkpoint in use",
+        sizes,
+        WHOLE,
+        width=17,
+        note="Size of the known checkpoint at the precision in use; 0 where none is known.",
+    )
     for _, one in quantities_of("models", "draft_layers" in table.wiring.inputs):
         table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
 
@@ -204,10 +245,12 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per GPU of the candidates: memory as the engine sees it, batch limits, precisions that run."""
     question, columns = solved.question, solved.gpus
     gpus = question.gpus
-    sheet = titled("GPUs", "GPUs",
-                   "Memory is what the engine sees, never the marketed figure. Under a precision 1: it runs, 2: "
-                   "natively.",
-                   freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+    sheet = titled(
+        "GPUs",
+        "GPUs",
+        "Memory is what the engine sees, never the marketed figure. Under a precision 1: it runs, 2: natively.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
 
     def over(i: int, column: str, value: Any) -> Any:
         return question.overrides.value("gpus", gpus[i].id, column, value)
@@ -215,12 +258,27 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
-    table.given("gpu_memory_bytes", "Memory, bytes", [g.memory.engine_bytes for g in gpus], WHOLE, width=18,
-                note="Total memory as the engine sees it.")  # fmt: skip
-    table.computed(in_unit, {"amount_bytes": table.columns["gpu_memory_bytes"]},
-                   label=f"Memory, {units.UNIT_NAMES[question.settings.units]}")  # fmt: skip
-    table.given("basis", "Basis", [g.memory.basis for g in gpus], TEXT, role="label",
-                note="measured: seen in a log; derived: nvidia-smi less a stated share.")  # fmt: skip
+    table.given(
+        "gpu_memory_bytes",
+        "Memory, bytes",
+        [g.memory.engine_bytes for g in gpus],
+        WHOLE,
+        width=18,
+        note="Total memory as the engine sees it.",
+    )
+    table.computed(
+        in_unit,
+        {"amount_bytes": table.columns["gpu_memory_bytes"]},
+        label=f"Memory, {units.UNIT_NAMES[question.settings.units]}",
+    )
+    table.given(
+        "basis",
+        "Basis",
+        [g.memory.basis for g in gpus],
+        TEXT,
+        role="label",
+        note="measured: seen in a log; derived: nvidia-smi less a stated share.",
+    )
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         note = f"{key}: the engine's default on this GPU."
         table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
@@ -230,32 +288,58 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     ):
         note = f"Bytes by which the KV pool may be smaller {where_} (low end of the 80 % band); headroom counts it."
         table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
-    table.given("is_older_gpu", "Older GPU (0 or 1)", [int(question.engine.is_older(g.architecture)) for g in gpus],
-                PLAIN, note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
-    table.given("runs_sparse_attention", "Sparse attention (0 or 1)",
-                [int(question.engine.runs_sparse_attention(g.architecture)) for g in gpus], PLAIN, width=16,
-                note="0: the engine has no kernel on this GPU for models with an indexer or compressed entries.",
-                validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
-    table.given("plain_fp8_latent", "FP8 latents as they are (0 or 1)",
-                [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus], PLAIN, width=16,
-                note="1: sparse attention keeps FP8 latents without scales here. 0: in the engine's own FP8 entry "
-                "(Models).")  # fmt: skip
+    table.given(
+        "is_older_gpu",
+        "Older GPU (0 or 1)",
+        [int(question.engine.is_older(g.architecture)) for g in gpus],
+        PLAIN,
+        note="1: memory outside torch is that of older GPUs on Inputs.",
+    )
+    table.given(
+        "runs_sparse_attention",
+        "Sparse attention (0 or 1)",
+        [int(question.engine.runs_sparse_attention(g.architecture)) for g in gpus],
+        PLAIN,
+        width=16,
+        note="0: the engine has no kernel on this GPU for models with an indexer or compressed entries.",
+        validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
+    )
+    table.given(
+        "plain_fp8_latent",
+        "FP8 latents as they are (0 or 1)",
+        [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus],
+        PLAIN,
+        width=16,
+        note="1: sparse attention keeps FP8 latents without scales here. 0: in the engine's own FP8 entry (Models).",
+    )
     _add_speed_columns(solved, table)
     first: dict[int, int] = {}  # column with ranks of each GPU, from 0
     for at, (i, layout) in enumerate(profile_columns(question)):
         if layout not in units.PLAIN_LAYOUTS:
             first.setdefault(i, at)
-    table.given("plain_columns", "Profiles before its ranks", [first.get(i, 0) for i in range(len(gpus))], PLAIN,
-                role="fixed", note="Columns of Profiles before the data-parallel layouts of this GPU; 0: it has none, "
-                "as its links were not made for them when the workbook was built.")  # fmt: skip
+    table.given(
+        "plain_columns",
+        "Profiles before its ranks",
+        [first.get(i, 0) for i in range(len(gpus))],
+        PLAIN,
+        role="fixed",
+        note="Columns of Profiles before the data-parallel layouts of this GPU; 0: it has none, "
+        "as its links were not made for them when the workbook was built.",
+    )
     for d in units.DTYPES:
         runs = [runs_weights(g, d) for g in gpus]
         said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
         accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", said)
         table.given(f"weights_{d}", f"Weights {d}", runs, PLAIN, width=10, validation=accepted)
     for d in units.DTYPES:
-        table.given(f"kv_{d}", f"KV {d}", [int(d in g.kv_run) for g in gpus], PLAIN, width=10,
-                    validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
+        table.given(
+            f"kv_{d}",
+            f"KV {d}",
+            [int(d in g.kv_run) for g in gpus],
+            PLAIN,
+            width=10,
+            validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
+        )
     _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]
     table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, linked=True)
@@ -270,21 +354,40 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
         ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
-        *((f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")
-          for d in units.DTYPES),
-    ):  # fmt: skip
+        *(
+            (f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")
+            for d in units.DTYPES
+        ),
+    ):
         table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
     for name in CONSTANTS:
         display = SMALL if name.startswith("seconds_per") else FACTOR
         label = str(SpeedConstants.model_fields[name].title)
-        table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
-                    note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
+        table.given(
+            name,
+            label,
+            [float(v) for v in gpus[name]],
+            display,
+            width=13,
+            note=f"{name}: fitted on measured runs (docs/speed.md).",
+        )
     for name, (figure, _, one) in RESIDUALS.items():
-        table.given(name, f"{figure.upper()}, {one}", [float(v) for v in gpus[name]], FACTOR, width=13,
-                    note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).")  # fmt: skip
-    table.given("measured_kinds", "Kinds of models measured", [int(v) for v in gpus["measured_kinds"]], PLAIN,
-                note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
-                "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.")  # fmt: skip
+        table.given(
+            name,
+            f"{figure.upper()}, {one}",
+            [float(v) for v in gpus[name]],
+            FACTOR,
+            width=13,
+            note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).",
+        )
+    table.given(
+        "measured_kinds",
+        "Kinds of models measured",
+        [int(v) for v in gpus["measured_kinds"]],
+        PLAIN,
+        note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
+        "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.",
+    )
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:
@@ -293,20 +396,41 @@ def _add_owning_columns(solved: Solution, table: Table) -> None:
     owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
     for k, end in enumerate(("low", "base", "high")):
         usd = [o.capex_usd[k] if o.capex_usd else None for o in owned]
-        table.given(f"capex_{end}_usd", f"Purchase, {end}, $", usd, USD, note="US dollars for one GPU. "
-                    "No maker publishes a price: type your own quote over all three.")  # fmt: skip
-    table.given("is_module_price", "Price of the module (1) or installed (0)", [o.is_module_price for o in owned],
-                PLAIN, width=14,
-                note="A module's price is multiplied by the installed price's share on Inputs.")  # fmt: skip
+        table.given(
+            f"capex_{end}_usd",
+            f"Purchase, {end}, $",
+            usd,
+            USD,
+            note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
+        )
+    table.given(
+        "is_module_price",
+        "Price of the module (1) or installed (0)",
+        [o.is_module_price for o in owned],
+        PLAIN,
+        width=14,
+        note="A module's price is multiplied by the installed price's share on Inputs.",
+    )
     table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
-    table.computed(price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark",
-                   label="Purchase price's age")  # fmt: skip
-    table.given("stated_kw_per_gpu", "kW per GPU, stated", [o.stated_kw_per_gpu for o in owned], FACTOR,
-                note="With its share of the server. Blank: it follows from the rated power.")  # fmt: skip
+    table.computed(
+        price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark", label="Purchase price's age"
+    )
+    table.given(
+        "stated_kw_per_gpu",
+        "kW per GPU, stated",
+        [o.stated_kw_per_gpu for o in owned],
+        FACTOR,
+        note="With its share of the server. Blank: it follows from the rated power.",
+    )
     table.given("rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.")
-    table.given("is_it_power", "Machine's own draw (1) or all-in (0)", [o.is_it_power for o in owned], PLAIN, width=14,
-                note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in "
-                "it.")  # fmt: skip
+    table.given(
+        "is_it_power",
+        "Machine's own draw (1) or all-in (0)",
+        [o.is_it_power for o in owned],
+        PLAIN,
+        width=14,
+        note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it.",
+    )
     table.computed(cost.kw_per_gpu)
     sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
     table.given("owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, linked=True)
@@ -316,9 +440,13 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
     rows, overrides = solved.question.rows, solved.question.overrides
     n_spare = max(SPARE_INSTANCES, len(overrides.own_instances))
-    sheet = titled("Prices and hardware", "Prices and hardware",
-                   "Prices of every purchase class, with date and source; Inputs says which is in use. The last rows "
-                   "are spare: fill one, it takes part.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+    sheet = titled(
+        "Prices and hardware",
+        "Prices and hardware",
+        "Prices of every purchase class, with date and source; Inputs says which is in use. The last rows "
+        "are spare: fill one, it takes part.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
 
     def over(i: int, column: str, value: Any) -> Any:
         """What was typed: into a row of the catalog's, or into a spare one."""
@@ -340,23 +468,55 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("instance_gpu", "GPU", [r.gpu.id for r in rows], TEXT, width=30, validation=gpu)
     counts = [r.gpu_count for r in rows]
     taken = [n_gpus(count) for count in (*counts, *[units.TENSOR_PARALLEL_SIZES[-1]] * n_spare)]
-    table.given("gpu_count", "GPUs", counts, PLAIN, width=8, validations=taken,
-                note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
-                "more GPUs fill a spare row.")  # fmt: skip
+    table.given(
+        "gpu_count",
+        "GPUs",
+        counts,
+        PLAIN,
+        width=8,
+        validations=taken,
+        note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
+        "more GPUs fill a spare row.",
+    )
     network = [r.network_gbps or None for r in rows]
-    table.given("network_gbps", "Network, Gb/s", network, PLAIN, width=10,
-                note="Of the whole machine; blank where nobody states it.")  # fmt: skip
+    table.given(
+        "network_gbps",
+        "Network, Gb/s",
+        network,
+        PLAIN,
+        width=10,
+        note="Of the whole machine; blank where nobody states it.",
+    )
     on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
     listed = [p and p.usd_per_hour for p in on_demand]
-    table.given("price_usd_per_hour", "$ per hour", listed, USD_CENTS, note="US dollars of one instance on demand, "
-                "before discounts. Without a price in the class in use it cannot be rented.")  # fmt: skip
+    table.given(
+        "price_usd_per_hour",
+        "$ per hour",
+        listed,
+        USD_CENTS,
+        note="US dollars of one instance on demand, "
+        "before discounts. Without a price in the class in use it cannot be rented.",
+    )
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
     table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
-    table.given("listed_usd_per_hour", "Listed, $ per hour", listed, USD_CENTS,
-                role="fixed", note="The price that date and source are of.")  # fmt: skip
+    table.given(
+        "listed_usd_per_hour",
+        "Listed, $ per hour",
+        listed,
+        USD_CENTS,
+        role="fixed",
+        note="The price that date and source are of.",
+    )
     domains = [r.nvlink_domain_gpus or None for r in rows]
-    table.given("nvlink_domain_gpus", "GPUs of its rack", domains, PLAIN, width=10, role="fixed",
-                note="That NVLink joins, this machine's among them; blank: its own alone.")  # fmt: skip
+    table.given(
+        "nvlink_domain_gpus",
+        "GPUs of its rack",
+        domains,
+        PLAIN,
+        width=10,
+        role="fixed",
+        note="That NVLink joins, this machine's among them; blank: its own alone.",
+    )
     known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
     table.computed(linked_gpus, known, width=8)
     table.computed(age_days)
@@ -400,19 +560,34 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
     for purchase in units.PURCHASES:
         names, prices = class_columns(purchase), [r.class_price(purchase) for r in rows]
         if purchase != units.ON_DEMAND:
-            table.given(names["price"], f"$ per hour, {purchase}", [p and p.usd_per_hour for p in prices], USD_CENTS,
-                        note="A blank is no price.")  # fmt: skip
+            table.given(
+                names["price"],
+                f"$ per hour, {purchase}",
+                [p and p.usd_per_hour for p in prices],
+                USD_CENTS,
+                note="A blank is no price.",
+            )
             table.given(names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], DATE)
-            table.computed(price_mark, {"price_date": table.columns[names["date"]]}, name=names["mark"],
-                           label=f"Price age, {purchase}")  # fmt: skip
+            table.computed(
+                price_mark,
+                {"price_date": table.columns[names["date"]]},
+                name=names["mark"],
+                label=f"Price age, {purchase}",
+            )
         kinds = [(p and p.price_kind) or None for p in prices]
         label = "Terms" if purchase == units.ON_DEMAND else f"Terms, {purchase}"
         table.given(names["terms"], label, kinds, TEXT, role="remark", width=24)
     for purchase in units.PURCHASES:
         passed = [1 if purchase in r.passed_over else None for r in rows]
-        table.given(f"passed_over_{purchase}", f"Passed over, {purchase}", passed, PLAIN, role="fixed",
-                    note="1: another instance of the provider has the same GPUs for less, and takes part in this class "
-                    "in its place.")  # fmt: skip
+        table.given(
+            f"passed_over_{purchase}",
+            f"Passed over, {purchase}",
+            passed,
+            PLAIN,
+            role="fixed",
+            note="1: another instance of the provider has the same GPUs for less, and takes part in this class "
+            "in its place.",
+        )
     _add_class_in_use(table, list(units.PURCHASES).index(solved.question.settings.purchase))
     _providers_in_order(table)
 
@@ -440,12 +615,17 @@ def _add_class_in_use(table: Table, at: int) -> None:
     prices, dates, marks = ([class_columns(p)[what] for p in units.PURCHASES] for what in ("price", "date", "mark"))
     passed, rows = [f"passed_over_{purchase}" for purchase in units.PURCHASES], range(table.n_rows)
     found = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
-    table.looked_up("price_in_use", "$ per hour in use", found, USD_CENTS,
-                    note="In the purchase class on Inputs, before discounts.")  # fmt: skip
+    table.looked_up(
+        "price_in_use", "$ per hour in use", found, USD_CENTS, note="In the purchase class on Inputs, before discounts."
+    )
     in_use = list(units.PURCHASES)[at]
-    table.looked_up("discount_in_use", "Discount in use", (
-        discounts.of_class_in_use(table.wiring, provider, in_use) for provider in columns["provider"]
-    ), EXACT_PERCENT, note="Of the table below, in the same class.")  # fmt: skip
+    table.looked_up(
+        "discount_in_use",
+        "Discount in use",
+        (discounts.of_class_in_use(table.wiring, provider, in_use) for provider in columns["provider"]),
+        EXACT_PERCENT,
+        note="Of the table below, in the same class.",
+    )
     found = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
     table.looked_up("date_in_use", "Price date in use", found, DATE)
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
@@ -466,7 +646,13 @@ def _providers_in_order(table: Table) -> None:
     table.looked_up("first_of_provider", "First of its provider", (derived(where_first, *of) for of in cells), PLAIN)
     found = table.range("first_of_provider")
     in_order = [*(names[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
-    table.looked_up("provider_in_order", "Providers in order", (
-        Lookup.of(name, 'IFERROR(INDEX({0},SMALL({1},{2})),"-")', providers, found, row)
-        for name, row in zip(in_order, table.columns["row"], strict=True)
-    ), TEXT, width=14)  # fmt: skip
+    table.looked_up(
+        "provider_in_order",
+        "Providers in order",
+        (
+            Lookup.of(name, 'IFERROR(INDEX({0},SMALL({1},{2})),"-")', providers, found, row)
+            for name, row in zip(in_order, table.columns["row"], strict=True)
+        ),
+        TEXT,
+        width=14,
+    )

@@ -66,8 +66,12 @@ class AsBuilt:
             self.row += 1
             nth = sheet.put(self.row, WHERE, Cell(k, "fixed", PLAIN), lock="column")
             place = f"MATCH({nth.expr(sheet.name).text},{self.text_of('input_nth')},0)"
-            for column, name in ((WHAT, "input_labels"), (BUILT, "input_built"), (NOW, "input_values"),
-                                 (STATE, "input_states")):  # fmt: skip
+            for column, name in (
+                (WHAT, "input_labels"),
+                (BUILT, "input_built"),
+                (NOW, "input_values"),
+                (STATE, "input_states"),
+            ):
                 value: object = NONE
                 if k <= len(apart):  # what the look-up of a cell of Inputs gives: 0 for a blank one
                     cell = wiring.inputs_sheet.cells.get((apart[k - 1].row, wiring.lists[name].refs[0].column))
@@ -89,9 +93,11 @@ class AsBuilt:
             self.sheet.formula(self.row, NOW, value, Expr(name), cell.display)
             listed = self.wiring.names.get(check.source or "") if check is not None else None
             choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
-            states.append(put_state(
-                self.sheet, self.row, COLUMNS, value, built.value, check, cell.display, name=name, listed=choices
-            ))  # fmt: skip
+            states.append(
+                put_state(
+                    self.sheet, self.row, COLUMNS, value, built.value, check, cell.display, name=name, listed=choices
+                )
+            )
             self.row += 1
         self.wiring.lists["choice_states"] = self._watched(states)
         self.row += 1
@@ -142,8 +148,11 @@ def _choices(wiring: Wiring, others: Sequence[Sheet]) -> Iterator[tuple[str, str
     """The named yellow cells on these sheets, with the words to their left; those that share them, as the cells of a
     table do, with what they are and with the head of their column."""
     sheets = {sheet.name: sheet for sheet in others}
-    found = [(name, ref, sheets[ref.sheet]) for name, ref in wiring.names.items()
-             if name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets]  # fmt: skip
+    found = [
+        (name, ref, sheets[ref.sheet])
+        for name, ref in wiring.names.items()
+        if name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets
+    ]
     labels = [_beside(sheet, ref, name) for name, ref, sheet in found]
     for (name, ref, sheet), label in zip(found, labels, strict=True):
         check = sheet.cells[ref.row, ref.column].validation
@@ -195,9 +204,12 @@ def values_as_built(book: Book) -> Mapping[str, Any]:
 
 def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet]) -> Sheet:
     """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
-    sheet = titled("Change log", "Change log",
-                   "What made this workbook, and what was changed since: in words by people, and live by comparison.",
-                   freeze=(HEAD_ROWS, 0))  # fmt: skip
+    sheet = titled(
+        "Change log",
+        "Change log",
+        "What made this workbook, and what was changed since: in words by people, and live by comparison.",
+        freeze=(HEAD_ROWS, 0),
+    )
     sheet.widths = dict(enumerate(WIDTHS))
     question, row = solved.question, HEAD_ROWS
     options = {name: question.options[name] for name in sorted(question.options)}
@@ -209,9 +221,13 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
         ("meta_catalog_sha256", "Catalog, SHA-256", question.catalog_sha256, TEXT),
         ("meta_date", "Sheet's date, as built", question.as_of, DATE),
         ("", "Built with", words, TEXT),
-        ("meta_options", "The same, as sheetgen pull reads it",
-         json.dumps(options, ensure_ascii=False, default=str), TEXT),
-    ):  # fmt: skip
+        (
+            "meta_options",
+            "The same, as sheetgen pull reads it",
+            json.dumps(options, ensure_ascii=False, default=str),
+            TEXT,
+        ),
+    ):
         cell = Cell(value, "small" if name == "meta_options" else "fixed", display)
         ref = sheet.put(row, 1, cell, name or None, label=label)
         wiring.names |= {name: ref} if name else {}

@@ -51,9 +51,13 @@ def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any
 
 @formula("Tokens add up", PLAIN)
 def tokens_add_up(
-    usd_per_million_input_tokens: Any, million_input_tokens_per_month: Any, usd_per_million_output_tokens: Any,
-    million_output_tokens_per_month: Any, monthly_usd: Any, tolerance: Any,
-) -> Any:  # fmt: skip
+    usd_per_million_input_tokens: Any,
+    million_input_tokens_per_month: Any,
+    usd_per_million_output_tokens: Any,
+    million_output_tokens_per_month: Any,
+    monthly_usd: Any,
+    tolerance: Any,
+) -> Any:
     """1 where prompt and answer tokens at their prices are the month's cost, or a price of them is not known."""
     prompts = usd_per_million_input_tokens * million_input_tokens_per_month
     gap = prompts + usd_per_million_output_tokens * million_output_tokens_per_month - monthly_usd
@@ -99,14 +103,16 @@ class ChecksSheet:
     def __init__(self, wiring: Wiring, heads: Sequence[tuple[str | None, float]] = HEADS) -> None:
         self.wiring = wiring
         self.sheet = sheet = titled(
-            "Checks", "Checks",
+            "Checks",
+            "Checks",
             "Each line counts what holds against what there is. The first sheet and Inputs show the overall word.",
             freeze=(HEAD_ROWS + 1, 0),
-        )  # fmt: skip
+        )
         sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
         sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
-        self.tolerance = sheet.put(BELOW, 1, Cell(TOLERANCE, "fixed", SMALL),
-                                   label="Rounding may part amounts by a share of")  # fmt: skip
+        self.tolerance = sheet.put(
+            BELOW, 1, Cell(TOLERANCE, "fixed", SMALL), label="Rounding may part amounts by a share of"
+        )
         self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks
         self.verdicts: list[Ref] = []
 
@@ -150,9 +156,13 @@ class ChecksSheet:
             light.value = word.value
 
     def own_rows(
-        self, name: str, title: str, one: Formula, listed: Range,
+        self,
+        name: str,
+        title: str,
+        one: Formula,
+        listed: Range,
         rows: Iterable[tuple[Ref, Sequence[Ref], Mapping[str, Source]]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A block of what the spare rows of a sheet that are begun still lack, and the check that they lack nothing.
 
         listed: the names in use. rows: a row's name, its cells from the first to the last, and what else `one` reads.
@@ -165,14 +175,18 @@ class ChecksSheet:
             # How many have the name: spreadsheets do not tell capitals apart.
             n_named = sum(str(ref.value).lower() == str(called.value).lower() for ref in listed.refs)
             env = {
-                **facts, "n_filled": Lookup.of(n_filled, "COUNTA({0})", area),
+                **facts,
+                "n_filled": Lookup.of(n_filled, "COUNTA({0})", area),
                 "n_named": Lookup.of(n_named, "SUMPRODUCT(1*({0}={1}))", listed, called),
-            }  # fmt: skip
+            }
             label = f"Row {called.row + 1}"
             states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
         self.below += 2
-        unfinished = Lookup.of(sum(state.value not in (OK, NONE) for state in states),
-                               'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")', Range(tuple(states)))  # fmt: skip
+        unfinished = Lookup.of(
+            sum(state.value not in (OK, NONE) for state in states),
+            'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")',
+            Range(tuple(states)),
+        )
         self.line(name, f"Unfinished rows of yours on {title}, below: none", unfinished, 0)
 
     def pairs(
@@ -212,8 +226,9 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         refs = instances.range(column)
         counts.append(Lookup.of(sum(r.value != NONE for r in refs.refs), "COUNT({0})", refs))
     page.line("prices_dated", "Every price has a date", *counts)
-    page.none_says("prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"),
-                   "old")  # fmt: skip
+    page.none_says(
+        "prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"), "old"
+    )
     _inputs(page)
     # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
     stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
@@ -224,12 +239,17 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         gpus = wiring.tables["gpus"]
         read = gpus.range("interconnect_bytes_per_second"), gpus.range("plain_columns")
         raised = Lookup.of(0, "SUMPRODUCT(({0}>={2})*({1}=0))", *read, wiring.inputs["least_link_bytes_per_second"])
-        page.line("layouts", "GPUs whose links were raised for data-parallel ranks, which takes a rebuild (pull): none",
-                  raised, 0)  # fmt: skip
+        page.line(
+            "layouts",
+            "GPUs whose links were raised for data-parallel ranks, which takes a rebuild (pull): none",
+            raised,
+            0,
+        )
     # A row that is inserted inside a table pushes others past those that the workings read.
     for key, title, column in (
-        ("models", "Models", "n_layers"), ("instances", "Prices and hardware", "price_usd_per_hour"),
-    ):  # fmt: skip
+        ("models", "Models", "n_layers"),
+        ("instances", "Prices and hardware", "price_usd_per_hour"),
+    ):
         n_rows = len(wiring.tables[key].columns[column]) + len(wiring.tables[key].spare.get(column, []))
         area = f"cat_{key}_{column}"
         # Blank cells, too: ROWS is not in the portable vocabulary.
@@ -281,10 +301,16 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
         given = {name: models.spare[name][k] for name in model_lacks.inputs}
         return worked_out(model_lacks, {name: ref._replace(value=ref.value or 0) for name, ref in given.items()})
 
-    page.own_rows("own_models", "Models", own_model_state, listed, (
-        (name, [refs[k] for refs in cells], {"model": name, "facts": facts(k)})
-        for k, name in enumerate(models.spare["model"])
-    ))  # fmt: skip
+    page.own_rows(
+        "own_models",
+        "Models",
+        own_model_state,
+        listed,
+        (
+            (name, [refs[k] for refs in cells], {"model": name, "facts": facts(k)})
+            for k, name in enumerate(models.spare["model"])
+        ),
+    )
     gpus = [str(ref.value).lower() for ref in wiring.tables["gpus"].columns["gpu"]]
 
     def gpu_known(gpu: Ref) -> Lookup:
@@ -294,12 +320,25 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     side_by_side = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour")
     own = [{n: instances[n][i] for n in side_by_side} for i in range(n_listed, len(instances["type"]))]
     page.own_rows(
-        "own_instances", "Prices and hardware", own_instance_state, wiring.tables["instances"].range("instance"),
-        ((name, list(row.values()), {**row, "gpu_known": gpu_known(row["instance_gpu"]), "price_usd_per_hour":
-                                     derived(lambda usd: where(is_number(usd), usd, 0), usd)})
-         for name, usd, row in zip(instances["instance"][n_listed:], instances["price_in_use"][n_listed:], own,
-                                   strict=True)),
-    )  # fmt: skip
+        "own_instances",
+        "Prices and hardware",
+        own_instance_state,
+        wiring.tables["instances"].range("instance"),
+        (
+            (
+                name,
+                list(row.values()),
+                {
+                    **row,
+                    "gpu_known": gpu_known(row["instance_gpu"]),
+                    "price_usd_per_hour": derived(lambda usd: where(is_number(usd), usd, 0), usd),
+                },
+            )
+            for name, usd, row in zip(
+                instances["instance"][n_listed:], instances["price_in_use"][n_listed:], own, strict=True
+            )
+        ),
+    )
     if "wi_choices_state" in wiring.names:
         state = wiring.ref("wi_choices_state")
         answered = Lookup.of(int(state.value == OK), 'COUNTIFS({0},"OK")', state)
@@ -311,13 +350,24 @@ def _what_if(page: ChecksSheet, model: int) -> Ref:
     cost of both; gives the cell that says 1 where they agree."""
     sheet, wiring, row = page.sheet, page.wiring, page.below
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
-    picked = {name: wiring.ref(f"in_whatif_{name}") for name in (
-        "model", "users", "context_tokens", "answer_tokens", "weight_dtype", "kv_cache_dtype", "tpot_ms", "ttft_ms",
-    )}  # fmt: skip
+    picked = {
+        name: wiring.ref(f"in_whatif_{name}")
+        for name in (
+            "model",
+            "users",
+            "context_tokens",
+            "answer_tokens",
+            "weight_dtype",
+            "kv_cache_dtype",
+            "tpot_ms",
+            "ttft_ms",
+        )
+    }
     one = sheet.put(row, 1, Cell(1, "fixed", PLAIN), label="No factor")
     env = {**inputs, "users": picked["users"], "case_factor": wiring.ref("in_case_users_base")}
-    requests = sheet.compute(row + 1, 1, case_requests, env,
-                             label="Requests at once on What-if; the headline's workload and load")  # fmt: skip
+    requests = sheet.compute(
+        row + 1, 1, case_requests, env, label="Requests at once on What-if; the headline's workload and load"
+    )
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
     w, at_once = (
         sheet.link(row + 1, 2 + k, lookup(loads.range(name), load), PLAIN, "computed")
@@ -328,26 +378,36 @@ def _what_if(page: ChecksSheet, model: int) -> Ref:
     }
     page.below += 3
     first_name = wiring.first_name
-    same = page.pairs(("What-if asks", "What-if", "First sheet"), (
-        ("Model", picked["model"], wiring.tables["models"].columns["model"][model]),
-        ("Context", picked["context_tokens"], of_workload["contexts"]),
-        ("Context multiplier of the base case", wiring.ref("in_case_context_base"), one),
-        ("Answer", picked["answer_tokens"], of_workload["answers"]),
-        ("Requests at once", requests, at_once),
-        ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
-        ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
-        ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),
-        ("Time to first token, ms", picked["ttft_ms"], of_workload["ttft_targets"]),
-    ), FACTOR, rounded=False)  # fmt: skip
+    same = page.pairs(
+        ("What-if asks", "What-if", "First sheet"),
+        (
+            ("Model", picked["model"], wiring.tables["models"].columns["model"][model]),
+            ("Context", picked["context_tokens"], of_workload["contexts"]),
+            ("Context multiplier of the base case", wiring.ref("in_case_context_base"), one),
+            ("Answer", picked["answer_tokens"], of_workload["answers"]),
+            ("Requests at once", requests, at_once),
+            ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
+            ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
+            ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),
+            ("Time to first token, ms", picked["ttft_ms"], of_workload["ttft_targets"]),
+        ),
+        FACTOR,
+        rounded=False,
+    )
     monthly = "$ per month", wiring.ref("rec_whatif_monthly_usd"), lookup(loads.range("monthly_usd"), load)
     costs = page.pairs(("What-if answers", "What-if", "Workings"), [monthly], USD_CENTS, rounded=True)
     area = Range(tuple(same))
     sheet.text(page.below, 0, "Asked the same, they agree", "label")
-    agrees = sheet.compute(page.below, 3, what_if_agrees, {
-        "n_same": Lookup.of(sum(r.value for r in same), "SUM({0})", area),
-        "n_choices": Lookup.of(len(same), "COUNT({0})", area),
-        "same_cost": costs[0],
-    })  # fmt: skip
+    agrees = sheet.compute(
+        page.below,
+        3,
+        what_if_agrees,
+        {
+            "n_same": Lookup.of(sum(r.value for r in same), "SUM({0})", area),
+            "n_choices": Lookup.of(len(same), "COUNT({0})", area),
+            "same_cost": costs[0],
+        },
+    )
     page.below += 2
     return agrees
 

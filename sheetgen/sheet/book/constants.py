@@ -30,8 +30,13 @@ WHAT = {NOTE: "what"}
 
 def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
     """The sheet, with every constant registered in `wiring`; `derive_constants` adds what follows from inputs."""
-    page = InputsSheet(solved, wiring, "Constants", "What formulas count in, and what follows from inputs alone. "
-                       "Only the bytes of precisions are meant to be changed, for an engine of your own.")  # fmt: skip
+    page = InputsSheet(
+        solved,
+        wiring,
+        "Constants",
+        "What formulas count in, and what follows from inputs alone. "
+        "Only the bytes of precisions are meant to be changed, for an engine of your own.",
+    )
     for fill in (_money, _memory, _speed, _precisions):
         fill(page)
     return page
@@ -47,8 +52,10 @@ def derive_constants(page: InputsSheet) -> None:
     # One past the last where it is no class: nothing has a price then.
     row = Lookup.of(at + 1, "IFERROR(MATCH({0},{1},0),1+COUNTA({1}))", purchase, names)
     flag = Lookup.of(committed.refs[at].value, "IFERROR(INDEX({0},MATCH({1},{2},0)),0)", committed, purchase, names)
-    for name, label, what in (("purchase_row", "Row of the class in use", row),
-                              ("is_committed", "It is a commitment (0 or 1)", flag)):  # fmt: skip
+    for name, label, what in (
+        ("purchase_row", "Row of the class in use", row),
+        ("is_committed", "It is a commitment (0 or 1)", flag),
+    ):
         page.words(label, "")
         wiring.inputs[name] = sheet.link(page.row, VALUE, what, PLAIN, "computed")
         page.row += 1
@@ -73,28 +80,47 @@ def _money(page: InputsSheet) -> None:
     for word in said:
         page.words(word, "", "A choice of Inputs.")
         page.row += 1
-    page.wiring.names[NO_YES] = Range(tuple(
-        Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said)
-    ))  # fmt: skip
+    page.wiring.names[NO_YES] = Range(
+        tuple(Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said))
+    )
 
 
 def _memory(page: InputsSheet) -> None:
     """The layouts that are tried, and the units that memory and tokens are counted in."""
     question, lists = page.solved.question, page.wiring.lists
     page.section("Layouts and memory", WHAT)
-    page.fixed("least_link_bytes_per_second", "Links of ranks that share experts", LEAST_LINK_BYTES_PER_SECOND, WHOLE,
-               "bytes/s", "Data-parallel layouts are for GPUs linked at least so fast.")  # fmt: skip
+    page.fixed(
+        "least_link_bytes_per_second",
+        "Links of ranks that share experts",
+        LEAST_LINK_BYTES_PER_SECOND,
+        WHOLE,
+        "bytes/s",
+        "Data-parallel layouts are for GPUs linked at least so fast.",
+    )
     for name, label, sizes, note in (
         ("tp", "TP", (one.tensor_parallel_size for one in question.layouts), "Tensor-parallel sizes that are tried."),
-        ("dp", "DP", (one.data_parallel_size for one in question.layouts),
-         "Data-parallel ranks, for mixtures of experts."),
-    ):  # fmt: skip
-        lists[name] = Range(tuple(
-            page.fixed(f"{name}_{i}", f"Layout {i}: {label}", size, PLAIN, "", note) for i, size in enumerate(sizes, 1)
-        ))  # fmt: skip
+        (
+            "dp",
+            "DP",
+            (one.data_parallel_size for one in question.layouts),
+            "Data-parallel ranks, for mixtures of experts.",
+        ),
+    ):
+        lists[name] = Range(
+            tuple(
+                page.fixed(f"{name}_{i}", f"Layout {i}: {label}", size, PLAIN, "", note)
+                for i, size in enumerate(sizes, 1)
+            )
+        )
     unit = question.settings.units
-    page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
-               "The page shows amounts in this unit.")  # fmt: skip
+    page.fixed(
+        "unit_bytes",
+        f"Bytes in a {units.UNIT_NAMES[unit]}",
+        units.UNIT_BYTES[unit],
+        WHOLE,
+        "bytes",
+        "The page shows amounts in this unit.",
+    )
     small_bytes, small = units.SMALL_UNITS[unit]
     page.fixed("small_unit_bytes", f"Bytes in a {small}", small_bytes, WHOLE, "bytes", "What one token takes.")
     page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
@@ -107,21 +133,44 @@ def _speed(page: InputsSheet) -> None:
     page.section("Speed: what all GPUs share", WHAT)
     for row in (
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
-        ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
-         "(GPUs / GPUs of a node) to this power."),
-        ("chunks_power", "Steps before a prompt grow with its chunks", known.chunks_power, FACTOR, "",
-         known.chunks_source),
-        ("network_hop_seconds", "Latency from machine to machine", known.network_hop_seconds, FACTOR, "seconds",
-         known.network_source),
+        (
+            "all_reduce_growth",
+            "Growth of an all-reduce's latency",
+            known.all_reduce_growth,
+            FACTOR,
+            "",
+            "(GPUs / GPUs of a node) to this power.",
+        ),
+        (
+            "chunks_power",
+            "Steps before a prompt grow with its chunks",
+            known.chunks_power,
+            FACTOR,
+            "",
+            known.chunks_source,
+        ),
+        (
+            "network_hop_seconds",
+            "Latency from machine to machine",
+            known.network_hop_seconds,
+            FACTOR,
+            "seconds",
+            known.network_source,
+        ),
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
-        *((name, in_words(name), value, FACTOR, "", "A definition.")
-          for name, value in DEFINITIONS.items()),
+        *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
         ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
-        ("requests_per_stride", "Requests of a stride", STRIDE, PLAIN, "requests",
-         "The largest batch within the targets is found by strides, then request by request."),
-    ):  # fmt: skip
+        (
+            "requests_per_stride",
+            "Requests of a stride",
+            STRIDE,
+            PLAIN,
+            "requests",
+            "The largest batch within the targets is found by strides, then request by request.",
+        ),
+    ):
         page.fixed(*row)
 
 

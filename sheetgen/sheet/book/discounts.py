@@ -57,7 +57,7 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
                 "of_provider": typed[provider, ""]._replace(lock="column", name=None),
                 "of_class": typed["", purchase]._replace(lock="row", name=None),
                 "in_general": typed["", ""]._replace(name=None),
-            }  # fmt: skip
+            }
             found[purchase].append(sheet.compute(at, column, discount_in_force, env))
     for purchase, refs in found.items():
         wiring.lists[f"{BLOCK}_{purchase}"] = named(wiring.names, f"tbl_{BLOCK}_{purchase.replace('-', '_')}", refs)

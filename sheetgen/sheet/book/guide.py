@@ -24,20 +24,37 @@ def breaking_words(context_words: Any, n_instances: Any, instance: Any, replica_
     replicas = where(is_number(n_replicas), n_replicas, 0)
     held = replica_sequences * replicas
     fits = join_text(
-        context_words, " on ", n_instances, " × ", instance, ": ", held,
-        where(held == 1, " request fits", " requests fit"), "; request ", held + 1, " does not.",
-    )  # fmt: skip
+        context_words,
+        " on ",
+        n_instances,
+        " × ",
+        instance,
+        ": ",
+        held,
+        where(held == 1, " request fits", " requests fit"),
+        "; request ",
+        held + 1,
+        " does not.",
+    )
     return where(is_number(n_instances), fits, join_text(context_words, ": ", instance, "."))
 
 
 def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     """By where it dies: which part ran out, what to change, which way; then this sheet's breaking points."""
-    sheet = titled("OOM guide", "OOM guide: where it died is a fingerprint",
-                   "Find the row by where the deployment died. "
-                   "The same flag helps one death and worsens another: mind the direction.", freeze=(HEAD_ROWS + 1,
-                   0))  # fmt: skip
-    heads = (("Where it dies", 26), ("Part that ran out", 26), ("What the log says", 66), ("What to change", 58),
-             ("On this sheet, as built", 52))  # fmt: skip
+    sheet = titled(
+        "OOM guide",
+        "OOM guide: where it died is a fingerprint",
+        "Find the row by where the deployment died. "
+        "The same flag helps one death and worsens another: mind the direction.",
+        freeze=(HEAD_ROWS + 1, 0),
+    )
+    heads = (
+        ("Where it dies", 26),
+        ("Part that ran out", 26),
+        ("What the log says", 66),
+        ("What to change", 58),
+        ("On this sheet, as built", 52),
+    )
     sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
     sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
     for row, one in enumerate(page.fingerprints, HEAD_ROWS + 1):
@@ -45,8 +62,18 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         sheet.text(row, 0, first, "wrapped_bold")
         sheet.texts(row, 1, rest, "wrapped")
     row = HEAD_ROWS + 2 + len(page.fingerprints)
-    sheet.texts(row, 0, ("Where each load of this sheet breaks (live)", "", "", "Longest context, as built",
-                         "Parts of memory, and what there is for them, as built"), "section")  # fmt: skip
+    sheet.texts(
+        row,
+        0,
+        (
+            "Where each load of this sheet breaks (live)",
+            "",
+            "",
+            "Longest context, as built",
+            "Parts of memory, and what there is for them, as built",
+        ),
+        "section",
+    )
     loads, baseline = wiring.tables["loads"], _as_built(solved, page)
     for i, at in enumerate(range(row + 1, row + 1 + loads.n_rows)):
         for column, name in enumerate(("model", "load_words")):
@@ -95,26 +122,41 @@ def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
     sources."""
     sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
     blocks: Blocks = (
-        ("About", [
-            ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells "
-             "are inputs; black figures are formulas; green ones are taken from another sheet.", None),
-            (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
-             "Sheets are protected without a password.", None),
-        ]),
-        ("Assumptions as built (those in use stand on the first sheet and on Inputs)",
-         [(text, None) for text in page.assumptions]),
+        (
+            "About",
+            [
+                (
+                    "A sizing sheet for serving large language models: memory, hardware and price. Blue on "
+                    "yellow cells "
+                    "are inputs; black figures are formulas; green ones are taken from another sheet.",
+                    None,
+                ),
+                (
+                    f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
+                    "Sheets are protected without a password.",
+                    None,
+                ),
+            ],
+        ),
+        (
+            "Assumptions as built (those in use stand on the first sheet and on Inputs)",
+            [(text, None) for text in page.assumptions],
+        ),
         ("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS]),
         ("Left out", [(page.left_out, None)]),
         ("Sources", sources),
-    )  # fmt: skip
+    )
     return notes_sheet(blocks, hidden)
 
 
 def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
     """The sheets that are hidden, then texts under their titles, each with the address that it names."""
-    sheet = titled("Notes and sources", "Notes and sources",
-                   "What this workbook is, what its numbers stand on, and where they come from.", freeze=(HEAD_ROWS,
-                   0))  # fmt: skip
+    sheet = titled(
+        "Notes and sources",
+        "Notes and sources",
+        "What this workbook is, what its numbers stand on, and where they come from.",
+        freeze=(HEAD_ROWS, 0),
+    )
     sheet.widths = {0: TEXT_WIDTH, 1: 60}
     row = HEAD_ROWS
     sheet.texts(row, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there", ""), "section")

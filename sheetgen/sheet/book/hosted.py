@@ -23,8 +23,13 @@ PRICES = (
 def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet: a row per price, those of a model together and in it those of a host."""
     file = solved.question.reference.hosted
-    sheet = titled("Hosts", "Hosts", f"What hosts of the models ask for tokens, read {file.read_on}: {file.origin}"
-                   f"{f', {file.license}' if file.license else ''}.", freeze=(HEAD_ROWS + 1, 2))  # fmt: skip
+    sheet = titled(
+        "Hosts",
+        "Hosts",
+        f"What hosts of the models ask for tokens, read {file.read_on}: {file.origin}"
+        f"{f', {file.license}' if file.license else ''}.",
+        freeze=(HEAD_ROWS + 1, 2),
+    )
     found: list[tuple[int, HostedPrice]] = []
     for m, one in enumerate(solved.question.models):
         found += [(m, price) for price in sorted(file.of(one.model.id), key=lambda price: price.host)]
@@ -38,13 +43,21 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("hosted_name", "Its name of the model", [one.name for one in prices], TEXT, role="label", width=60)
     for name, label in PRICES:
         table.given(name, label, [getattr(one, name) for one in prices], USD_CENTS, role="fixed", width=14)
-    table.given("max_input_tokens", "Longest prompt", [one.max_input_tokens for one in prices], WHOLE, role="fixed",
-                note="Tokens; blank where the host states none.")  # fmt: skip
+    table.given(
+        "max_input_tokens",
+        "Longest prompt",
+        [one.max_input_tokens for one in prices],
+        WHOLE,
+        role="fixed",
+        note="Tokens; blank where the host states none.",
+    )
     loads, at = wiring.tables["loads"], wiring.lists["headline_rows"].refs
     of_load = ("million_input_tokens_per_month", "million_output_tokens_per_month", "input_tokens")
-    table.computed(cost.hosted_monthly_usd, {
-        name: [lookup(loads.range(name), at[m]) for m, _ in found] for name in of_load
-    }, width=14)  # fmt: skip
+    table.computed(
+        cost.hosted_monthly_usd,
+        {name: [lookup(loads.range(name), at[m]) for m, _ in found] for name in of_load},
+        width=14,
+    )
     table.computed(cost.hosted_monthly_cents, width=14)
     _add_ranks(table, found)
     sources = [one.source or "no source page" for one in prices]
@@ -55,8 +68,9 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
 def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
     """Each host's lowest cost, at the first price that gives it, and its rank: as `recommend.hosted.by_host` orders."""
     at_host, of_model = _groups([(m, one.host) for m, one in found]), _groups([m for m, _ in found])
-    table.given("row_of_host", "Row of its host", [i - own[0] + 1 for i, own in enumerate(at_host)], PLAIN,
-                role="fixed")  # fmt: skip
+    table.given(
+        "row_of_host", "Row of its host", [i - own[0] + 1 for i, own in enumerate(at_host)], PLAIN, role="fixed"
+    )
     cents, numbers, lowest = table.columns["hosted_monthly_cents"], table.columns["row_of_host"], []
     for i, own in enumerate(at_host):
         known = {k: cents[k].value for k in own if cents[k].value != NONE}

@@ -77,9 +77,18 @@ def beside(sheet: Sheet, row: int, column: int) -> Expr:
 
 
 def put_state(
-    sheet: Sheet, row: int, columns: Mapping[str, int], value: Any, built: Any, check: Validation | None,
-    display: Display, *, may_be_blank: bool = False, name: str = "", listed: Sequence[Any] | None = None,
-) -> Ref:  # fmt: skip
+    sheet: Sheet,
+    row: int,
+    columns: Mapping[str, int],
+    value: Any,
+    built: Any,
+    check: Validation | None,
+    display: Display,
+    *,
+    may_be_blank: bool = False,
+    name: str = "",
+    listed: Sequence[Any] | None = None,
+) -> Ref:
     """Beside a value and the one as built: the bounds between which it may lie, and what became of it.
 
     columns: where `value`, `built`, `least`, `most` and `state` stand. name: of the choice, where the column shows it
@@ -144,9 +153,18 @@ class InputsSheet:
         self.row += 1
 
     def put(
-        self, name: str, label: str, value: Any, display: Display, unit: str, note: str,
-        check: Validation | None = None, *, read_as: str = "", role: str = "input",
-    ) -> Ref:  # fmt: skip
+        self,
+        name: str,
+        label: str,
+        value: Any,
+        display: Display,
+        unit: str,
+        note: str,
+        check: Validation | None = None,
+        *,
+        read_as: str = "",
+        role: str = "input",
+    ) -> Ref:
         """One input with its label, unit and reason, its bounds and its state; its defined name is in_<name>."""
         value = self.solved.question.overrides.input(name, value)
         kind = input_kind(name)
@@ -160,9 +178,11 @@ class InputsSheet:
             if built is not None:
                 self.sheet.put(self.row, BUILT, Cell(built, "fixed", display))
             may_be_blank = bool(check and check.kind and check.kind.blank)
-            self.states.append(put_state(
-                self.sheet, self.row, STATE_COLUMNS, ref.value, built, check, display, may_be_blank=may_be_blank
-            ))  # fmt: skip
+            self.states.append(
+                put_state(
+                    self.sheet, self.row, STATE_COLUMNS, ref.value, built, check, display, may_be_blank=may_be_blank
+                )
+            )
         self.row += 1
         return ref
 
@@ -210,9 +230,12 @@ class InputsSheet:
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`, where the constants are."""
     page = InputsSheet(
-        solved, wiring, "Inputs", "Change any yellow cell; memory, fit, hardware and price follow. "
+        solved,
+        wiring,
+        "Inputs",
+        "Change any yellow cell; memory, fit, hardware and price follow. "
         f"Blue on yellow: input. Black: formula. Green: from another sheet. {LEGEND}",
-    )  # fmt: skip
+    )
     for fill in (_questions, _money, _targets, _draft):
         fill(page)
     page.section(FOLDED)
@@ -254,26 +277,51 @@ def _watch(page: InputsSheet) -> None:
 def _questions(page: InputsSheet) -> None:
     question = page.solved.question
     page.section(CONTEXT)
-    page.wiring.lists["contexts"] = Range(tuple(
-        page.put(
-            f"context_{name_part(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
-            f"{w.about}. A request is charged all of it.",
-            Validation(f"Context of {w.name}", "A whole number of tokens from 1; not below the answer.",
-                       kind=TOKENS, at_least=f"in_output_{name_part(w.id)}"),
+    page.wiring.lists["contexts"] = Range(
+        tuple(
+            page.put(
+                f"context_{name_part(w.id)}",
+                w.name,
+                w.context_tokens,
+                WHOLE,
+                "tokens",
+                f"{w.about}. A request is charged all of it.",
+                Validation(
+                    f"Context of {w.name}",
+                    "A whole number of tokens from 1; not below the answer.",
+                    kind=TOKENS,
+                    at_least=f"in_output_{name_part(w.id)}",
+                ),
+            )
+            for w in question.workloads
         )
-        for w in question.workloads
-    ))  # fmt: skip
+    )
     _lengths(page)
     page.of_table(CONTEXT)
     page.section(LOAD)
-    page.wiring.lists["tiers"] = Range(tuple(
-        page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
-                 Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"))
-        if n is not None else page.fixed(
-            f"tier_{i}", "Requests that arrive", RATE, TEXT, "", "As stated below: how many there are at once follows."
+    page.wiring.lists["tiers"] = Range(
+        tuple(
+            page.put(
+                f"tier_{i}",
+                f"Tier {i}",
+                n,
+                WHOLE,
+                "requests",
+                "Loads are alternatives; they are never added up.",
+                Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"),
+            )
+            if n is not None
+            else page.fixed(
+                f"tier_{i}",
+                "Requests that arrive",
+                RATE,
+                TEXT,
+                "",
+                "As stated below: how many there are at once follows.",
+            )
+            for i, n in enumerate(question.tiers, 1)
         )
-        for i, n in enumerate(question.tiers, 1)
-    ))  # fmt: skip
+    )
     if question.rate is not None:
         _rate(page, question.rate)
     page.of_table(LOAD)
@@ -285,17 +333,47 @@ def _rate(page: InputsSheet, rate: Rate) -> None:
     """The rate as it was stated, the allowance for chance, and the rate at peak."""
     settings = page.solved.question.settings
     for name, label, value, display, unit, note in (
-        ("requests_per_second", "Requests per second at peak", rate.requests_per_second, FACTOR, "requests/s",
-         "Counts where no requests per day are given."),
-        ("requests_per_day", "Requests per day", rate.requests_per_day, WHOLE, "requests",
-         "0: the rate above counts. Else it is x the peak hour's share / 3,600 x the burst."),
-        ("peak_hour_share", "Peak hour's share of a day", settings.peak_hour_share, EXACT_PERCENT, "",
-         "Of a day's requests, those in its busiest hour."),
-        ("burst_factor", "Burst within the peak hour", settings.burst_factor, FACTOR, "",
-         "Rate of the worst minutes over that of the peak hour."),
-        ("max_wait_fraction", "Share that may find no place free", settings.max_wait_fraction, EXACT_PERCENT, "",
-         "A place is a request that a replica serves within all targets. Sets the allowance for chance."),
-    ):  # fmt: skip
+        (
+            "requests_per_second",
+            "Requests per second at peak",
+            rate.requests_per_second,
+            FACTOR,
+            "requests/s",
+            "Counts where no requests per day are given.",
+        ),
+        (
+            "requests_per_day",
+            "Requests per day",
+            rate.requests_per_day,
+            WHOLE,
+            "requests",
+            "0: the rate above counts. Else it is x the peak hour's share / 3,600 x the burst.",
+        ),
+        (
+            "peak_hour_share",
+            "Peak hour's share of a day",
+            settings.peak_hour_share,
+            EXACT_PERCENT,
+            "",
+            "Of a day's requests, those in its busiest hour.",
+        ),
+        (
+            "burst_factor",
+            "Burst within the peak hour",
+            settings.burst_factor,
+            FACTOR,
+            "",
+            "Rate of the worst minutes over that of the peak hour.",
+        ),
+        (
+            "max_wait_fraction",
+            "Share that may find no place free",
+            settings.max_wait_fraction,
+            EXACT_PERCENT,
+            "",
+            "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
+        ),
+    ):
         check = Validation.of(BY_NAME[name].kind, label)
         page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
     inputs = page.wiring.inputs
@@ -312,19 +390,37 @@ def _lengths(page: InputsSheet) -> None:
     question = page.solved.question
     answers = [
         page.put(
-            f"output_{name_part(w.id)}", f"{w.name}: answer", w.output_tokens, WHOLE, "tokens",
+            f"output_{name_part(w.id)}",
+            f"{w.name}: answer",
+            w.output_tokens,
+            WHOLE,
+            "tokens",
             "Part of the context; the rest is the prompt.",
-            Validation(f"{w.name}: answer", "A whole number of tokens from 0; not above the context.",
-                       kind=OUTPUT, at_most=f"in_context_{name_part(w.id)}"),
+            Validation(
+                f"{w.name}: answer",
+                "A whole number of tokens from 0; not above the context.",
+                kind=OUTPUT,
+                at_most=f"in_context_{name_part(w.id)}",
+            ),
         )
         for w in question.workloads
-    ]  # fmt: skip
+    ]
     if question.states_prompt:
         (w,) = question.workloads
-        page.put(f"prompt_{w.id}", f"{w.name}: prompt, mean", w.input_tokens, WHOLE, "tokens",
-                 "Times are of it; memory is for the whole context.",
-                 Validation(f"{w.name}: prompt", "A whole number of tokens from 0; not above what the answer leaves.",
-                            kind=OUTPUT, at_most=f"in_context_{w.id}"))  # fmt: skip
+        page.put(
+            f"prompt_{w.id}",
+            f"{w.name}: prompt, mean",
+            w.input_tokens,
+            WHOLE,
+            "tokens",
+            "Times are of it; memory is for the whole context.",
+            Validation(
+                f"{w.name}: prompt",
+                "A whole number of tokens from 0; not above what the answer leaves.",
+                kind=OUTPUT,
+                at_most=f"in_context_{w.id}",
+            ),
+        )
     prompts = []
     for w, answer, context in zip(question.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
         page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
@@ -348,10 +444,12 @@ def _targets(page: InputsSheet) -> None:
     def by_workload() -> None:
         for target in asked_in("targets"):
             figure = target.name.removesuffix("_ms")
-            page.wiring.lists[f"{figure}_targets"] = Range(tuple(
-                page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
-                for w in page.solved.question.workloads
-            ))  # fmt: skip
+            page.wiring.lists[f"{figure}_targets"] = Range(
+                tuple(
+                    page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
+                    for w in page.solved.question.workloads
+                )
+            )
 
     page.section(TARGETS)
     page.of_table(TARGETS, after={"speed_targets": by_workload})
@@ -380,8 +478,14 @@ def _engine(page: InputsSheet) -> None:
     page.section(f"Engine: {engine.name} {engine.default_version}")
     for one in (one for one in CONSTANTS if one.label):
         if one.column == "calibrated_tensor_parallel_size":
-            page.put("max_pipeline_parallel_size", "Most pipeline stages", MAX_PIPELINE_PARALLEL_SIZE, PLAIN, "stages",
-                     "A replica may span at most this many instances.")  # fmt: skip
+            page.put(
+                "max_pipeline_parallel_size",
+                "Most pipeline stages",
+                MAX_PIPELINE_PARALLEL_SIZE,
+                PLAIN,
+                "stages",
+                "A replica may span at most this many instances.",
+            )
         page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
@@ -396,9 +500,11 @@ def _draft(page: InputsSheet) -> None:
     page.section("Speculative draft", {NOTE: "what"})
     for name, label, value, display, unit, note in (
         ("draft_model", "Draft model", draft.name, TEXT, "", DRAFT_COUNTED),
-        *((name, in_words(name), value, WHOLE, "bytes" if name.endswith("bytes") else "", draft.source)
-          for name, value in draft_columns(draft).items()),
-    ):  # fmt: skip
+        *(
+            (name, in_words(name), value, WHOLE, "bytes" if name.endswith("bytes") else "", draft.source)
+            for name, value in draft_columns(draft).items()
+        ),
+    ):
         page.words(label, unit, note)
         page.wiring.inputs[name] = page.sheet.put(page.row, VALUE, Cell(value, "fixed", display))
         page.row += 1
@@ -422,8 +528,14 @@ def _bands(page: InputsSheet) -> None:
     bands |= {("anchored", k): speed_band_columns(known, "anchored", k) for k in MODEL_KINDS}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
         columns[name] = tuple(
-            page.put("_".join((name, *of)), ", ".join((head, *reversed(of))).replace("_", " "), values[name], FACTOR,
-                     "", _SCOPES[of[0]])
+            page.put(
+                "_".join((name, *of)),
+                ", ".join((head, *reversed(of))).replace("_", " "),
+                values[name],
+                FACTOR,
+                "",
+                _SCOPES[of[0]],
+            )
             for of, values in bands.items()
-        )  # fmt: skip
+        )
     page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}

@@ -34,10 +34,13 @@ def load_state(now: Any, built: Any) -> Any:
 
 def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> Sheet:
     """The sheet. Its lever columns are values: working them out takes a choice anew, which no cell does."""
-    sheet = titled("Levers", "Levers: what one change buys",
-                   "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
-                   "Each line is what would be chosen among all candidates with that one change.",
-                   freeze=(HEAD_ROWS + 1, 3))  # fmt: skip
+    sheet = titled(
+        "Levers",
+        "Levers: what one change buys",
+        "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
+        "Each line is what would be chosen among all candidates with that one change.",
+        freeze=(HEAD_ROWS + 1, 3),
+    )
     question, loads = solved.question, wiring.tables["loads"].columns
     rows = list(_lines(every_lever, [cell.model for cell in question.loads]))
     table = Table(wiring, sheet, len(rows))
@@ -58,8 +61,9 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     )
     for label, values, display, width in columns:
         wrapped = SENTENCES.get(label, 0)
-        table.given(label, label, values, display, role="remark_wrapped" if wrapped else "fixed",
-                    width=wrapped or width)  # fmt: skip
+        table.given(
+            label, label, values, display, role="remark_wrapped" if wrapped else "fixed", width=wrapped or width
+        )
 
     # To the right, a line per load: what it took when the levers were worked out, and whether that still holds.
     # The load of the first sheet is not among them: to choose another one there leaves these as built.
@@ -79,8 +83,9 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     area = Expr(f'COUNTIFS({states[0].expr(sheet.name).text}:{states[-1].expr(sheet.name).text},"{CHANGED}")')
     expr = where(both(area == 0, *(count.expr(sheet.name) == 0 for count in counts)), AS_BUILT, CHANGED)
     apart = any(one.value == CHANGED for one in states) or any(count.value for count in counts)
-    wiring.names["chk_levers"] = sheet.formula(HEAD_ROWS - 1, 1, CHANGED if apart else AS_BUILT, expr, TEXT, "light",
-                                               label="All inputs now")  # fmt: skip
+    wiring.names["chk_levers"] = sheet.formula(
+        HEAD_ROWS - 1, 1, CHANGED if apart else AS_BUILT, expr, TEXT, "light", label="All inputs now"
+    )
     return sheet
 
 
@@ -97,8 +102,14 @@ def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[l
         idle = [lever for lever in applies if lever.saved_usd == 0 and not lever.is_near_tie]
         if len(idle) > 1:
             listed = "; ".join(one.words for one in idle)
-            together = replace(idle[0], id="idle", words=f"{len(idle)} that save nothing, each by itself",
-                               changed=listed, after=idle[0].before, note=IDLE)  # fmt: skip
+            together = replace(
+                idle[0],
+                id="idle",
+                words=f"{len(idle)} that save nothing, each by itself",
+                changed=listed,
+                after=idle[0].before,
+                note=IDLE,
+            )
             applies = [*(lever for lever in applies if lever not in idle), together]
         for lever in sorted(applies, key=lambda one: -(one.saved_usd or 0)):
             yield [at], lever

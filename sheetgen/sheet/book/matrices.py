@@ -97,11 +97,21 @@ ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests"
 # Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
 # steps that nobody looks for.
 NOT_WRITTEN = (
-    *SUMS, *PARTS, parallelism.runs, memory.staged_non_torch_bytes_per_gpu, memory.encoder_bytes,
-    memory.hand_over_bytes, memory.stage_overhead_bytes, parallelism.layers_that_fit, memory.sampler_bytes,
-    memory.forward_bytes, memory.expert_workspace_bytes, memory.cold_start_bytes, memory.sampler_table_bytes,
+    *SUMS,
+    *PARTS,
+    parallelism.runs,
+    memory.staged_non_torch_bytes_per_gpu,
+    memory.encoder_bytes,
+    memory.hand_over_bytes,
+    memory.stage_overhead_bytes,
+    parallelism.layers_that_fit,
+    memory.sampler_bytes,
+    memory.forward_bytes,
+    memory.expert_workspace_bytes,
+    memory.cold_start_bytes,
+    memory.sampler_table_bytes,
     kv_cache.UNSTAGED_WINDOWS,
-)  # fmt: skip
+)
 
 
 def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> Sheet:
@@ -121,10 +131,13 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     ranges = _together([w.ranges for w in every])
     model_of = [int(r.value) - 1 for r in wiring.tables["contexts"].columns["model_row"]]
     model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
-    sheet = titled("Profiles", "Profiles",
-                   "A column per GPU and layout (TP, DP): what a model leaves for the cache "
-                   "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3,
-                   LEFT))  # fmt: skip
+    sheet = titled(
+        "Profiles",
+        "Profiles",
+        "A column per GPU and layout (TP, DP): what a model leaves for the cache "
+        "on one GPU, and how many sequences one replica holds of each load.",
+        freeze=(HEAD_ROWS + 3, LEFT),
+    )
     sheet.widths = {0: 30, 1: 26}
     head = Head(wiring, sheet, len(profiles), "profiles")
     ranks = list(dict.fromkeys(one.data_parallel_size for one in solved.question.layouts))
@@ -135,7 +148,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(one.tensor_parallel_size) for _, one in profiles]),
         ("rank_position", "DP row", [ranks.index(layout.data_parallel_size) for _, layout in profiles]),
         ("plain_position", "Without ranks", [plain[gpu, Layout(one.tensor_parallel_size)] for gpu, one in profiles]),
-    ):  # fmt: skip
+    ):
         head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
     for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
@@ -156,14 +169,18 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         sheet.widths[column] = 23
     ranges |= _by_rank(every, head)
     # By model, what GPUs says at its precisions; by model, or by model and workload, what stands in the blocks below.
-    of_gpu = {
-        f"runs_{what}": _by_precision(wiring, head, what, models[key])
-        for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
-    } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])} | {
-        f"{figure}_of_{what}": _by_column(wiring, head, [f"{figure}_of_{what}_{one}" for one in every], models[key])
-        for figure in ("tpot", "ttft")
-        for what, every, key in (("kind", MODEL_KINDS, "speed_kind"), ("dtype", DTYPES, "weight_dtype_row"))
-    }  # fmt: skip
+    of_gpu = (
+        {
+            f"runs_{what}": _by_precision(wiring, head, what, models[key])
+            for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
+        }
+        | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
+        | {
+            f"{figure}_of_{what}": _by_column(wiring, head, [f"{figure}_of_{what}_{one}" for one in every], models[key])
+            for figure in ("tpot", "ttft")
+            for what, every, key in (("kind", MODEL_KINDS, "speed_kind"), ("dtype", DTYPES, "weight_dtype_row"))
+        }
+    )
     of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
     has_rate = "peak_requests_per_second" in wiring.inputs
     of_rate = {"requests_per_second": wiring.inputs["peak_requests_per_second"]} if has_rate else {}
@@ -204,11 +221,13 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
         blocks[name] = [
-            RepeatedRow(row, head.columns["tp_position"]) if r < n_alike
-            else RepeatedRow(row, head.columns["plain_position"][:n_profiles]) if len(row) < n_profiles
+            RepeatedRow(row, head.columns["tp_position"])
+            if r < n_alike
+            else RepeatedRow(row, head.columns["plain_position"][:n_profiles])
+            if len(row) < n_profiles
             else row
             for r, row in enumerate(rows)
-        ]  # fmt: skip
+        ]
         short |= {name} if alike else set()
         of_ranks |= {name} if ranked else set()
         by_model |= set() if of_context else {name}
@@ -309,9 +328,15 @@ USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader se
 
 @formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
-    load_requests: Any, requests_per_instance: Any, replicas_per_instance: Any, survive: Any, zones: Any,
-    data_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
-) -> Any:  # fmt: skip
+    load_requests: Any,
+    requests_per_instance: Any,
+    replicas_per_instance: Any,
+    survive: Any,
+    zones: Any,
+    data_parallel_size: Any,
+    price_usd_per_hour: Any,
+    paid_hours_per_month: Any,
+) -> Any:
     """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
     price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
@@ -381,9 +406,13 @@ def build_candidates(
     # Those without ranks first: a dense model's rows end there.
     offers.sort(key=lambda offer: layouts[offer[1]].data_parallel_size > 1)
     n_plain = sum(layouts[i].data_parallel_size == 1 for _, i in offers)
-    sheet = titled("Candidates", "Candidates",
-                   "A column per instance and layout (TP, DP): $ per month for each load. "
-                   "A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))  # fmt: skip
+    sheet = titled(
+        "Candidates",
+        "Candidates",
+        "A column per instance and layout (TP, DP): $ per month for each load. "
+        "A dash: it cannot hold the load, or has no price.",
+        freeze=(HEAD_ROWS + 4, LEFT),
+    )
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
     head = Head(wiring, sheet, len(offers), "candidates")
     head.given("instance_row", "Instance row", [c + 1 for c, _ in offers], PLAIN, role="fixed")
@@ -409,20 +438,30 @@ def build_candidates(
     head.columns["gpu"] = list(of_instance("instance_gpu", is_text, "-"))
     names, prices, less = gpus.range("gpu"), instances.range("price_in_use"), instances.range("discount_in_use")
     gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
-    head.looked_up("gpu_row", "GPU row", (
-        Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
-        for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
-    ), PLAIN)  # fmt: skip
+    head.looked_up(
+        "gpu_row",
+        "GPU row",
+        (
+            Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
+            for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
+        ),
+        PLAIN,
+    )
     before = [lookup(gpus.range("plain_columns"), at) for at in head.columns["gpu_row"]]
 
     def taking_part(count: Any, ranks: Any, before: Any) -> Any:
         """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles."""
         return where(both(is_number(count), either(ranks == 1, before > 0)), count, 0)
 
-    head.looked_up("gpu_count", "GPUs", (
-        derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
-        for at, ranks, of in zip(places, head.columns["dp"], before, strict=True)
-    ), PLAIN)  # fmt: skip
+    head.looked_up(
+        "gpu_count",
+        "GPUs",
+        (
+            derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
+            for at, ranks, of in zip(places, head.columns["dp"], before, strict=True)
+        ),
+        PLAIN,
+    )
     head.looked_up("linked_gpus", "GPUs linked", of_instance("linked_gpus", is_number, 0), PLAIN)
     head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
 
@@ -431,11 +470,21 @@ def build_candidates(
         usable = both(is_number(listed), listed > 0, known, is_number(less), less >= 0, less < 1)
         return where(usable, discounted_usd_per_hour(listed, less), NONE)
 
-    head.looked_up("price_usd_per_hour", "$ per hour", (
-        derived(paid, lookup(prices, at), Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
-                lookup(less, at))
-        for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
-    ), USD_CENTS, note=discounted_usd_per_hour.documentation)  # fmt: skip
+    head.looked_up(
+        "price_usd_per_hour",
+        "$ per hour",
+        (
+            derived(
+                paid,
+                lookup(prices, at),
+                Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
+                lookup(less, at),
+            )
+            for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
+        ),
+        USD_CENTS,
+        note=discounted_usd_per_hour.documentation,
+    )
     n_sizes = Lookup.of(len(PLAIN_LAYOUTS), "COUNT({0})", wiring.lists["non_torch_newer"])
     head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
     head.computed(instance_month_usd)
@@ -454,8 +503,15 @@ def build_candidates(
             for name in ("contexts", "loads")
         } | {"models": of_model}
 
-        def block(one: Formula, of_table: str, given: Mapping[str, Any], at: slice = slice(None), headed: bool = True,
-                  of: Wiring = of, widths: Mapping[str, list[int]] = widths) -> list[Row]:  # fmt: skip
+        def block(
+            one: Formula,
+            of_table: str,
+            given: Mapping[str, Any],
+            at: slice = slice(None),
+            headed: bool = True,
+            of: Wiring = of,
+            widths: Mapping[str, list[int]] = widths,
+        ) -> list[Row]:
             """A row for each of those rows of a table that `at` names."""
             nonlocal top
             columns = of.tables[of_table].columns
@@ -492,9 +548,11 @@ def build_candidates(
             tiers = zip(loads.columns["tier"], places, stated, strict=True)
             asked: list[Any] = [place if tier.value == RATE else known for tier, place, known in tiers]
             asked[loads.n_fixed :] = block(
-                requests_of_candidate, "loads",
-                {"stated_load": stated[loads.n_fixed :], "places": places[loads.n_fixed :]}, slice(loads.n_fixed, n),
-            )  # fmt: skip
+                requests_of_candidate,
+                "loads",
+                {"stated_load": stated[loads.n_fixed :], "places": places[loads.n_fixed :]},
+                slice(loads.n_fixed, n),
+            )
             given["load_requests"] = asked
         rows = block(monthly_usd_of_load, "loads", given, slice(n))
         if has_rate:

@@ -49,8 +49,13 @@ UNITS = (
 def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
     """The sheet. heads: by name, a row of the head of Candidates."""
     question = solved.question
-    sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars: list prices less "
-                   "discounts. Hidden columns hold what look-ups found.", freeze=(HEAD_ROWS, 1))  # fmt: skip
+    sheet = titled(
+        "Money",
+        "Money",
+        "At the load chosen on the first sheet, in US dollars: list prices less "
+        "discounts. Hidden columns hold what look-ups found.",
+        freeze=(HEAD_ROWS, 1),
+    )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
     of_rows = {c.provider for c in question.rows}
@@ -120,8 +125,18 @@ def _classes(block: Block, at: int) -> Ref:
     """The recommended instances in each purchase class, then contingency and currency for the class in use; gives
     $ an hour on demand."""
     table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
-    block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid",
-               "Unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
+    block.head(
+        "Purchase class",
+        "$ per hour",
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        "Hours paid",
+        "Unused, $ per month",
+        "Price date",
+        "Price age",
+        "Terms",
+    )
     provider = lookup(table.range("provider"), place)
     hourly: dict[str, Ref] = {}
     discount: list[Ref] = []
@@ -140,8 +155,10 @@ def _classes(block: Block, at: int) -> Ref:
         sums[purchase] = block.sums_of(block.compute(MONTHLY, cost.monthly_usd, env))
         block.compute(6, cost.commitment_waste_usd, env)
         for column, what, test, display in (
-            (7, "date", is_number, DATE), (8, "mark", is_text, TEXT), (9, "terms", is_text, TEXT),
-        ):  # fmt: skip
+            (7, "date", is_number, DATE),
+            (8, "mark", is_text, TEXT),
+            (9, "terms", is_text, TEXT),
+        ):
             block.show(column, entry(table.range(names[what]), place, test, hour), display)
         block.row += 1
     block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
@@ -150,8 +167,10 @@ def _classes(block: Block, at: int) -> Ref:
     block.row += 1
     block.show(0, after("In use: ", inputs["purchase"]), TEXT, "light")
     row = inputs["purchase_row"]
-    block.sums = [block.show(c, of_class_in_use(refs, at, row), USD, "light")
-                  for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)]  # fmt: skip
+    block.sums = [
+        block.show(c, of_class_in_use(refs, at, row), USD, "light")
+        for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)
+    ]
     block.row += 1
     block.show(0, after("Contingency on ", inputs["purchase"]), TEXT)
     extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(block.sums, MONTHLY)]
@@ -162,8 +181,10 @@ def _classes(block: Block, at: int) -> Ref:
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
     block.show(0, after("Total, ", inputs["currency"]), TEXT)
-    block.totals = [block.compute(column, cost.in_currency, {"usd": total}, role="light")
-                    for column, total in enumerate(totals, MONTHLY)]  # fmt: skip
+    block.totals = [
+        block.compute(column, cost.in_currency, {"usd": total}, role="light")
+        for column, total in enumerate(totals, MONTHLY)
+    ]
     block.show(5, inputs["fx_rate"], FACTOR)
     block.label("per $, of", 6, "right_label")
     block.show(7, inputs["fx_date"], DATE)
@@ -188,8 +209,19 @@ def _as_built(block: Block) -> None:
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
     """A row per provider of Prices and hardware, and one for each that a reader may type in the spare rows there."""
-    block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
-               "$ per instance and hour", "Instance", "", "")  # fmt: skip
+    block.head(
+        "Provider",
+        "$ per hour",
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        "Instances",
+        "TP",
+        "$ per instance and hour",
+        "Instance",
+        "",
+        "",
+    )
     instances = block.wiring.tables["instances"]
     for row in rows:
         block.show(0, row["provider"], TEXT)
@@ -209,8 +241,15 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
     on_demand: what the recommended instances cost an hour on demand.
     """
-    block.head("Owning: yearly depreciation, but for cash", "$ per GPU and hour", "$ per month", "$ per year",
-               "$ in 3 years", "Break-even utilization", "Cash paid in 3 years, $")  # fmt: skip
+    block.head(
+        "Owning: yearly depreciation, but for cash",
+        "$ per GPU and hour",
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        "Break-even utilization",
+        "Cash paid in 3 years, $",
+    )
     top = block.row
     block.row += len(ENDS)
     parts = _parts_of_owning(block)
@@ -220,9 +259,11 @@ def _owned(block: Block, on_demand: Ref) -> None:
         block.label(WORDS[end])
         env["on_demand_hourly_usd"] = on_demand
         for column, one in (
-            (MONTHLY, cost.monthly_owned_usd), (HOURLY, cost.owned_usd_per_gpu_hour),
-            (5, cost.break_even_utilization), (6, cost.owned_three_year_cash_usd),
-        ):  # fmt: skip
+            (MONTHLY, cost.monthly_owned_usd),
+            (HOURLY, cost.owned_usd_per_gpu_hour),
+            (5, cost.break_even_utilization),
+            (6, cost.owned_three_year_cash_usd),
+        ):
             env[one.name] = ref = block.compute(column, one, env)
             if column == MONTHLY:
                 block.sums_of(ref)
@@ -238,9 +279,17 @@ def _owned(block: Block, on_demand: Ref) -> None:
 def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     """What owning is made of at the low, base and high price, and below it what GPUs says of the GPU; gives by price
     what formulas read."""
-    block.head("To own", "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
-               "Power, $ per month", "Site, $ per month", "Support, $ per month",
-               "Power and site, $ per month")  # fmt: skip
+    block.head(
+        "To own",
+        "Price, $ per GPU",
+        "Installed, $ per GPU",
+        "Purchase, $",
+        "Hardware, $ per month",
+        "Power, $ per month",
+        "Site, $ per month",
+        "Support, $ per month",
+        "Power and site, $ per month",
+    )
     top = block.row
     block.row += len(ENDS)
     place, facts = _facts(block)
@@ -250,10 +299,18 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
         block.label(PARTS.format(WORDS[end]))
         found[end] = env = {**facts, "n_gpus": block.of("n_gpus")}
         env["capex_usd_per_gpu"] = block.show(1, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
-        for column, one in enumerate((
-            cost.installed_usd_per_gpu, cost.owned_capex_usd, cost.owned_hardware_usd, cost.owned_energy_usd,
-            cost.owned_site_usd, cost.owned_support_usd, cost.owned_running_usd,
-        ), 2):  # fmt: skip
+        for column, one in enumerate(
+            (
+                cost.installed_usd_per_gpu,
+                cost.owned_capex_usd,
+                cost.owned_hardware_usd,
+                cost.owned_energy_usd,
+                cost.owned_site_usd,
+                cost.owned_support_usd,
+                cost.owned_running_usd,
+            ),
+            2,
+        ):
             ref = block.compute(column, one, env)
             env[one.name] = ref
             if end == "base" and one is cost.owned_capex_usd:
@@ -271,8 +328,20 @@ SOURCE, SOURCES_HEIGHT = 7, 56.0  # the column of what says a GPU's price and po
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
     gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
-    block.head("GPU", "kW per GPU", "kW per GPU at the meter", "Its own draw (1)", "Price of the module (1)",
-               "Price date", "Price age", "Source", "", "", "", "")  # fmt: skip
+    block.head(
+        "GPU",
+        "kW per GPU",
+        "kW per GPU at the meter",
+        "Its own draw (1)",
+        "Price of the module (1)",
+        "Price date",
+        "Price age",
+        "Source",
+        "",
+        "",
+        "",
+        "",
+    )
     block.compute(0, words.owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
     names = gpus.range("gpu")  # the row is none where nothing was recommended
     at = place_of(names, gpu.value) or NONE
@@ -282,11 +351,14 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     found: dict[str, Source] = {
         fact: block.show(column, entry(gpus.range(fact), place, test), display)
         for column, fact, test, display in (
-            (1, "kw_per_gpu", is_number, TWO_DECIMALS), (3, "is_it_power", is_number, PLAIN),
-            (4, "is_module_price", is_number, PLAIN), (5, "capex_date", is_number, DATE),
-            (6, "capex_mark", is_text, TEXT), (SOURCE, "owning_source", is_text, TEXT),
+            (1, "kw_per_gpu", is_number, TWO_DECIMALS),
+            (3, "is_it_power", is_number, PLAIN),
+            (4, "is_module_price", is_number, PLAIN),
+            (5, "capex_date", is_number, DATE),
+            (6, "capex_mark", is_text, TEXT),
+            (SOURCE, "owning_source", is_text, TEXT),
         )
-    }  # fmt: skip
+    }
     found["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, found)
     source = block.sheet.cells[block.row, SOURCE]
     source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT

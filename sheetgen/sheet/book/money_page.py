@@ -86,10 +86,11 @@ class MoneyPage:
         area, inputs = Range(tuple(cells), lock="none"), self.wiring.inputs
         known = [one.value for one in cells if one.value != NONE]
         env: dict[str, Source] = {
-            "together": inputs["together"], "sum_usd": Lookup.of(sum(known), "SUM({0})", area),
+            "together": inputs["together"],
+            "sum_usd": Lookup.of(sum(known), "SUM({0})", area),
             "n_known": Lookup.of(len(known), "COUNT({0})", area),
             "n_models": Lookup.of(len(cells), "COUNTA({0})", area),
-        }  # fmt: skip
+        }
         return self.sheet.compute(row, column, words.together_usd, env, role="total", display=display)
 
     def costs(self) -> None:
@@ -101,8 +102,24 @@ class MoneyPage:
         sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, $", "", "", ""))
         sheet.link(self.row, TOTAL_AT, after("Total, ", inputs["currency"]), TEXT, "head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
-        sheet.texts(self.row + 1, 0, ("Model", "To rent", "", "", "", "per month", "per year", "in 3 years",
-                                      "Contingency", "per month", "per year", "in 3 years"))  # fmt: skip
+        sheet.texts(
+            self.row + 1,
+            0,
+            (
+                "Model",
+                "To rent",
+                "",
+                "",
+                "",
+                "per month",
+                "per year",
+                "in 3 years",
+                "Contingency",
+                "per month",
+                "per year",
+                "in 3 years",
+            ),
+        )
         self.row += 2
         top = self.row
         columns: dict[int, list[Ref]] = {}
@@ -127,8 +144,20 @@ class MoneyPage:
         """List price x what the contract leaves x instances x hours, whose price it is, and where it was read."""
         sheet, inputs, table = self.sheet, self.wiring.inputs, self.wiring.tables["instances"]
         self._bar("Where each price comes from")
-        self._heads("Model", "List price, $ per hour", "Discount", "Paid, $ per hour", "Instances", "Hours a month",
-                    "$ per month", "Provider", "Purchase class", "Price date", "Price age", "Region")  # fmt: skip
+        self._heads(
+            "Model",
+            "List price, $ per hour",
+            "Discount",
+            "Paid, $ per hour",
+            "Instances",
+            "Hours a month",
+            "$ per month",
+            "Provider",
+            "Purchase class",
+            "Price date",
+            "Price age",
+            "Region",
+        )
         for m, (block, model) in enumerate(zip(self.blocks, self.models, strict=True)):
             place = block.place._replace(name=f"calc_money_row_{m + 1}")
             count = block.count._replace(name=f"calc_money_count_{m + 1}")
@@ -139,13 +168,16 @@ class MoneyPage:
             less = sheet.link(self.row, 2, discount, EXACT_PERCENT, "computed", lock="none")
             shown: tuple[tuple[Ref | Lookup, units.Display], ...] = (
                 (entry(price, place, above_zero), USD_CENTS),
-                (entry(price, place, above_zero, less=less), USD_CENTS), (count, PLAIN),
-                (inputs["paid_hours_per_month"], WHOLE), (block.sums[0], USD),
-                (entry(table.range("provider_name"), place, is_text), TEXT), (inputs["purchase"], TEXT),
+                (entry(price, place, above_zero, less=less), USD_CENTS),
+                (count, PLAIN),
+                (inputs["paid_hours_per_month"], WHOLE),
+                (block.sums[0], USD),
+                (entry(table.range("provider_name"), place, is_text), TEXT),
+                (inputs["purchase"], TEXT),
                 (entry(table.range("date_in_use"), place, is_number), DATE),
                 (entry(table.range("mark_in_use"), place, is_text), TEXT),
                 (entry(table.range("region"), place, is_text), TEXT),
-            )  # fmt: skip
+            )
             for column, (what, display) in zip((1, *range(3, N_PRINTED)), shown, strict=True):
                 sheet.link(self.row, column, what, display, "light" if column == 6 else "computed")
             self.row += 1
@@ -153,8 +185,10 @@ class MoneyPage:
             to = f"internal:'{table.sheet.name}'!{column_name(at.column)}{at.row + 1}"
             sheet.text(self.row, 0, "to its source, as built", "link_text", url=to)
             env: dict[str, Source] = {
-                "row": place, "instance": block.of("instance"), "source": lookup(table.range("source"), place)
-            }  # fmt: skip
+                "row": place,
+                "instance": block.of("instance"),
+                "source": lookup(table.range("source"), place),
+            }
             sheet.compute(self.row, 1, words.source_words, env, role="unit_wrapped")
             sheet.cells[self.row, 1].span, sheet.heights[self.row] = N_PRINTED - 1, SOURCE_HEIGHT
             self.row += 1
@@ -241,19 +275,23 @@ class MoneyPage:
             self.row += 1
 
     def _chart(self, heads: Sequence[Ref], up_front: Sequence[Ref], months: Sequence[Ref]) -> None:
-        self.sheet.charts.append(Chart(
-            self.row, 0, f"Cash of {MONTHS} months by way to pay, US dollars (of the model chosen above)",
-            "Stacked bars: what is paid up front and in the months, for each purchase class and for owning.",
-            (heads[0], heads[-1]),
-            [("Up front", up_front[0], up_front[-1], "#F59E0B"), ("Months", months[0], months[-1], "#1D4ED8")],
-            CHART_WIDTH, int((CHART_ROWS - 1) * 15 * PIXELS_PER_POINT), "US dollars",
-        ))  # fmt: skip
+        self.sheet.charts.append(
+            Chart(
+                self.row,
+                0,
+                f"Cash of {MONTHS} months by way to pay, US dollars (of the model chosen above)",
+                "Stacked bars: what is paid up front and in the months, for each purchase class and for owning.",
+                (heads[0], heads[-1]),
+                [("Up front", up_front[0], up_front[-1], "#F59E0B"), ("Months", months[0], months[-1], "#1D4ED8")],
+                CHART_WIDTH,
+                int((CHART_ROWS - 1) * 15 * PIXELS_PER_POINT),
+                "US dollars",
+            )
+        )
         self.row += CHART_ROWS
 
     def _month(self, column: int, one: Formula, month: Ref, ahead: Ref, each: Ref | Lookup) -> None:
         """A cell of the table of months, in this row."""
         monthly = each._replace(lock="row") if isinstance(each, Ref) else each
-        env: dict[str, Source] = {
-            "month": month, "up_front_usd": ahead._replace(lock="row"), "each_month_usd": monthly
-        }  # fmt: skip
+        env: dict[str, Source] = {"month": month, "up_front_usd": ahead._replace(lock="row"), "each_month_usd": monthly}
         self.sheet.compute(self.row, column, one, env)

@@ -102,10 +102,11 @@ def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
         "tier": Ref(NAME, HEADLINE_ROW + 2, 1, number, "in_headline_tier"),
         "built_workload": Ref(NAME, BUILT_ROW + 1, 0, w + 1, "calc_built_workload"),
         "built_requests": Ref(NAME, BUILT_ROW + 1, 1, number, "calc_built_requests"),
-        "workload_row": Ref(NAME, BUILT_ROW + 2, 0, place_of(wiring.area("list_workload"), workload) or w + 1,
-                            "calc_headline_workload"),
+        "workload_row": Ref(
+            NAME, BUILT_ROW + 2, 0, place_of(wiring.area("list_workload"), workload) or w + 1, "calc_headline_workload"
+        ),
         "requests": Ref(NAME, BUILT_ROW + 2, 1, number, "calc_headline_requests"),
-    }  # fmt: skip
+    }
     state = Ref(NAME, HEADLINE_ROW + AS_BUILT_ROW, 1, AS_BUILT, "calc_built_state")
     wiring.names |= {str(ref.name): ref for ref in (*cells.values(), state)}
     return cells
@@ -150,8 +151,7 @@ class SizingSheet:
         rent_width = min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], max(map(len, rented), default=0) + 2.0))
         n_models = len(self.groups)
         n_pages = 1 if n_models <= PER_PAGE else -(-n_models // OF_SEVERAL)
-        self.sheet = Sheet(NAME, landscape=n_models > 1, one_page=n_pages == 1,
-                           about="The answers on one page.")  # fmt: skip
+        self.sheet = Sheet(NAME, landscape=n_models > 1, one_page=n_pages == 1, about="The answers on one page.")
         if n_pages > 1:
             self.sheet.freeze = 0, LOAD_COLUMNS
         self.sheet.column_breaks = [self.groups[-(-k * n_models // n_pages)] for k in range(1, n_pages)]
@@ -182,9 +182,10 @@ class SizingSheet:
         self._put_built(BUILT_ROW)
         tiers = self.loads.columns["tier" if question.rate else "concurrent_requests"]
         of_load: dict[str, Source] = {
-            "load_words": self._of("load_words", 0), "asked": cells["tier"],
+            "load_words": self._of("load_words", 0),
+            "asked": cells["tier"],
             "concurrent_requests": tiers[self.loads.n_fixed],
-        }  # fmt: skip
+        }
         sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
         sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + AS_BUILT_ROW + 2), 15)}
         for m, left in enumerate(self.groups):
@@ -226,8 +227,10 @@ class SizingSheet:
         by model the rows of Workings with the load, and with what was worked out for it when the sheet was built."""
         sheet, wiring = self.sheet, self.wiring
         sheet.text(row, 0, "Position of the workload, requests: as built, then in use; rows on Workings", "off_page")
-        built = [sheet.put(row + 1, column, Cell(wiring.ref(name).value, "off_page", PLAIN))
-                 for column, name in enumerate(BUILT)]  # fmt: skip
+        built = [
+            sheet.put(row + 1, column, Cell(wiring.ref(name).value, "off_page", PLAIN))
+            for column, name in enumerate(BUILT)
+        ]
         most = self.question.reference.assumption("reservation_above_instances")
         self.most_free = sheet.put(row + 1, LOAD_COLUMNS - 1, Cell(most, "off_page", PLAIN))
         workload, requests = map(wiring.ref, IN_USE)
@@ -244,9 +247,11 @@ class SizingSheet:
         for m, left in enumerate(self.groups, 1):
             self.positions.append(sheet.put(row + 1, left, Cell(self.loads.n_fixed + m, "off_page", PLAIN)))
         wiring.lists["headline_rows"] = Range(tuple(self.positions))
-        wiring.lists["built_rows"] = Range(tuple(
-            sheet.link(row + 2, left, self._built_row(m), PLAIN, "off_page") for m, left in enumerate(self.groups)
-        ))  # fmt: skip
+        wiring.lists["built_rows"] = Range(
+            tuple(
+                sheet.link(row + 2, left, self._built_row(m), PLAIN, "off_page") for m, left in enumerate(self.groups)
+            )
+        )
 
     def _built_row(self, m: int) -> Lookup:
         """The row of Workings whose values as built are of the load on this sheet: that of the tier of its number, or
@@ -266,11 +271,14 @@ class SizingSheet:
         """Weights at BF16 and FP8, KV per token, and the precisions in use."""
         sheet, columns = self.sheet, self.models.columns
         self._bar(top, "Weights and KV")
-        for row, (label, name, display) in enumerate((
-            (f"Weights BF16, {self.unit}", "weights_bf16_in_unit", ONE_DECIMAL),
-            (f"Weights FP8, {self.unit}", "weights_fp8_in_unit", ONE_DECIMAL),
-            (f"KV per token, {self.small_unit}", "kv_per_token_in_unit", ONE_DECIMAL),
-        ), top + 1):  # fmt: skip
+        for row, (label, name, display) in enumerate(
+            (
+                (f"Weights BF16, {self.unit}", "weights_bf16_in_unit", ONE_DECIMAL),
+                (f"Weights FP8, {self.unit}", "weights_fp8_in_unit", ONE_DECIMAL),
+                (f"KV per token, {self.small_unit}", "kv_per_token_in_unit", ONE_DECIMAL),
+            ),
+            top + 1,
+        ):
             sheet.text(row, 0, label, "label")
             sheet.heights[row] = 17
             for m, left in enumerate(self.groups):
@@ -296,8 +304,10 @@ class SizingSheet:
             sheet.heights[row] = 15.5
             rule = "_last" if row == top + 1 + len(shown) else ""
             number = built_entry(tiers, positions[0])
-            of_load = {name: built_entry(loads.range(name), positions[0])
-                       for name in ("workload", "context_words", "workload_row")}  # fmt: skip
+            of_load = {
+                name: built_entry(loads.range(name), positions[0])
+                for name in ("workload", "context_words", "workload_row")
+            }
             env = {**asked, **of_load, "at_once": number}
             sheet.compute(row, 0, load_in_table, env, role="workload" + rule)
             sheet.link(row, 1, number, WHOLE, "tier" + rule)
@@ -316,9 +326,17 @@ class SizingSheet:
         sheet.link(row, left, of("kv_in_unit"), ONE_DECIMAL, "kv" + rule)
         sheet.link(row, left + 1, of("fit_word"), TEXT, "fit" + rule)
         sheet.status_cells.append((row, left + 1))
-        sheet.compute(row, left + 2, rent_or_reserve, {
-            "n_instances": of("n_instances"), "instance": of("type"), "reservation_above_instances": self.most_free,
-        }, role="rent" + rule)  # fmt: skip
+        sheet.compute(
+            row,
+            left + 2,
+            rent_or_reserve,
+            {
+                "n_instances": of("n_instances"),
+                "instance": of("type"),
+                "reservation_above_instances": self.most_free,
+            },
+            role="rent" + rule,
+        )
         sheet.link(row, left + 3, of("monthly_usd"), USD, "money" + rule)
 
     def _name_results(self) -> None:
@@ -340,27 +358,48 @@ class SizingSheet:
         numbers = [ref.value for ref in tiers.refs if isinstance(ref.value, int | float)]
         n_tiers = Lookup.of(n_t, "MAX({0})", self.loads.range("tier_row"))
         largest = Lookup.of(max(numbers, default=0), "MAX({0})", tiers)
-        keys = Range(tuple(
-            sheet.compute(top + t, 1, tier_key, {
-                "tier": tier, "largest_tier": largest, "n_tiers": n_tiers,
-                "tier_place": sheet.put(top + t, 0, Cell(t + 1, "off_page", PLAIN)),
-            }, role="off_page") for t, tier in enumerate(tiers.refs)
-        ))  # fmt: skip
+        keys = Range(
+            tuple(
+                sheet.compute(
+                    top + t,
+                    1,
+                    tier_key,
+                    {
+                        "tier": tier,
+                        "largest_tier": largest,
+                        "n_tiers": n_tiers,
+                        "tier_place": sheet.put(top + t, 0, Cell(t + 1, "off_page", PLAIN)),
+                    },
+                    role="off_page",
+                )
+                for t, tier in enumerate(tiers.refs)
+            )
+        )
         top += n_t
         places = [sheet.put(top + k, 0, Cell(k + 1, "off_page", PLAIN)) for k in range(n_w * n_t + 1)]
         below = sum(n < requests.value for n in numbers) if isinstance(requests.value, int | float) else 0
-        own_place = sheet.compute(self.tier_place.row, 1, place_in_table, {
-            "tier_place": self.tier_place, "n_rows": places[-1], "workload_row": workload, "n_tiers": n_tiers,
-            "n_smaller": Lookup.of(below, 'COUNTIFS({0},"<"&{1})', tiers, requests),
-        }, role="off_page")  # fmt: skip
+        own_place = sheet.compute(
+            self.tier_place.row,
+            1,
+            place_in_table,
+            {
+                "tier_place": self.tier_place,
+                "n_rows": places[-1],
+                "workload_row": workload,
+                "n_tiers": n_tiers,
+                "n_smaller": Lookup.of(below, 'COUNTIFS({0},"<"&{1})', tiers, requests),
+            },
+            role="off_page",
+        )
         order, shown = sorted(range(n_t), key=lambda t: keys.refs[t].value), list[list[Ref]]()
         for place in places:
             k = place.value - 1 - (place.value > own_place.value)
             at = None if place.value == own_place.value else k // n_t * n_t + order[k % n_t] + 1
             passed = "({0}-1-IF({0}>{1},1,0))"  # rows of the table above, without that of the load above
             text = f'IF({{0}}={{1}},"-",INT({passed}/{{2}})*{{2}}+MATCH(SMALL({{3}},MOD({passed},{{2}})+1),{{3}},0))'
-            found = sheet.link(place.row, 1, Lookup.of(at or NONE, text, place, own_place, n_tiers, keys), PLAIN,
-                               "off_page")  # fmt: skip
+            found = sheet.link(
+                place.row, 1, Lookup.of(at or NONE, text, place, own_place, n_tiers, keys), PLAIN, "off_page"
+            )
             shown.append([])
             for m, (left, own) in enumerate(zip(self.groups, self.positions, strict=True)):
                 none = NONE if self.tier_place.value != NONE else own.value
@@ -413,16 +452,25 @@ class SizingSheet:
             row = top + 1 + m
             env = {"amount_bytes": columns["weights_bytes"][m], "unit_bytes": self.wiring.inputs["unit_bytes"]}
             kv = self._of("kv_in_unit", m)
-            bars.append((
-                sheet.compute(row, left, in_unit, env), sheet.link(row, left + 1, kv, ONE_DECIMAL, "computed"),
-                sheet.link(row, left + 2, columns["model"][m], TEXT),
-            ))  # fmt: skip
+            bars.append(
+                (
+                    sheet.compute(row, left, in_unit, env),
+                    sheet.link(row, left + 1, kv, ONE_DECIMAL, "computed"),
+                    sheet.link(row, left + 2, columns["model"][m], TEXT),
+                )
+            )
         (first_weights, first_kv, first), (last_weights, last_kv, last) = bars[0], bars[-1]
         place = (top, self.groups[-1]) if wide else (top + 2 + n_models, left)
         width, rows = sum(sheet.widths[left + k] for k in range(len(GROUP))), max(CHART_ROWS, n_models + BARS_APART)
-        sheet.charts.append(Chart(
-            *place, f"Weights and KV cache at the load above, {self.unit}",
-            "Stacked bars: weights and KV cache of each model at the chosen load.", (first, last),
-            [("Weights", first_weights, last_weights, "#1D4ED8"), ("KV cache", first_kv, last_kv, "#F59E0B")],
-            int(width * PIXELS_PER_WIDTH), 20 * rows - 4, self.unit,
-        ))  # fmt: skip
+        sheet.charts.append(
+            Chart(
+                *place,
+                f"Weights and KV cache at the load above, {self.unit}",
+                "Stacked bars: weights and KV cache of each model at the chosen load.",
+                (first, last),
+                [("Weights", first_weights, last_weights, "#1D4ED8"), ("KV cache", first_kv, last_kv, "#F59E0B")],
+                int(width * PIXELS_PER_WIDTH),
+                20 * rows - 4,
+                self.unit,
+            )
+        )

@@ -18,12 +18,31 @@ from sheetgen.sizing.weights import SHARES
 from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 _OF_MODEL = (
-    "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
-    "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "routed_bytes",
-    "expert_miss_fraction", "active_expert_params", "n_growing_groups", "n_windowed_groups", "n_state_groups",
-    "side_blocks", "on_second_runner", "n_heads", "full_kv_heads", "windowed_kv_heads", "speed_kind", "is_mixture",
+    "n_layers",
+    "n_experts",
+    "hidden_size",
+    "window_tokens",
+    "window_is_chunked",
+    "n_state_layers",
+    "attention_elements",
+    "windowed_attention_elements",
+    "n_params_active",
+    "dense_read_bytes",
+    "routed_bytes",
+    "expert_miss_fraction",
+    "active_expert_params",
+    "n_growing_groups",
+    "n_windowed_groups",
+    "n_state_groups",
+    "side_blocks",
+    "on_second_runner",
+    "n_heads",
+    "full_kv_heads",
+    "windowed_kv_heads",
+    "speed_kind",
+    "is_mixture",
     *SHARES,
-)  # fmt: skip
+)
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
     "output_tokens_per_second", "prefill_fraction", "bound_by",
@@ -31,10 +50,16 @@ COMPARED = (
 # What a step on a profile is made of. Profiles works it out within what it counts with it; it stands here, and on
 # Workings for what was chosen.
 PARTS = (
-    speed.dense_seconds, speed.expert_seconds, speed.layer_overhead_seconds, speed.all_reduce_seconds,
-    speed.token_link_seconds, speed.token_exchange_seconds, speed.kv_read_seconds, speed.decode_compute_seconds,
+    speed.dense_seconds,
+    speed.expert_seconds,
+    speed.layer_overhead_seconds,
+    speed.all_reduce_seconds,
+    speed.token_link_seconds,
+    speed.token_exchange_seconds,
+    speed.kv_read_seconds,
+    speed.decode_compute_seconds,
     speed.shared_prefill_seconds,
-)  # fmt: skip
+)
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
 SUMS = (*HOPS, speed.fixed_step_seconds, speed.request_step_seconds)
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "gather_steps")
@@ -63,8 +88,12 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     """Contexts: a row per model and workload, and to the right the batches that are tried."""
     models, lists = wiring.tables["models"], wiring.lists
     n_models = len(models.columns["model"])
-    sheet = titled(name, name, "A row per model and workload: the tokens charged, how long a token may take, and what "
-                   "the model has to do.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+    sheet = titled(
+        name,
+        name,
+        "A row per model and workload: the tokens charged, how long a token may take, and what the model has to do.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
     pairs = [(m, w) for m in range(n_models) for w in range(len(workloads))]
     table = Table(wiring, sheet, len(pairs), "contexts")
     table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
@@ -80,8 +109,12 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
         given = (lookup(lists[f"{figure}_targets"], at) for at in table.columns["workload_row"])
         found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
         table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
-        table.computed(parallelism.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
-                       label=f"{figure.upper()} in force, s")  # fmt: skip
+        table.computed(
+            parallelism.limit_seconds,
+            {"target_ms": table.columns[target]},
+            name=f"{figure}_limit_seconds",
+            label=f"{figure.upper()} in force, s",
+        )
     for fact in _OF_MODEL:
         table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
@@ -99,25 +132,36 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
     experts that they leave alone. first: the first row of each model."""
     wiring = latency.wiring
     tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
-    tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
-                note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
+    tried.given(
+        "steps",
+        "Tried",
+        list(range(1, STRIDE + 1)),
+        PLAIN,
+        role="fixed",
+        note="Batches that are tried against the targets: so many requests, and so many strides.",
+    )
     steps, size = tried.columns["steps"], wiring.inputs["requests_per_stride"]
     batches: dict[str, tuple[Read, str]] = {
         "untouched_by_request": (steps, "requests"),
-        "untouched_by_stride": ([worked_out(stride_requests, {"one": one, "requests_per_stride": size})
-                                 for one in steps], "strides"),
-    }  # fmt: skip
+        "untouched_by_stride": (
+            [worked_out(stride_requests, {"one": one, "requests_per_stride": size}) for one in steps],
+            "strides",
+        ),
+    }
     ranks = {ref.value: ref for ref in reversed(wiring.lists["dp"].refs)}  # the first cell of each size
     areas: dict[tuple[str, int], list[Range]] = {}
     for m, row in enumerate(first):
         missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
         for name, (batch, words) in batches.items():
             for d, size in enumerate(ranks[value] for value in sorted(ranks)):
-                given = {"expert_miss_fraction": missed, "batch_requests": batch,
-                         "data_parallel_size": size}  # fmt: skip
-                tried.computed(speed.untouched_fraction, given, name=f"{name}_{m}_{d}",
-                               label=f"Experts left alone, model {m + 1}, {words}, DP {size.value}",
-                               width=14)  # fmt: skip
+                given = {"expert_miss_fraction": missed, "batch_requests": batch, "data_parallel_size": size}
+                tried.computed(
+                    speed.untouched_fraction,
+                    given,
+                    name=f"{name}_{m}_{d}",
+                    label=f"Experts left alone, model {m + 1}, {words}, DP {size.value}",
+                    width=14,
+                )
                 areas.setdefault((name, m), []).append(tried.range(f"{name}_{m}_{d}"))
     model = [r.value - 1 for r in latency.columns["model_row"]]
     wiring.ranges = {"steps": [tried.range("steps")] * latency.n_rows}
@@ -127,9 +171,14 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     """Speed: every GPU and tensor-parallel size at one load, a row each."""
     latency, question = wiring.tables["contexts"], solved.question
-    sheet = titled("Speed", "Speed", "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
-                   "as if memory held the requests: where it holds fewer, the others wait.", landscape=False,
-                   freeze=(HEAD_ROWS + 5, 2))  # fmt: skip
+    sheet = titled(
+        "Speed",
+        "Speed",
+        "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
+        "as if memory held the requests: where it holds fewer, the others wait.",
+        landscape=False,
+        freeze=(HEAD_ROWS + 5, 2),
+    )
     top = HEAD_ROWS
     w, t = question.headline
     cell = next(c for c in question.loads if (c.model, c.workload, c.tier) == (0, w, t))
@@ -143,10 +192,12 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     count = Cell(question.overrides.input("speed_requests", max(1, cell.requests)), "input", WHOLE, validation=check)
     requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
-    row = sheet.link(top + 2, 1, position(latency.range("pace_words"), chosen), PLAIN, "computed",
-                     label="Its row on Contexts")  # fmt: skip
-    model = sheet.link(top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed",
-                       label="Its model's row on Models")  # fmt: skip
+    row = sheet.link(
+        top + 2, 1, position(latency.range("pace_words"), chosen), PLAIN, "computed", label="Its row on Contexts"
+    )
+    model = sheet.link(
+        top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed", label="Its model's row on Models"
+    )
     n = len(profile_columns(question))
     parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED))  # to the right of what they make up
     table = Table(wiring, sheet, n, top=top + 4)
@@ -158,14 +209,24 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
 
     one_machine, no_way = Lookup.of(1, "1"), ZERO
     given: dict[str, Read] = {
-        "concurrent_requests": requests, "running_requests": requests,
-        "queue_seconds": wiring.inputs["no_queue_seconds"], "pipeline_parallel_size": one_machine,
-        "token_hop_seconds": no_way, "stage_hop_seconds": no_way, "prefill_seconds": at_profile("prefill_seconds"),
-        **{k: lookup(latency.range(k), row) for k in (
-            "output_tokens", "expert_miss_fraction", "hidden_size", "n_experts",
-        )},
+        "concurrent_requests": requests,
+        "running_requests": requests,
+        "queue_seconds": wiring.inputs["no_queue_seconds"],
+        "pipeline_parallel_size": one_machine,
+        "token_hop_seconds": no_way,
+        "stage_hop_seconds": no_way,
+        "prefill_seconds": at_profile("prefill_seconds"),
+        **{
+            k: lookup(latency.range(k), row)
+            for k in (
+                "output_tokens",
+                "expert_miss_fraction",
+                "hidden_size",
+                "n_experts",
+            )
+        },
         **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE, *LEFT)},
-    }  # fmt: skip
+    }
     for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):
         read = {name: at_profile(name) for name in one.inputs if name not in given}
         parts.computed(one, given | read, width=13)
@@ -177,7 +238,9 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     for f in PACE:
         if f.name in COMPARED:
             table.computed(f, given, width=13)
-    for name, label, of in (("sequences", "Requests that memory holds", "sequences"),
-                            ("limit", "Most requests within the targets", "batch_limit")):  # fmt: skip
+    for name, label, of in (
+        ("sequences", "Requests that memory holds", "sequences"),
+        ("limit", "Most requests within the targets", "batch_limit"),
+    ):
         table.looked_up(name, label, at_profile(of), WHOLE, width=13)
     return sheet

@@ -83,11 +83,12 @@ class WhatIfSheets:
         # Columns of data-parallel ranks stand on Candidates only where a model of the workbook has experts.
         layouts = "" if len(solved.question.layouts) > len(PLAIN_LAYOUTS) else NO_RANKS
         self.sheet = titled(
-            "What-if", "What-if",
+            "What-if",
+            "What-if",
             "Choose any model, load and hardware in the yellow cells; all else follows. "
             "People online x share active = requests at once. Prices and rules are those of this workbook.",
             one_page=True,
-        )  # fmt: skip
+        )
         self.sheet.text(HEAD_ROWS - 1, 0, layouts, "subtitle")
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
         self.inputs: dict[str, Ref] = {}  # by defined name
@@ -128,9 +129,13 @@ class WhatIfSheets:
         return self.row - 1
 
     def _computed(
-        self, label: str, one: Formula, *given: Mapping[str, Source], role: str = "computed",
+        self,
+        label: str,
+        one: Formula,
+        *given: Mapping[str, Source],
+        role: str = "computed",
         display: Display | None = None,
-    ) -> list[Ref]:  # fmt: skip
+    ) -> list[Ref]:
         """A line of what a formula gives, a cell for each `given`."""
         row = self._line(label)
         return [
@@ -153,29 +158,87 @@ class WhatIfSheets:
         self._bar(ANSWER_HEAD, ANSWER)
         kinds = {name.removeprefix("whatif_"): one.kind for name, one in BY_NAME.items() if name.startswith("whatif_")}
         for name, label, display, unit, validation in (
-            ("model", "Model", TEXT, "",
-             Validation("Model", "A model of Catalog, or one that you typed on Models.", "list_whatif_model")),
-            ("hardware", "Hardware to compare with", TEXT, "",
-             Validation("Hardware", "A GPU, or an instance of Prices and hardware.", "list_whatif_hardware")),
-            ("tensor_parallel_size", "Tensor-parallel size", TEXT, "GPUs",
-             Validation("TP", "auto takes the size with the fewest GPUs.", "list_whatif_tp")),
-            ("weight_dtype", "Weights' precision", TEXT, "",
-             Validation("Weights' precision", "auto or a precision of the list.", "list_dtype")),
-            ("kv_cache_dtype", "KV cache precision", TEXT, "",
-             Validation("KV cache precision", "auto or a precision of the list.", "list_dtype")),
-            ("users", "People online", WHOLE, "people",
-             Validation("People online", "A whole number from 1.", kind=kinds["users"])),
-            ("context_tokens", "Context of each", WHOLE, "tokens",
-             Validation("Context", "Prompt and answer together, a whole number from 1; not below the answer.",
-                        kind=kinds["context_tokens"], at_least="in_whatif_answer_tokens")),
-            ("answer_tokens", "of it the answer", WHOLE, "tokens",
-             Validation("Answer", "A whole number from 0; not above the context.",
-                        kind=kinds["answer_tokens"], at_most="in_whatif_context_tokens")),
-            *((f"{figure}_ms", f"Target: {said}", WHOLE, "ms",
-               Validation("Target", "Milliseconds; blank: none. Without any, memory alone decides.",
-                          kind=kinds[f"{figure}_ms"]))
-              for figure, said in (("tpot", "time per token"), ("ttft", "first token"))),
-        ):  # fmt: skip
+            (
+                "model",
+                "Model",
+                TEXT,
+                "",
+                Validation("Model", "A model of Catalog, or one that you typed on Models.", "list_whatif_model"),
+            ),
+            (
+                "hardware",
+                "Hardware to compare with",
+                TEXT,
+                "",
+                Validation("Hardware", "A GPU, or an instance of Prices and hardware.", "list_whatif_hardware"),
+            ),
+            (
+                "tensor_parallel_size",
+                "Tensor-parallel size",
+                TEXT,
+                "GPUs",
+                Validation("TP", "auto takes the size with the fewest GPUs.", "list_whatif_tp"),
+            ),
+            (
+                "weight_dtype",
+                "Weights' precision",
+                TEXT,
+                "",
+                Validation("Weights' precision", "auto or a precision of the list.", "list_dtype"),
+            ),
+            (
+                "kv_cache_dtype",
+                "KV cache precision",
+                TEXT,
+                "",
+                Validation("KV cache precision", "auto or a precision of the list.", "list_dtype"),
+            ),
+            (
+                "users",
+                "People online",
+                WHOLE,
+                "people",
+                Validation("People online", "A whole number from 1.", kind=kinds["users"]),
+            ),
+            (
+                "context_tokens",
+                "Context of each",
+                WHOLE,
+                "tokens",
+                Validation(
+                    "Context",
+                    "Prompt and answer together, a whole number from 1; not below the answer.",
+                    kind=kinds["context_tokens"],
+                    at_least="in_whatif_answer_tokens",
+                ),
+            ),
+            (
+                "answer_tokens",
+                "of it the answer",
+                WHOLE,
+                "tokens",
+                Validation(
+                    "Answer",
+                    "A whole number from 0; not above the context.",
+                    kind=kinds["answer_tokens"],
+                    at_most="in_whatif_context_tokens",
+                ),
+            ),
+            *(
+                (
+                    f"{figure}_ms",
+                    f"Target: {said}",
+                    WHOLE,
+                    "ms",
+                    Validation(
+                        "Target",
+                        "Milliseconds; blank: none. Without any, memory alone decides.",
+                        kind=kinds[f"{figure}_ms"],
+                    ),
+                )
+                for figure, said in (("tpot", "time per token"), ("ttft", "first token"))
+            ),
+        ):
             row += 1
             cell = Cell(self.one.picked[name], "input", display, validation=validation)
             picked[name] = sheet.put(row, CHOICE, cell, f"in_whatif_{name}", label=label)
@@ -208,8 +271,11 @@ class WhatIfSheets:
         users, contexts, self.price_factors = factors.values()
         tiers = self._computed("Requests at once", case_requests, *({"case_factor": factor} for factor in users))
         limit = self.wiring.tables["models"].columns["max_context_tokens"][0]
-        tokens = self._computed("Context, tokens", case_context_tokens, *(
-            {"case_factor": factor, "max_context_tokens": limit} for factor in contexts))  # fmt: skip
+        tokens = self._computed(
+            "Context, tokens",
+            case_context_tokens,
+            *({"case_factor": factor, "max_context_tokens": limit} for factor in contexts),
+        )
         self.wiring.lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(tokens))}
         at_once, share = tiers[CASES.index("base")], self.of.inputs["active_fraction"]
         for row, label, what, display, unit in (
@@ -237,10 +303,12 @@ class WhatIfSheets:
             lists[name] = Range(tuple(cells))
         row += 1
         data.text(row, 0, "Prompt, tokens", "label")
-        lists["prompts"] = Range(tuple(
-            data.compute(row, k, *words.prompt_of(self.wiring.inputs, context, answer))
-            for k, context in enumerate(lists["contexts"].refs, 1)
-        ))  # fmt: skip
+        lists["prompts"] = Range(
+            tuple(
+                data.compute(row, k, *words.prompt_of(self.wiring.inputs, context, answer))
+                for k, context in enumerate(lists["contexts"].refs, 1)
+            )
+        )
 
     def answer(self, heads: Mapping[str, Range]) -> None:
         """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
@@ -250,30 +318,52 @@ class WhatIfSheets:
         plain = lists["tp"].refs[: len(TENSOR_PARALLEL_SIZES)]
         most = plain[-1]
         hardware_gpus, machine_gpus = (
-            data.link(below(data), 1, at_instance(self.of, column, self.picked["hardware"], most), PLAIN, "computed",
-                      label=label)
-            for column, label in (("linked_gpus", "GPUs linked in the chosen hardware"),
-                                  ("gpu_count", "GPUs of the chosen instance"))
-        )  # fmt: skip
+            data.link(
+                below(data),
+                1,
+                at_instance(self.of, column, self.picked["hardware"], most),
+                PLAIN,
+                "computed",
+                label=label,
+            )
+            for column, label in (
+                ("linked_gpus", "GPUs linked in the chosen hardware"),
+                ("gpu_count", "GPUs of the chosen instance"),
+            )
+        )
         gpu, model, load = tables["gpus"].below, tables["models"].row(0), tables["loads"].row(BASE)
         runs = {what: Range(tuple(gpu[f"{what}_{d}"] for d in DTYPES)) for what in ("weights", "kv")}
         self.env |= {
-            "hardware_gpus": hardware_gpus, "machine_gpus": machine_gpus, "gpu_memory_bytes": gpu["gpu_memory_bytes"],
+            "hardware_gpus": hardware_gpus,
+            "machine_gpus": machine_gpus,
+            "gpu_memory_bytes": gpu["gpu_memory_bytes"],
             **{name: load[name] for name in ("load_requests", "within_limit", "limit_words")},
             # Whether the chosen hardware runs the precisions in use, and which these are.
             **{name: model[name] for name in ("weight_dtype", "kv_dtype")},
             "runs_weights": lookup(runs["weights"], model["weight_dtype_row"]),
             "runs_kv": lookup(runs["kv"], model["kv_dtype_row"]),
-            "attention_runs": derived(attention_runs.function, model["speed_kind"],
-                                      self.wiring.inputs["n_model_kinds"], gpu["runs_sparse_attention"]),
-        }  # fmt: skip
+            "attention_runs": derived(
+                attention_runs.function,
+                model["speed_kind"],
+                self.wiring.inputs["n_model_kinds"],
+                gpu["runs_sparse_attention"],
+            ),
+        }
         rented = tables["loads"].row(len(LOADS))
         place, needed = self._bills(plain, rented["tensor_parallel_size"])
         of_shard = {name: lookup(Range(self._of_sizes(name)), place) for name in OF_SHARD}
-        longest = add_longest_context(data, {
-            **self.wiring.inputs, **model, **of_shard, "max_num_batched_tokens": gpu["max_num_batched_tokens"],
-            "load_requests": load["load_requests"],
-        }, self.picked["answer_tokens"], model["max_context_tokens"])  # fmt: skip
+        longest = add_longest_context(
+            data,
+            {
+                **self.wiring.inputs,
+                **model,
+                **of_shard,
+                "max_num_batched_tokens": gpu["max_num_batched_tokens"],
+                "load_requests": load["load_requests"],
+            },
+            self.picked["answer_tokens"],
+            model["max_context_tokens"],
+        )
         self._sentences(place, needed, load, rented, longest)
         self._results()
         self._sensitivity()
@@ -297,10 +387,15 @@ class WhatIfSheets:
         weights = self._of_sizes("loaded_weights_bytes_per_gpu")
         of_size = {name: self._of_sizes(name) for name in OF_SIZE}
         envs: list[dict[str, Source]] = [
-            {**self.env, **{name: refs[k] for name, refs in of_size.items()}, "tensor_parallel_size": size,
-             "weights_bytes": weights[k], "activation_bytes": of_size["activation_bytes_per_gpu"][k]}
+            {
+                **self.env,
+                **{name: refs[k] for name, refs in of_size.items()},
+                "tensor_parallel_size": size,
+                "weights_bytes": weights[k],
+                "activation_bytes": of_size["activation_bytes_per_gpu"][k],
+            }
             for k, size in enumerate(sizes)
-        ]  # fmt: skip
+        ]
         series = []
         for label, colour, name, one in PARTS:
             for env in envs:
@@ -312,21 +407,37 @@ class WhatIfSheets:
         needed = self._computed("GPUs for all of them", words.gpus_needed, *envs)
         self._computed("Requests at once that one replica holds", words.requests_held, *envs)
         row = named(self.of.names, "tbl_whatif_needed", needed)
-        env = {"needed": row, "sizes": named(self.of.names, "tbl_whatif_sizes", sizes), "rented": rented,
-               "asked": self.picked["tensor_parallel_size"]}  # fmt: skip
+        env = {
+            "needed": row,
+            "sizes": named(self.of.names, "tbl_whatif_sizes", sizes),
+            "rented": rented,
+            "asked": self.picked["tensor_parallel_size"],
+        }
         data = self.data
-        for at, (name, one) in enumerate((
-            ("asked", words.size_in_use), ("fewest", words.fewest_gpus),
-            ("place", words.tp_position),
-        ), below(data)):  # fmt: skip
+        for at, (name, one) in enumerate(
+            (
+                ("asked", words.size_in_use),
+                ("fewest", words.fewest_gpus),
+                ("place", words.tp_position),
+            ),
+            below(data),
+        ):
             ref = data.compute(at, 1, one, env, label=one.label)
             env[name] = ref = data.pass_on(at, 2, ref, one, env) if data.is_search(ref) else ref
-        self.sheet.charts.append(Chart(
-            BILLS_ROW + 1, 0, f"Memory of one GPU by tensor-parallel size, {self.unit}",
-            "Stacked bars: weights, activations, overhead, KV cache in use and free, and what is not used, of one "
-            "GPU of the chosen hardware, at tensor-parallel sizes 1, 2, 4 and 8.",
-            (labels[0], labels[-1]), series, 505, 215, self.unit,
-        ))  # fmt: skip
+        self.sheet.charts.append(
+            Chart(
+                BILLS_ROW + 1,
+                0,
+                f"Memory of one GPU by tensor-parallel size, {self.unit}",
+                "Stacked bars: weights, activations, overhead, KV cache in use and free, and what is not used, of one "
+                "GPU of the chosen hardware, at tensor-parallel sizes 1, 2, 4 and 8.",
+                (labels[0], labels[-1]),
+                series,
+                505,
+                215,
+                self.unit,
+            )
+        )
         return ref, row
 
     def _sentences(
@@ -336,51 +447,87 @@ class WhatIfSheets:
         self.row = HEAD_ROWS + 1
         sequences, stages = (lookup(Range(self._of_sizes(name)), place) for name in ("sequences", "pipeline_stages"))
         n_needed = lookup(needed, place)
-        self._computed("To rent", words.cheapest_answer,
-                       {"n_instances": load["n_instances"], "instance": load["type"]}, role="answer")  # fmt: skip
+        self._computed(
+            "To rent",
+            words.cheapest_answer,
+            {"n_instances": load["n_instances"], "instance": load["type"]},
+            role="answer",
+        )
         [cheapest] = self._shown("$ per month", load["monthly_usd"], display=USD, role="answer_money")
         self._shown("which is", load["hardware_words"], display=TEXT)
         self._shown("Speed", load["speed_words"], display=TEXT)
         self._shown("Serves", load["room_words"], display=TEXT)
         self._bar("The same load on the hardware to compare with", ANSWER)
-        self._computed("Rent", words.hardware_answer, {
-            "n_instances": rented["n_instances"], "instance": rented["type"], "needed": n_needed,
-            "sequences": sequences,
-        }, role="light")  # fmt: skip
+        self._computed(
+            "Rent",
+            words.hardware_answer,
+            {
+                "n_instances": rented["n_instances"],
+                "instance": rented["type"],
+                "needed": n_needed,
+                "sequences": sequences,
+            },
+            role="light",
+        )
         [monthly] = self._shown("Its $ per month", rented["monthly_usd"], display=USD, role="left_number")
         self._shown("Its speed", rented["speed_words"], display=TEXT)
         self._shown("It serves", rented["room_words"], display=TEXT)
-        self._computed("Where it breaks", words.boundary_words, {
-            "tensor_parallel_size": lookup(self.of.area("tbl_whatif_sizes"), place), "sequences": sequences,
-            "context_words": worked_out(short_tokens, {**self.env, "tokens": self.picked["context_tokens"]}),
-            "stages": stages,
-        })  # fmt: skip
+        self._computed(
+            "Where it breaks",
+            words.boundary_words,
+            {
+                "tensor_parallel_size": lookup(self.of.area("tbl_whatif_sizes"), place),
+                "sequences": sequences,
+                "context_words": worked_out(short_tokens, {**self.env, "tokens": self.picked["context_tokens"]}),
+                "stages": stages,
+            },
+        )
         [gpus] = self._shown("GPUs for all of them", n_needed, display=PLAIN, role="left_number")
-        self._computed("Longest context for all on one replica", words.longest_words, {"longest": longest},
-                       role="left_number")  # fmt: skip
+        self._computed(
+            "Longest context for all on one replica", words.longest_words, {"longest": longest}, role="left_number"
+        )
         self.of.names |= {
-            "rec_whatif_instance": load["instance"], "rec_whatif_n_instances": load["n_instances"],
-            "rec_whatif_monthly_usd": cheapest, "rec_whatif_hardware_gpus": gpus,
+            "rec_whatif_instance": load["instance"],
+            "rec_whatif_n_instances": load["n_instances"],
+            "rec_whatif_monthly_usd": cheapest,
+            "rec_whatif_hardware_gpus": gpus,
             "rec_whatif_hardware_monthly_usd": monthly,
-        }  # fmt: skip
+        }
 
     def _results(self) -> None:
         """What each case takes."""
         cases = [self.wiring.tables["loads"].row(LOADS.index((k, k))) for k in range(len(CASES))]
         self.row = CASES_ROW + 7
-        self._computed("To rent", words.cheapest_words, *(
-            {"n_instances": case["n_instances"], "instance": case["type"]} for case in cases), role="rent")  # fmt: skip
+        self._computed(
+            "To rent",
+            words.cheapest_words,
+            *({"n_instances": case["n_instances"], "instance": case["type"]} for case in cases),
+            role="rent",
+        )
         self._shown("GPUs", *(case["n_gpus"] for case in cases), display=PLAIN)
-        monthly = self._computed("$ per month", words.case_monthly_usd, *(
-            {"monthly_usd": case["monthly_usd"], "price_factor": factor}
-            for case, factor in zip(cases, self.price_factors, strict=True)))  # fmt: skip
+        monthly = self._computed(
+            "$ per month",
+            words.case_monthly_usd,
+            *(
+                {"monthly_usd": case["monthly_usd"], "price_factor": factor}
+                for case, factor in zip(cases, self.price_factors, strict=True)
+            ),
+        )
         self._shown("Time per token, ms", *(case["tpot_ms"] for case in cases), display=WHOLE)
         self.of.names |= {f"rec_case_{case}_monthly_usd": ref for case, ref in zip(CASES, monthly, strict=True)}
-        self.sheet.charts.append(Chart(
-            CASES_ROW + 1, 0, "$ per month by case",
-            "Bars: what the recommended hardware costs a month in the low, the base and the high case.",
-            (self.heads[0], self.heads[-1]), [("$ per month", monthly[0], monthly[-1], "#1D4ED8")], 505, 215, "$",
-        ))  # fmt: skip
+        self.sheet.charts.append(
+            Chart(
+                CASES_ROW + 1,
+                0,
+                "$ per month by case",
+                "Bars: what the recommended hardware costs a month in the low, the base and the high case.",
+                (self.heads[0], self.heads[-1]),
+                [("$ per month", monthly[0], monthly[-1], "#1D4ED8")],
+                505,
+                215,
+                "$",
+            )
+        )
 
     def _sensitivity(self) -> None:
         """What moves the cost most."""

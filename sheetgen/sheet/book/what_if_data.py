@@ -42,16 +42,21 @@ LISTS = {  # the defined name of each dropdown's list
 }  # fmt: skip
 DTYPES_OF_MODEL = ("own_weight_dtype", "own_kv_dtype")
 LABELS = {  # by fact of a model
-    **{name: in_words(name) for name in DTYPES_OF_MODEL}, **{name: label for name, label, _ in SHAPE},
+    **{name: in_words(name) for name in DTYPES_OF_MODEL},
+    **{name: label for name, label, _ in SHAPE},
     **{name: in_words(name) for name in (f"checkpoint_{d}" for d in DTYPES)},
-}  # fmt: skip
+}
 
 
 def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     """Catalog: what the dropdowns offer. First the workbook's own models and the spare rows, whose facts are read
     from Models, then the catalog's; below them the GPUs, and the instances of Prices and hardware."""
-    sheet = titled("Catalog", "Catalog", "Every model and GPU that What-if offers, with the facts that sizing reads; "
-                   "sources: `sheetgen show NAME`.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+    sheet = titled(
+        "Catalog",
+        "Catalog",
+        "Every model and GPU that What-if offers, with the facts that sizing reads; sources: `sheetgen show NAME`.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
     own = wiring.tables["models"]
     names: list[Ref] = []
     for ref in (*own.columns["model"], *own.spare["model"]):
@@ -61,22 +66,33 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
     shapes = [m.shape() | m.stage_shares() for m in listed]
     _facts(
-        sheet, wiring, "model", HEAD_ROWS,
-        {"model": [m.name for m in listed], "own_weight_dtype": [m.weight_dtype for m in listed],
-         "own_kv_dtype": [m.kv_cache_dtype for m in listed]},
+        sheet,
+        wiring,
+        "model",
+        HEAD_ROWS,
+        {
+            "model": [m.name for m in listed],
+            "own_weight_dtype": [m.weight_dtype for m in listed],
+            "own_kv_dtype": [m.kv_cache_dtype for m in listed],
+        },
         {name: [shape.get(name) for shape in shapes] for name in (*(name for name, _, _ in SHAPE), *FIXED)}
-        | {f"checkpoint_{d}": [m.checkpoint_bytes(d) for m in listed] for d in DTYPES}, names,
-    )  # fmt: skip
+        | {f"checkpoint_{d}": [m.checkpoint_bytes(d) for m in listed] for d in DTYPES},
+        names,
+    )
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
     values = gpu_columns(replace(solved.question, gpus=one.gpus, overrides=Overrides()))
     values |= {f"weights_{d}": numpy.array([float(runs_weights(g, d)) for g in one.gpus]) for d in DTYPES}
     values |= {f"kv_{d}": numpy.array([float(d in g.kv_run) for g in one.gpus]) for d in DTYPES}
     of_gpu = [name for name in wiring.tables["gpus"].given_columns if name in values]
     gpus = _facts(
-        sheet, wiring, "gpu", HEAD_ROWS + len(names) + len(listed) + 2,
+        sheet,
+        wiring,
+        "gpu",
+        HEAD_ROWS + len(names) + len(listed) + 2,
         {"gpu": [g.id for g in one.gpus], "gpu_name": [g.short_name for g in one.gpus]},
-        {name: [float(v) for v in values[name]] for name in of_gpu}, [],
-    )  # fmt: skip
+        {name: [float(v) for v in values[name]] for name in of_gpu},
+        [],
+    )
     instances = wiring.tables["instances"].columns["instance"]
     hardware = [sheet.link(gpus[-1].row + 1 + i, 0, ref, TEXT) for i, ref in enumerate(instances)]
     wiring.names["list_whatif_hardware"] = Range((*gpus, *hardware))
@@ -85,9 +101,14 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
 
 
 def _facts(
-    sheet: Sheet, wiring: Wiring, key: str, top: int, texts: Mapping[str, Sequence[str]],
-    numbers: Mapping[str, Sequence[float | None]], before: list[Ref],
-) -> list[Ref]:  # fmt: skip
+    sheet: Sheet,
+    wiring: Wiring,
+    key: str,
+    top: int,
+    texts: Mapping[str, Sequence[str]],
+    numbers: Mapping[str, Sequence[float | None]],
+    before: list[Ref],
+) -> list[Ref]:
     """A table of facts below its heads at `top`, and defined names for its columns; gives the first column.
 
     A fact that is 0 is left blank, as its look-up is 0. before: rows of which the first column alone is filled.
@@ -238,8 +259,21 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
 
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
-HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Blocks",
-         "Kept in windows", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then")  # fmt: skip
+HEADS = (
+    "Fits up to",
+    "Not beyond",
+    "Tried",
+    "Prompt",
+    "Charged",
+    "At admission",
+    "In windows",
+    "Blocks",
+    "Kept in windows",
+    "Blocks kept",
+    "Fits (0 or 1)",
+    "Fits up to then",
+    "Not beyond then",
+)
 CHARGES = {"charged": "kv_blocks_per_sequence", "kept": "kv_blocks_per_sequence_steady"}
 
 

@@ -97,10 +97,19 @@ class Table:
         return self.top + 1 + i, column
 
     def given(
-        self, name: str, label: str, values: Iterable[Any], display: Display, *, role: str = "input", note: str = "",
-        width: float = 12, validation: Validation | None = None, validations: Sequence[Validation] = (),
+        self,
+        name: str,
+        label: str,
+        values: Iterable[Any],
+        display: Display,
+        *,
+        role: str = "input",
+        note: str = "",
+        width: float = 12,
+        validation: Validation | None = None,
+        validations: Sequence[Validation] = (),
         linked: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A column of values; None is an empty input, as are the rows for which there is no value.
 
         validations: one a row, where rows differ. linked: to the address that a text names. A yellow column accepts
@@ -117,16 +126,24 @@ class Table:
         for i, value in enumerate((*values, *[None] * (self.n_rows - len(values)))):
             url = first_link(value) if linked and value else None
             cell = Cell(
-                self.overrides(i, name, value) if self.overrides else value, "link_text" if url else role, display,
-                validation=validations[i] if validations else validation, url=url,
-            )  # fmt: skip
+                self.overrides(i, name, value) if self.overrides else value,
+                "link_text" if url else role,
+                display,
+                validation=validations[i] if validations else validation,
+                url=url,
+            )
             refs.append(self.sheet.put(*self.place(column, i), cell, lock=self.lock))
         self.columns[name] = refs
 
     def computed(
-        self, one: Formula, given: Mapping[str, Read] | None = None, *, name: str = "", label: str = "",
+        self,
+        one: Formula,
+        given: Mapping[str, Read] | None = None,
+        *,
+        name: str = "",
+        label: str = "",
         width: float = 12,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
         label = label or one.label
         line = self.begin_column(label, one.documentation, width)
@@ -151,9 +168,15 @@ class Table:
         return new
 
     def looked_up(
-        self, name: str, label: str, found: Iterable[Ref | Lookup], display: Display, *, note: str = "",
+        self,
+        name: str,
+        label: str,
+        found: Iterable[Ref | Lookup],
+        display: Display,
+        *,
+        note: str = "",
         width: float = 12,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A column of what stands elsewhere."""
         line = self.begin_column(label, note, width)
         self.columns[name] = [
@@ -322,9 +345,16 @@ class RowLookup:
 
 
 def matrix(
-    sheet: Sheet, top: int, one: Formula, labels: Sequence[Ref], widths: Sequence[int], given: Mapping[str, Any],
-    loads: Sequence[Ref] | None = None, *, headed: bool = True,
-) -> list[Row]:  # fmt: skip
+    sheet: Sheet,
+    top: int,
+    one: Formula,
+    labels: Sequence[Ref],
+    widths: Sequence[int],
+    given: Mapping[str, Any],
+    loads: Sequence[Ref] | None = None,
+    *,
+    headed: bool = True,
+) -> list[Row]:
     """A block of rows below `top`: the formula's name, then a row of so many cells per label.
 
     given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
@@ -384,8 +414,9 @@ def _linked(
     for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
         if isinstance(source, RowLookup):
             at = bring(f"row of {name}", source.row)
-            found[name] = RowValues(numpy.array([number(v) for v in source.values], float),
-                                    Lookup.of(None, source.text, *source.read, at))  # fmt: skip
+            found[name] = RowValues(
+                numpy.array([number(v) for v in source.values], float), Lookup.of(None, source.text, *source.read, at)
+            )
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
             found[name] = bring(name, source)
         else:

@@ -113,9 +113,13 @@ def rate_or_load_words(workload: Any, tier: Any, peak_requests_per_second: Any, 
 
 @formula("At once")
 def in_flight(
-    n_instances: Any, requests_per_second: Any, stated_requests: Any, ttft_seconds: Any, output_tokens: Any,
+    n_instances: Any,
+    requests_per_second: Any,
+    stated_requests: Any,
+    ttft_seconds: Any,
+    output_tokens: Any,
     tpot_seconds: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Requests at once: as stated, or of a rate what follows on the recommended hardware; 0 where there is none.
 
     Source: Little's law.
@@ -137,9 +141,12 @@ def all_in_flight(
 
 @formula("Requests of one batch", TWO_DECIMALS)
 def batch_of_load(
-    requests_per_second: Any, running_requests: Any, data_parallel_size: Any, pipeline_parallel_size: Any,
+    requests_per_second: Any,
+    running_requests: Any,
+    data_parallel_size: Any,
+    pipeline_parallel_size: Any,
     mean_in_flight: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Requests that take their steps together: on the fullest replica, of a rate on average.
 
     Source: batch_requests, mean_batch_requests.
@@ -160,10 +167,20 @@ def served_of_load(requests_per_second: Any, served_at_target: Any, served_reque
 
 @formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
 def ranked_of_candidate(
-    monthly_usd: Any, instance_month_usd: Any, requests_per_second: Any, replicas_per_instance: Any,
-    requests_per_instance: Any, survive: Any, zones: Any, extra_headroom_fraction: Any, full_turn_seconds: Any,
-    wait_z: Any, tensor_parallel_size: Any, data_parallel_size: Any, gpu_count: Any,
-) -> Any:  # fmt: skip
+    monthly_usd: Any,
+    instance_month_usd: Any,
+    requests_per_second: Any,
+    replicas_per_instance: Any,
+    requests_per_instance: Any,
+    survive: Any,
+    zones: Any,
+    extra_headroom_fraction: Any,
+    full_turn_seconds: Any,
+    wait_z: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+) -> Any:
     """What one instance of the candidate serves within the targets: requests at once, of a rate its share of those
     per second; 0 where it cannot hold the load.
 
@@ -175,17 +192,29 @@ def ranked_of_candidate(
         count, replicas_per_instance, paced_requests, survive, zones, extra_headroom_fraction, full_turn_seconds, wait_z
     )
     ranked = rates.ranked_requests(
-        requests_per_second, served, requests_per_instance, count, survive, tensor_parallel_size, data_parallel_size,
+        requests_per_second,
+        served,
+        requests_per_instance,
+        count,
+        survive,
+        tensor_parallel_size,
+        data_parallel_size,
         gpu_count,
-    )  # fmt: skip
+    )
     return where(is_number(monthly_usd), ranked, 0)
 
 
 @formula("Room in words", TEXT)
 def rate_or_room_words(
-    n_instances: Any, requests_per_second: Any, served_at_target: Any, memory_holds: Any, tpot_limit_seconds: Any,
-    ttft_limit_seconds: Any, no_limit_seconds: Any, milliseconds_per_second: Any,
-) -> Any:  # fmt: skip
+    n_instances: Any,
+    requests_per_second: Any,
+    served_at_target: Any,
+    memory_holds: Any,
+    tpot_limit_seconds: Any,
+    ttft_limit_seconds: Any,
+    no_limit_seconds: Any,
+    milliseconds_per_second: Any,
+) -> Any:
     """How much the recommended hardware serves within the targets, requests at once or per second, and what memory
     alone would hold.
 
@@ -346,9 +375,14 @@ def place_in_table(tier_place: Any, n_rows: Any, workload_row: Any, n_tiers: Any
 
 @formula("Hardware in words", TEXT)
 def hardware_words(
-    n_instances: Any, n_gpus: Any, gpu_name: Any, tensor_parallel_size: Any, data_parallel_size: Any,
-    pipeline_stages: Any, n_replicas: Any,
-) -> Any:  # fmt: skip
+    n_instances: Any,
+    n_gpus: Any,
+    gpu_name: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    pipeline_stages: Any,
+    n_replicas: Any,
+) -> Any:
     """GPUs, parallel sizes and replicas of the recommended hardware.
 
     Source: the choice on Workings.
@@ -362,9 +396,13 @@ def hardware_words(
 
 @formula("Room in words", TEXT)
 def room_words(
-    n_instances: Any, served_at_target: Any, memory_holds: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any,
+    n_instances: Any,
+    served_at_target: Any,
+    memory_holds: Any,
+    tpot_limit_seconds: Any,
+    ttft_limit_seconds: Any,
     no_limit_seconds: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """How many requests the recommended hardware serves within the targets, and what memory alone would hold.
 
     Source: served_at_target, memory_holds.
@@ -439,9 +477,17 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
 
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, survive: Any, zones: Any,
-    tensor_parallel_size: Any, hardware_gpus: Any, machine_gpus: Any, within_limit: Any,
-) -> Any:  # fmt: skip
+    pipeline_stages: Any,
+    sequences: Any,
+    batch_limit: Any,
+    load_requests: Any,
+    survive: Any,
+    zones: Any,
+    tensor_parallel_size: Any,
+    hardware_gpus: Any,
+    machine_gpus: Any,
+    within_limit: Any,
+) -> Any:
     """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
     hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
     """
@@ -496,9 +542,13 @@ def kv_free_bytes(kv_budget_bytes_per_gpu: Any, kv_in_use_bytes: Any) -> Any:
 
 @formula("Not used", ONE_DECIMAL)
 def kept_back_bytes(
-    gpu_memory_bytes: Any, weights_bytes: Any, activation_bytes: Any, other_bytes: Any, kv_in_use_bytes: Any,
+    gpu_memory_bytes: Any,
+    weights_bytes: Any,
+    activation_bytes: Any,
+    other_bytes: Any,
+    kv_in_use_bytes: Any,
     kv_free_bytes: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """What the engine leaves alone of the memory that it sees, in bytes; 0 where the parts are larger."""
     parts = weights_bytes + activation_bytes + other_bytes + kv_in_use_bytes + kv_free_bytes
     return largest(0, gpu_memory_bytes - parts)
@@ -506,15 +556,30 @@ def kept_back_bytes(
 
 @formula("All requests fit", PLAIN, passed_on=OF_STAGES)
 def all_fit(
-    charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
-    kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
-    kv_cache_memory_bytes: Any, set_pool_is_limit: Any, **known: Any,
-) -> Any:  # fmt: skip
+    charged: Any,
+    kept: Any,
+    kv_block_bytes: Any,
+    load_requests: Any,
+    pipeline_stages: Any,
+    kv_budget_bytes_per_gpu: Any,
+    layer_budget_bytes: Any,
+    paid_layer_bytes: Any,
+    n_layers: Any,
+    kv_cache_memory_bytes: Any,
+    set_pool_is_limit: Any,
+    **known: Any,
+) -> Any:
     """1 where all requests fit one replica at this context, on its fullest stage."""
     pool, share = parallelism.fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes,
-        set_pool_is_limit, known,
-    )  # fmt: skip
+        pipeline_stages,
+        kv_budget_bytes_per_gpu,
+        layer_budget_bytes,
+        paid_layer_bytes,
+        n_layers,
+        kv_cache_memory_bytes,
+        set_pool_is_limit,
+        known,
+    )
     block = kv_block_bytes * share
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
     return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
@@ -547,34 +612,70 @@ def _not_run(hardware: Any, runs_weights: Any, runs_kv: Any, weight_dtype: Any, 
 
 @formula("Where it breaks", TEXT)
 def boundary_words(
-    tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any, choices_state: Any, hardware: Any,
-    runs_weights: Any, runs_kv: Any, attention_runs: Any, weight_dtype: Any, kv_dtype: Any,
-) -> Any:  # fmt: skip
+    tensor_parallel_size: Any,
+    sequences: Any,
+    context_words: Any,
+    stages: Any,
+    choices_state: Any,
+    hardware: Any,
+    runs_weights: Any,
+    runs_kv: Any,
+    attention_runs: Any,
+    weight_dtype: Any,
+    kv_dtype: Any,
+) -> Any:
     """How many requests of the context one replica holds, and which one it does not."""
     replica = join_text(
         "One replica (TP ", tensor_parallel_size, where(stages > 1, join_text(" x ", stages, " stages"), ""), ")"
     )
     fits = join_text(
-        replica, " fits ", sequences, where(sequences == 1, " request of ", " requests of "), context_words,
-        "; request ", sequences + 1, " does not.",
-    )  # fmt: skip
+        replica,
+        " fits ",
+        sequences,
+        where(sequences == 1, " request of ", " requests of "),
+        context_words,
+        "; request ",
+        sequences + 1,
+        " does not.",
+    )
     not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
-    none = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), join_text("TP ", tensor_parallel_size,
-                 " does not hold one request of ", context_words), not_run)  # fmt: skip
+    none = where(
+        both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1),
+        join_text("TP ", tensor_parallel_size, " does not hold one request of ", context_words),
+        not_run,
+    )
     none = join_text(none, ".")
     return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
 
 
 @formula("To rent, on the hardware chosen", TEXT)
 def hardware_answer(
-    choices_state: Any, n_instances: Any, instance: Any, needed: Any, sequences: Any, hardware: Any,
-    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any, limit_words: Any, runs_weights: Any,
-    runs_kv: Any, attention_runs: Any, weight_dtype: Any, kv_dtype: Any,
-) -> Any:  # fmt: skip
+    choices_state: Any,
+    n_instances: Any,
+    instance: Any,
+    needed: Any,
+    sequences: Any,
+    hardware: Any,
+    tensor_parallel_size: Any,
+    hardware_gpus: Any,
+    within_limit: Any,
+    limit_words: Any,
+    runs_weights: Any,
+    runs_kv: Any,
+    attention_runs: Any,
+    weight_dtype: Any,
+    kv_dtype: Any,
+) -> Any:
     """The instances of the chosen hardware that hold the load; or in a line why there are none."""
-    rent = where(is_number(needed), join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
-                 where(sequences >= 1, join_text(hardware, " is too slow for the target"),
-                       join_text(hardware, " does not hold one request of this context")))  # fmt: skip
+    rent = where(
+        is_number(needed),
+        join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
+        where(
+            sequences >= 1,
+            join_text(hardware, " is too slow for the target"),
+            join_text(hardware, " does not hold one request of this context"),
+        ),
+    )
     too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
     few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
     not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)

@@ -38,30 +38,49 @@ from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CEN
 
 TPOT = COMPARED[:3]
 UNIT_COSTS = (
-    cost.usd_per_user_per_month, cost.million_output_tokens_per_month, cost.million_input_tokens_per_month,
-    cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens, cost.usd_per_million_tokens,
-)  # fmt: skip
+    cost.usd_per_user_per_month,
+    cost.million_output_tokens_per_month,
+    cost.million_input_tokens_per_month,
+    cost.usd_per_million_input_tokens,
+    cost.usd_per_million_output_tokens,
+    cost.usd_per_million_tokens,
+)
 
 
 def build_loads(
-    wiring: Wiring, workloads: Sequence[str], loads: Sequence[tuple[int, int, int]], name: str = "Workings",
-    names: Sequence[str] = (), headline: Mapping[str, Ref] | None = None,
-) -> Sheet:  # fmt: skip
+    wiring: Wiring,
+    workloads: Sequence[str],
+    loads: Sequence[tuple[int, int, int]],
+    name: str = "Workings",
+    names: Sequence[str] = (),
+    headline: Mapping[str, Ref] | None = None,
+) -> Sheet:
     """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand.
 
     loads: model, workload and tier of each, from 0. names: what each is called, where not by its workload.
     headline: the cells of the first sheet that say one more load of each model, which stand below the others.
     """
-    sheet = titled(name, name, "A row per load: model, workload, tier, the tokens charged, and the cheapest hardware "
-                   "that holds it.", freeze=(HEAD_ROWS + 1, 4))  # fmt: skip
+    sheet = titled(
+        name,
+        name,
+        "A row per load: model, workload, tier, the tokens charged, and the cheapest hardware that holds it.",
+        freeze=(HEAD_ROWS + 1, 4),
+    )
     table, models, lists = Table(wiring, sheet, len(loads), "loads"), wiring.tables["models"], wiring.lists
     table.n_fixed = len(loads) - (len(models.columns["model"]) if headline else 0)
     table.given("model_row", "Model row", [m + 1 for m, _, _ in loads], PLAIN, role="fixed", width=8)
     table.given("workload_row", "Workload row", [w + 1 for _, w, _ in loads], PLAIN, role="fixed", width=8)
     tiers = [t + 1 if i < table.n_fixed else NONE for i, (_, _, t) in enumerate(loads)]
     table.given("tier_row", "Tier row", tiers, PLAIN, role="fixed", width=8)
-    table.given("pace_row", "Context row", [m * len(workloads) + w + 1 for m, w, _ in loads], PLAIN, role="fixed",
-                width=8, note="Row of the model and workload on Contexts.")  # fmt: skip
+    table.given(
+        "pace_row",
+        "Context row",
+        [m * len(workloads) + w + 1 for m, w, _ in loads],
+        PLAIN,
+        role="fixed",
+        width=8,
+        note="Row of the model and workload on Contexts.",
+    )
     if headline:
         _follow_headline(table, headline)
     table.picked("model", "Model", models.range("model"), "model_row", TEXT, width=24)
@@ -79,8 +98,9 @@ def build_loads(
         table.computed(words.requests_per_second, width=14)
     else:
         _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
-    table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
-                 width=14)  # fmt: skip
+    table.picked(
+        "max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row", width=14
+    )
     table.computed(words.rate_or_load_words if has_rate else words.load_words, name="load_words", width=30)
     longest = {"max_model_len": table.columns["context_tokens"]}
     table.computed(kv_cache.charged_tokens, longest)
@@ -91,8 +111,10 @@ def build_loads(
         table.computed(parallelism.users)
         table.computed(parallelism.load_requests)
     table.computed(parallelism.within_limit, longest)
-    for name, of, label in (("context_words", "context_tokens", "Context in words"),
-                            ("limit_words", "max_context_tokens", "Model's limit in words")):  # fmt: skip
+    for name, of, label in (
+        ("context_words", "context_tokens", "Context in words"),
+        ("limit_words", "max_context_tokens", "Model's limit in words"),
+    ):
         table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
     if has_rate:
         _add_chance(table)
@@ -178,7 +200,7 @@ def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any, set_facto
     """
     row = where(
         measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
-    )  # fmt: skip
+    )
     return where(set_factor == 1, row, 2 * n_model_kinds + 2 + speed_kind)
 
 
@@ -263,11 +285,16 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     _add_parts(table)
     table.computed(parallelism.paced_requests, {"data_parallel_size": columns["busy_ranks"]})
     held_inside = wiring.tables["contexts"].range("held_inside")
-    table.computed(chosen(parallelism.replicas_per_instance), {
-        **{name: [lookup(head[name], at) for at in columns["position"]]
-           for name in ("gpu_count", "linked_gpus", "network_gbps")},
-        "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
-    })  # fmt: skip
+    table.computed(
+        chosen(parallelism.replicas_per_instance),
+        {
+            **{
+                name: [lookup(head[name], at) for at in columns["position"]]
+                for name in ("gpu_count", "linked_gpus", "network_gbps")
+            },
+            "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
+        },
+    )
     has_rate = "requests_per_second" in columns
     if has_rate:
         for name in ("full_turn_seconds", "places"):
@@ -318,10 +345,16 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
         put(f"rent_{stem}", label, [one and said(one, other) for one, other in pairs])
         put(f"usd_{stem}", f"{label}, $ per month", [one and one.usd for one in answers], USD, 14)
 
-    put("sized_words", "what drives the size", [
-        str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows])  # fmt: skip
-    put("band_words", "the ends of the speed band", [
-        str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows])  # fmt: skip
+    put(
+        "sized_words",
+        "what drives the size",
+        [str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows],
+    )
+    put(
+        "band_words",
+        "the ends of the speed band",
+        [str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows],
+    )
     terms = terms_at_fp8(solved, every_lever) if every_lever else ({},) * len(solved.question.loads)
     in_use = solved.question.settings.purchase
     in_fp8 = [terms[row].get(in_use) for row in rows]
@@ -331,8 +364,12 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
     for purchase in COMMITTED:
         beside = () if purchase == in_use else in_fp8
         rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", [terms[row].get(purchase) for row in rows], beside)
-    put("not_asked_words", "took no part, and cheaper", [
-        "; ".join(str(wording.not_asked_words(one)) for one in others[row]) for row in rows], width=60)  # fmt: skip
+    put(
+        "not_asked_words",
+        "took no part, and cheaper",
+        ["; ".join(str(wording.not_asked_words(one)) for one in others[row]) for row in rows],
+        width=60,
+    )
 
 
 # What the steps of the choice find, as the columns of Workings call it.
@@ -349,12 +386,15 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
             of_gpu({"instance_month_usd": months.value, "gpu_count": gpus.value}),
             lambda on: of_gpu({"instance_month_usd": months.expr(on), "gpu_count": gpus.expr(on)}),
         ),
-        "instance_months": months, "sizes": head["tp"],
-        "ranks": head["dp"], "gpus": gpus, "precisions": rows_of("precisions", "model_row"),
+        "instance_months": months,
+        "sizes": head["tp"],
+        "ranks": head["dp"],
+        "gpus": gpus,
+        "precisions": rows_of("precisions", "model_row"),
         "of_instance": rows_of(
             *((RANKED, "load_row") if RANKED in wiring.rows else ("requests_per_instance", "pace_row"))
         ),
-    }  # fmt: skip
+    }
 
 
 def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
@@ -408,10 +448,15 @@ def _of_block(table: Table, name: str, label: str = "") -> None:
     """What a block of Profiles, a row for each model and workload or each model, holds in the chosen profile's
     column; 0 where nothing was chosen."""
     rows = table.columns["model_row" if name in table.wiring.by_model else "pace_row"]
-    table.looked_up(name, label or in_words(name), (
-        _held(place, table.wiring.of_block(name, row, place), ZERO)
-        for place, row in zip(table.columns["profile"], rows, strict=True)
-    ), _display(name))  # fmt: skip
+    table.looked_up(
+        name,
+        label or in_words(name),
+        (
+            _held(place, table.wiring.of_block(name, row, place), ZERO)
+            for place, row in zip(table.columns["profile"], rows, strict=True)
+        ),
+        _display(name),
+    )
 
 
 def _at_profile(table: Table, names: Iterable[str]) -> dict[str, list[Ref | Lookup]]:
@@ -450,9 +495,10 @@ def _between_stages(table: Table, ranks: str) -> dict[str, Read]:
     """What the way between stages depends on. ranks: the column of those that send tokens."""
     hidden = table.wiring.tables["contexts"].range("hidden_size")
     return {
-        "pipeline_parallel_size": table.columns["pipeline_stages"], "data_parallel_size": table.columns[ranks],
+        "pipeline_parallel_size": table.columns["pipeline_stages"],
+        "data_parallel_size": table.columns[ranks],
         "hidden_size": [lookup(hidden, at) for at in table.columns["pace_row"]],
-    }  # fmt: skip
+    }
 
 
 def _display(name: str) -> Display:
@@ -478,12 +524,17 @@ def _add_speed(table: Table, alone: bool) -> None:
             of_all = columns["all_in_flight"]
         name = "batch_requests" if one is words.batch_of_load else one.name
         if name in (TPOT if alone else COMPARED):
-            table.computed(chosen(one.with_parts(HOPS)), name=name, given={
-                **_between_stages(table, "data_parallel_size"), "running_requests": own,
-                "concurrent_requests": of_all if one.name == "output_tokens_per_second" else own,
-                # Nobody waits for memory: replicas are as many as hold all requests.
-                "queue_seconds": wiring.inputs["no_queue_seconds"],
-            })  # fmt: skip
+            table.computed(
+                chosen(one.with_parts(HOPS)),
+                name=name,
+                given={
+                    **_between_stages(table, "data_parallel_size"),
+                    "running_requests": own,
+                    "concurrent_requests": of_all if one.name == "output_tokens_per_second" else own,
+                    # Nobody waits for memory: replicas are as many as hold all requests.
+                    "queue_seconds": wiring.inputs["no_queue_seconds"],
+                },
+            )
     for name in ("tpot_limit_seconds", "ttft_limit_seconds"):
         table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
     table.computed(chosen(parallelism.next_tpot_seconds))
@@ -493,19 +544,32 @@ def _add_speed(table: Table, alone: bool) -> None:
         ("band_row", band_row.label, "speed_factor"),
         *([] if alone else [("ttft_band_row", f"{band_row.label}, first token", "ttft_factor")]),
     ):
-        table.computed(chosen(band_row), name=name, label=label, given={
-            **read, "pipeline_parallel_size": columns["pipeline_stages"], "set_factor": wiring.inputs[factor],
-        })  # fmt: skip
+        table.computed(
+            chosen(band_row),
+            name=name,
+            label=label,
+            given={
+                **read,
+                "pipeline_parallel_size": columns["pipeline_stages"],
+                "set_factor": wiring.inputs[factor],
+            },
+        )
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
             rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
             factors = [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in rows]
-            table.computed(chosen(speed.at_speed_band), {"predicted": columns[name], "band_factor": factors},
-                           name=f"{name}_{end}", label=f"{figure.replace('_', ' ')}, {end}")  # fmt: skip
+            table.computed(
+                chosen(speed.at_speed_band),
+                {"predicted": columns[name], "band_factor": factors},
+                name=f"{name}_{end}",
+                label=f"{figure.replace('_', ' ')}, {end}",
+            )
     for name, source in (
-        ("tpot_ms", "tpot_seconds"), ("tpot_low_ms", "tpot_seconds_low"), ("tpot_high_ms", "tpot_seconds_high"),
-    ):  # fmt: skip
+        ("tpot_ms", "tpot_seconds"),
+        ("tpot_low_ms", "tpot_seconds_low"),
+        ("tpot_high_ms", "tpot_seconds_high"),
+    ):
         table.computed(in_milliseconds, {"seconds": columns[source]}, name=name, label=name.replace("_", " "))
     table.computed(speed_words, width=46)
     if not alone:
@@ -546,8 +610,10 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
     def among(*read: Ref | Range) -> Lookup:
         return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))
 
-    others = [among(*of, head["gpu_row"], head["provider"])
-              for of in zip(columns["gpu_row"], columns["provider"], strict=True)]  # fmt: skip
+    others = [
+        among(*of, head["gpu_row"], head["provider"])
+        for of in zip(columns["gpu_row"], columns["provider"], strict=True)
+    ]
     _add_steps(table, {**rows, "among": others}, {}, "second_", "Next cheapest, ")
     for name, label, key, column in (
         ("runner_up", "Next cheapest", "instances", "instance"),
@@ -567,9 +633,13 @@ def _add_kv(table: Table) -> None:
     wiring, columns = table.wiring, table.columns
     models, places = wiring.tables["models"], wiring.tables["profiles"].range("gpu_row")
     firsts = [(place_of(places, of.value) or 1, of) for of in columns["gpu_row"]]
-    table.looked_up("undivided_profile", "Profile of one undivided GPU", (
-        Lookup.of(value, "IFERROR(MATCH({0},{1},0),1)", of, places) for value, of in firsts
-    ), PLAIN, note="The first of the GPU chosen; where none is, of the first GPU.")  # fmt: skip
+    table.looked_up(
+        "undivided_profile",
+        "Profile of one undivided GPU",
+        (Lookup.of(value, "IFERROR(MATCH({0},{1},0),1)", of, places) for value, of in firsts),
+        PLAIN,
+        note="The first of the GPU chosen; where none is, of the first GPU.",
+    )
     at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
     whole = [o.name for o in SHARD if o.name in WHOLE_OF]
     facts = {n for one in STEADY for n in one.inputs if n in models.columns} - {*whole, *columns}
@@ -577,13 +647,18 @@ def _add_kv(table: Table) -> None:
     given |= {n: [wiring.of_block(n, *of) for of in at] for n in whole}
     for one in STEADY:
         table.computed(one, given)
-    table.computed(kv_cache.kv_bytes_per_sequence_steady, {
-        "unsharded_kv_blocks_per_sequence_steady": columns["kv_blocks_per_sequence_steady"],
-        "unsharded_kv_block_bytes": given["kv_block_bytes"],
-    }, width=18)  # fmt: skip
+    table.computed(
+        kv_cache.kv_bytes_per_sequence_steady,
+        {
+            "unsharded_kv_blocks_per_sequence_steady": columns["kv_blocks_per_sequence_steady"],
+            "unsharded_kv_block_bytes": given["kv_block_bytes"],
+        },
+        width=18,
+    )
     table.computed(memory.kv_bytes, width=20)
-    table.computed(words.in_unit, {"amount_bytes": columns["kv_bytes"]}, name="kv_in_unit",
-                   label="KV in the page's unit", width=14)  # fmt: skip
+    table.computed(
+        words.in_unit, {"amount_bytes": columns["kv_bytes"]}, name="kv_in_unit", label="KV in the page's unit", width=14
+    )
 
 
 def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -> list[list[dict[str, Ref]]]:

@@ -139,13 +139,21 @@ def test_what_ranks_copy() -> None:
         ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8", "bf16"),
         ({"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}, "fp8", "fp8"),
         ({"quant_algo": "NVFP4"}, "nvfp4", "bf16"),
-        ({"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}},
-         "nvfp4", "fp8"),
-        ({"quant_method": "modelopt",
-          "quantization": {"quant_algo": "NVFP4", "kv_cache_scheme": {"type": "float", "num_bits": 4}}},
-         "nvfp4", "nvfp4"),
+        (
+            {"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}},
+            "nvfp4",
+            "fp8",
+        ),
+        (
+            {
+                "quant_method": "modelopt",
+                "quantization": {"quant_algo": "NVFP4", "kv_cache_scheme": {"type": "float", "num_bits": 4}},
+            },
+            "nvfp4",
+            "nvfp4",
+        ),
     ],
-)  # fmt: skip
+)
 def test_precision(quantization: dict[str, Any], weights: str, kv: str) -> None:
     model = small(quantization_config=quantization)
     assert (model.weight_dtype, model.kv_cache_dtype) == (weights, kv)

@@ -103,9 +103,14 @@ def test_an_image_does_not_shrink_to_nothing(tmp_path: Path, ratio: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [("mixtral-8x7b-v0.1", "num_local_experts"), ("qwen3-30b-a3b", "num_experts"),
-                      ("trinity-mini", "num_experts"), ("deepseek-v3", "n_routed_experts")],
-)  # fmt: skip
+    ("name", "key"),
+    [
+        ("mixtral-8x7b-v0.1", "num_local_experts"),
+        ("qwen3-30b-a3b", "num_experts"),
+        ("trinity-mini", "num_experts"),
+        ("deepseek-v3", "n_routed_experts"),
+    ],
+)
 def test_a_mixture_without_its_number_of_experts_is_not_counted_as_dense(tmp_path: Path, name: str, key: str) -> None:
     """8x7B was counted as 7B where the key is missing; stated as null or 0 it is a dense model of the family."""
     config = json.loads((CONFIGS / f"{name}.json").read_text())
