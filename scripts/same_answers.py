@@ -3,9 +3,10 @@
     python scripts/same_answers.py record before/     what this checkout answers, a file for each question
     python scripts/same_answers.py compare before/ after/     what differs; exit 1 where anything does
 
-Run from the root of a checkout (with PYTHONPATH=. where another one is installed). It asks 69 questions on the
-command line (options, odd models, engines, mistakes), and makes five sheets, of which it keeps every defined name's
-value, every cell's value, the JSON, CSV, HTML and Markdown as they are, and the words of the PDF.
+Run from the root of a checkout (with PYTHONPATH=. where another one is installed). It asks 107 questions on the command
+line: options, five engines, mixtures, hybrids, drafts, rates, losses to survive, racks, the reverse, plans, mistakes.
+And it makes five sheets, of which it keeps every defined name's value, every cell's value, the JSON, CSV, HTML and
+Markdown as they are, and the words of the PDF.
 """
 
 from __future__ import annotations
@@ -59,6 +60,46 @@ recommend --model 70b --context 16k --users 32 --providers gcp --region us --eng
 recommend --model mixtral-8x7b --context 16k --users 50 --gpus l40s,a100 --active-fraction 0.2
 recommend --model gemma-3-27b --context 64k --users 40 --instances aws/p5.48xlarge,aws/g6e.48xlarge --json
 recommend --model qwen3-235b-a22b --context 32k --users 64 --purchase spot --json
+size --model 70b --gpu h100 --tensor-parallel-size 8 --context 16k --requests-per-second 2.5 --json
+size --model 70b --gpu h100 --tensor-parallel-size 8 --context 16k --requests-per-day 200k
+size --model 70b --gpu h100 --tensor-parallel-size 4 --draft-model eagle3-llama-3.x-70b --context 8k --users 16 --json
+size --model deepseek-v3.2 --gpu b200 --tensor-parallel-size 8 --context 64k --users 32 --kv-cache-dtype fp8 --json
+size --model deepseek-v3 --gpu h200 --data-parallel-size 8 --context 16k --users 256 --json
+size --model qwen3.8-flash-next --gpu b300 --tensor-parallel-size 2 --context 16k --users 32 --json
+size --model glm-5.3-flash --gpu b200 --tensor-parallel-size 8 --context 16k --users 64 --json
+size --model nvidia-nemotron-3-super-120b-a12b-bf16 --gpu h100 --tensor-parallel-size 4 --context 64k --users 16 --json
+size --model gemma-3-27b --gpu h100 --tensor-parallel-size 2 --pipeline-parallel-size 2 --context 64k --users 8 --json
+size --model 405b --gpu gb200 --tensor-parallel-size 8 --context 32k --users 32 --json
+size --model 8b --gpu spark --context 4k --users 8 --json
+size --model 8b --gpu h100 --kv-cache-memory-bytes 20000000000 --context 8k --users 16 --json
+size --model kimi-k3 --gpu b300 --tensor-parallel-size 8 --context 32k --users 16 --engine sglang
+recommend --model 8b --context 4k --requests-per-second 12 --json
+recommend --model 70b --context 16k --requests-per-day 200k
+recommend --model 70b --context 16k --requests-per-second 3 --survive zone --zones 3 --json
+recommend --model 8b --context 8k --users 64 --survive machine
+recommend --model deepseek-v3 --context 32k --users 256 --survive replica --json
+recommend --model qwen3.8-2.4t-a95b --context 4k --users 1 --gpus gb200 --providers all --json
+recommend --model qwen3-next-80b-a3b --context 64k --users 64 --json
+recommend --model falcon-h1-7b --context 32k --users 32
+recommend --model 70b --draft-model eagle3-llama-3.x-70b --context 16k --users 32 --json
+recommend --model 8b --engine tensorrt-llm --context 8k --users 100 --json
+recommend --model 8b --engine lmdeploy --context 8k --users 100 --json
+recommend --model 8b --engine tgi --context 4k --users 20 --json
+recommend --model 405b --context 16k --users 128 --disaggregated --json
+recommend --model 405b --context 16k --users 128 --disaggregated
+recommend --model 70b --context 16k --budget-usd 50000
+recommend --model 70b --context 16k --budget-usd 50000 --json
+recommend --model 70b --context 16k --have h100:16
+recommend --model deepseek-v3 --context 16k --have h200:16,b200:8 --survive machine --json
+recommend --model 405b --context 128k --users 200 --tpot-ms 5
+recommend --model 70b --context 16k --users 32 --details
+recommend --model 70b --context 16k --users 32 --vendors nvidia,amd --flags vllm
+recommend --model 70b --context 16k --users 32 --currency EUR --fx-rate 0.9 --contingency-fraction 0.1 --json
+plan @plan --out @out --format md,csv,json
+plan check @plan
+plan @plan --out @out --format md,png
+build --models 8b --workloads rag --tiers 32 --requests-per-second 20 --format json,md --out @out
+build --models deepseek-v3 --together --workloads chat,rag --tiers 32 --format md --out @out
 recommend --model 70b --context 16k --users 0
 explain kv_bytes_per_token --model 70b
 explain monthly_usd --model 70b --context 16k --users 200
@@ -73,12 +114,10 @@ show 70b
 show h100 --json
 show aws/p5.48xlarge
 check
-decode --model 70b --weight-dtype fp8 --claim @claim --context 16k --users 200
-decode --model 8b --claim @claim --json
 diagnose tests/diagnose/logs/001.log
 diagnose tests/diagnose/logs/052.log --json
 catalog import @config
-build --models 70b --workloads rag --tiers 8 --format png,wrong
+build --models 70b --workloads rag --tiers 8 --format csv,wrong
 build --models 70b --workloads rag --tiers 8 --survive everything --hours-per-month 900 --units tb
 build --scenario @scenario --json --out @out
 mail @sheet --to vp@acme.com --dry-run
@@ -115,7 +154,6 @@ typed:
   instances: {aws/p5.48xlarge: {price_usd_per_hour: 50, price_date: 2026-10-01}}
   own_instances: [{provider: mine, type: box, instance_gpu: nvidia-h200-sxm-141gb, gpu_count: 8, price_usd_per_hour: 9}]
 """
-CLAIM = "12,000 tok/s at concurrency 512 on 8x H100"
 
 
 def asked(line: str, there: Path) -> list[str]:
@@ -124,7 +162,7 @@ def asked(line: str, there: Path) -> list[str]:
         "@log": LOG,
         "@config": CONFIG,
         "@edited": str(there / "edited.xlsx"),
-        "@claim": CLAIM,
+        "@plan": str(there / "plan.yaml"),
         "@scenario": str(there / "scenario.yaml"),
         "@out": str(there / "out"),
         "@sheet": str(there / "three.xlsx"),
@@ -143,8 +181,9 @@ def answered(arguments: list[str], there: Path) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     text = f"exit {result.exit_code}\n--- stdout\n{result.stdout}\n--- stderr\n{result.stderr}"
-    for file in sorted((there / "out").glob("*.yaml")):
-        text += f"--- {file.name}\n{file.read_text(encoding='utf-8')}"
+    for file in sorted((there / "out").glob("*.*")):
+        if file.suffix in (".yaml", ".md", ".csv", ".json"):
+            text += f"--- {file.name}\n{file.read_text(encoding='utf-8')}"
     shutil.rmtree(there / "out", ignore_errors=True)
     return steady(text.replace(str(there), "THERE").replace(str(Path.cwd()), "HERE"))
 
@@ -224,10 +263,11 @@ def record(folder: Path) -> None:
             (folder / f"sheet-{sheet}.cells").write_text(steady(cells), encoding="utf-8")
             words_of_pdf = pdf_words((there / f"{sheet}.pdf").read_bytes())
             (folder / f"sheet-{sheet}.pdf-words").write_text(steady(words_of_pdf), encoding="utf-8")
+        answered(["plan", "init", "--out", name], there)
         edit(there / "three.xlsx", there / "edited.xlsx")
         for i, line in enumerate(QUESTIONS.strip().splitlines(), 1):
             text = f"{line}\n{answered(asked(line, there), there)}"
-            (folder / f"{i:02}-{line.split()[0]}.txt").write_text(text, encoding="utf-8")
+            (folder / f"{i:03}-{line.split()[0]}.txt").write_text(text, encoding="utf-8")
 
 
 def compare(before: Path, after: Path) -> int:
