@@ -178,9 +178,8 @@ def answered(arguments: list[str], there: Path) -> str:
     from sheetgen.cli import main
 
     result = CliRunner().invoke(main, arguments)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    text = f"exit {result.exit_code}\n--- stdout\n{result.stdout}\n--- stderr\n{result.stderr}"
+    raised = "" if isinstance(result.exception, SystemExit | None) else f"raised {result.exception!r}\n"
+    text = f"{raised}exit {result.exit_code}\n--- stdout\n{result.stdout}\n--- stderr\n{result.stderr}"
     for file in sorted((there / "out").glob("*.*")):
         if file.suffix in (".yaml", ".md", ".csv", ".json"):
             text += f"--- {file.name}\n{file.read_text(encoding='utf-8')}"

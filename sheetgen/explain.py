@@ -20,8 +20,8 @@ from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
+from sheetgen.program.sheet_program import BESIDE_DRAFT
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solution import WITH_DRAFT
 from sheetgen.scenario.deployment import (
     ASSUMED_FLOPS_PER_BYTE,
     DEFAULTS,
@@ -344,7 +344,7 @@ CHOICE_QUANTITIES = (
     "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
-for _name in ("batch_limit", "full_batch_requests", "full_turn_seconds"):  # found by trying, or as long as a page
+for _name in ("batch_limit", "full_batch_requests", "full_turn_seconds", "held_inside"):  # found by trying, or as long as a page
     del CHOICE_FORMULAS[_name]
 # Before it is known how many stages a replica has, a rank's weights are read without stages, and without a draft.
 READ_AS = {
@@ -516,7 +516,7 @@ class ChoiceDerivation:
         of_rate = OF_A_RATE if question.loads[0].requests_per_second else {}
         self.read_as, self.formulas = READ_AS | discounted | of_rate, CHOICE_FORMULAS
         if question.draft is not None:
-            of_draft = {one.name: one for table in WITH_DRAFT.values() for one in table}
+            of_draft = {one.name: one for formulas in BESIDE_DRAFT.values() for one in formulas}
             self.formulas = CHOICE_FORMULAS | of_draft
             self.read_as = {name: read for name, read in self.read_as.items() if name not in of_draft}
         self.values = {name: _number_or_none(one[0]) for name, one in solved.at(0, offer=offer).items()}

@@ -152,6 +152,13 @@ class Formula:
 
         return replace(self, inputs=inputs, function=function)
 
+    def reading(self, **quantities: str) -> Formula:
+        """The same formula of other quantities: by the name of an input, what is read in its place."""
+        unknown = quantities.keys() - set(self.inputs)
+        if unknown:
+            raise KeyError(f"formula {self.name!r} does not read {', '.join(sorted(unknown))}")
+        return replace(self, inputs=tuple(quantities.get(name, name) for name in self.inputs))
+
     @functools.cached_property
     def _template(self) -> Expr:
         """The Excel text with each input's name in braces: the same for every cell, so written once."""
@@ -392,14 +399,14 @@ def normal_density(z: Any) -> Any:
     return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
-# Ranges: a row of numbers, with text where there is none (NaN in Python, "-" in Excel) -----------------
+# Ranges: a row of numbers, the first axis, with text where there is none (NaN in Python, "-" in Excel) -----
 #
 # In Excel "-" is greater than any number, NaN in Python never is: compare rows that may hold none with
 # ==, < and <= only. And both() or either() over a row answers once, not cell by cell.
 
 
 def cheapest(costs: Any, otherwise: Any) -> Any:
-    """The least number of a row (its last axis), or `otherwise` where the row holds none.
+    """The least number of a row (its first axis), or `otherwise` where the row holds none.
 
     MIN of nothing is 0, and 0 would read as free: COUNT guards it.
     """
@@ -409,7 +416,7 @@ def cheapest(costs: Any, otherwise: Any) -> Any:
 
 
 def _least(holds: Any, values: Any, otherwise: Any) -> Any:
-    least = numpy.where(holds, values, numpy.inf).min(axis=-1)
+    least = numpy.where(holds, values, numpy.inf).min(axis=0)
     return choose(numpy.isinf(least), otherwise, least)[()]
 
 
@@ -434,7 +441,7 @@ def greatest_where(values: Any, *conditions: Any) -> Any:
     if is_written((values, *conditions)):
         return Expr(call("MAX", call("IF", _product(conditions), values)).text, ATOM, array=True)
     holds = functools.reduce(numpy.logical_and, conditions)
-    return numpy.where(numpy.logical_and(holds, ~numpy.isnan(values)), values, 0).max(axis=-1)
+    return numpy.where(numpy.logical_and(holds, ~numpy.isnan(values)), values, 0).max(axis=0)
 
 
 def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
@@ -443,7 +450,7 @@ def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
         found = call("MATCH", 1, _product((literal(1), *conditions)), 0)
         return Expr(call("IFERROR", found, otherwise).text, ATOM, array=True)
     hold = functools.reduce(numpy.logical_and, conditions)
-    return choose(hold.any(axis=-1), hold.argmax(axis=-1) + 1, otherwise)[()]
+    return choose(hold.any(axis=0), hold.argmax(axis=0) + 1, otherwise)[()]
 
 
 def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:

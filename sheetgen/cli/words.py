@@ -219,7 +219,7 @@ def _replicas(solved: Solution) -> Iterator[str]:
         yield f"{choice.n_instances:,} machines at once: needs a reservation, ask for capacity"
     if draft is not None:
         yield f"{NEVER_MEASURED}: speculative draft, {draft.name}"
-    elif not was_measured(solved, 0, choice.offer, stages):
+    elif not was_measured(solved, 0, choice.offer):
         yield f"{NEVER_MEASURED}: no runs of this kind in the fit of the speed"
 
 

@@ -18,12 +18,13 @@ import numpy
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
-from sheetgen.estimate import GROUPS, KV_SHARD, all_of, evaluate
 from sheetgen.formula import round_down, same_money
 from sheetgen.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
 from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
+from sheetgen.program.grid import evaluate
+from sheetgen.program.quantities import GROUPS, KV_SHARD, all_of
 from sheetgen.recommend import Fit, Rental, Solution, short_tokens, solve
-from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
+from sheetgen.recommend.facts import MILLISECONDS_PER_SECOND
 from sheetgen.scenario.deployment import model_columns, no_draft
 from sheetgen.scenario.question import Load, Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache

@@ -17,7 +17,6 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
 from sheetgen.recommend import Fit, Solution, tables
 from sheetgen.recommend.choice import pick
-from sheetgen.recommend.solution import Axes, Table
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Load, Question, SheetModel
@@ -292,7 +291,7 @@ def _cheapest(
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
-    axes: Axes = ("chosen", "offer")
+    axes = ("chosen", "offer")
     grid = tables.grid.along("chosen", {"load": rows})
     stated = [0 if one.requests_per_second else one.concurrent_requests for one in loads]
     grid.put(("chosen",), {"concurrent_requests": numpy.array(stated, float)})
@@ -301,13 +300,13 @@ def _cheapest(
     if rates_.any():
         grid.put(("chosen",), {"requests_per_second": rates_})
         grid.evaluate(OF_RATE, axes)
-    costs = grid.evaluate(OF_REQUESTS, axes)
+    grid.evaluate(OF_REQUESTS, axes)
     if rates_.any():
         grid.evaluate(RANKED, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    known = Table(grid, axes, costs["monthly_usd"].shape)
+    known = grid.table(*axes)
     sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
-    n_gpus = costs["n_replicas"] * sizes
+    n_gpus = known["n_replicas"] * sizes
     picks = pick(known, memory > numpy.array(memory_above)[:, None])
     return [
         one

@@ -12,7 +12,8 @@ from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.tables import CONSTANTS, Type
-from sheetgen.recommend.solution import Axes, Axis, Grid, Table
+from sheetgen.program.declared import Axes
+from sheetgen.program.grid import Grid, View
 
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 OF_SERVICE: Axes = ("service", "quarter", "case")
@@ -34,26 +35,17 @@ class Answer:
         """The position of the quantile that is bought."""
         return CASE[self.plan.policy.plan_at]
 
-    def table(self, axes: Axes) -> Table:
-        sizes: dict[Axis, int] = {
-            "service": len(self.plan.services),
-            "quarter": len(self.plan.quarters),
-            "case": len(QUANTILES),
-            "type": len(self.types),
-        }
-        return Table(self.grid, axes, tuple(sizes[one] for one in axes))
+    @cached_property
+    def services(self) -> View:
+        return self.grid.table(*OF_SERVICE)
 
     @cached_property
-    def services(self) -> Table:
-        return self.table(OF_SERVICE)
+    def supply(self) -> View:
+        return self.grid.table(*OF_TYPE)
 
     @cached_property
-    def supply(self) -> Table:
-        return self.table(OF_TYPE)
-
-    @cached_property
-    def money(self) -> Table:
-        return self.table(OF_MONEY)
+    def money(self) -> View:
+        return self.grid.table(*OF_MONEY)
 
     @cached_property
     def place(self) -> dict[str, int]:

@@ -18,13 +18,13 @@ OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
 
 def rented(answer: Answer) -> tuple[Any, Any]:
     """Shares of the demand, and by type, quarter and share what must be bought."""
-    grid, shares = answer.grid.along("chosen", {}), (numpy.arange(STEPS) + 1) * 2 / STEPS
-    live = grid.read("share_live", ("service", "quarter"))[..., None] * shares
+    grid, shares = answer.grid.again({}, case=STEPS), (numpy.arange(STEPS) + 1) * 2 / STEPS
+    live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares
     grid.put(("case",), {"z": numpy.full(STEPS, Z[answer.plan.policy.plan_at])})
     grid.put(("service", "quarter", "case"), {"share_live": live})
     work_out(grid, "loads")
     buy(grid, answer.plan, answer.types)
-    return shares, grid.read("gap", OF_TYPE)
+    return shares, grid.spread("gap", OF_TYPE)
 
 
 def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decision]:

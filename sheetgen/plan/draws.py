@@ -78,7 +78,7 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
 
 
 def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
-    grid = answer.grid.along("chosen", {})  # a copy: what is put there stays there
+    grid = answer.grid.again({}, case=len(price_z))
     change = answer.plan.prices.expected_change_per_year
     low, middle, high = (numpy.log(1 + one) for one in (change.p10, change.p50, change.p90))
     spread = numpy.where(price_z < 0, middle - low, high - middle) / Z_OF_P90
@@ -88,7 +88,7 @@ def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
     buy(grid, answer.plan, answer.types)
     work_out(grid, "money")
     sizes = numpy.array([float(one.gpu_count) for one in answer.types])
-    machines = grid.read("needed_instances", OF_TYPE)
-    yield grid.read("spend_usd", OF_MONEY).T
+    machines = grid.spread("needed_instances", OF_TYPE)
+    yield grid.spread("spend_usd", OF_MONEY).T
     yield (machines * sizes[:, None, None]).sum(axis=0).T
-    yield grid.read("gap", OF_TYPE).transpose(2, 0, 1).astype(numpy.float32)
+    yield grid.spread("gap", OF_TYPE).transpose(2, 0, 1).astype(numpy.float32)

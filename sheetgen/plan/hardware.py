@@ -19,9 +19,9 @@ from sheetgen.plan import needs
 from sheetgen.plan.read import Key, Plan, served_in
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.together import together
+from sheetgen.program.sheet_program import SHEET
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
 from sheetgen.recommend.choice import pick
-from sheetgen.recommend.solution import TABLES
 from sheetgen.recommend.solve import with_speed
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
@@ -324,12 +324,12 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
             "spare_replicas": [float(plan.redundancy(s).replicas) for s, _, _ in rows],
         },
     )
-    quantities = list(TABLES["costs"][1])
+    costs = SHEET["costs"]
+    quantities = list(costs.quantities)
     at = quantities.index(parallelism.n_replicas)
     quantities.insert(at + 1, ("n_replicas", needs.planned_replicas))
-    solved.grid.evaluate(quantities[at:], TABLES["costs"][0])
-    if solved.grid.has("requests_per_second", ("load",)):
-        solved.grid.evaluate(TABLES["ranks"][1], TABLES["ranks"][0])
+    solved.grid.evaluate(quantities[at:], costs.axes)
+    solved.grid.work_out(SHEET["ranks"])
     return _Solved(solved, rows)
 
 
@@ -339,10 +339,9 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     rows = [of.rows[(*at, case)] for at in many]
     costs = solved.costs
     slow = (costs["n_instances"][rows] == 0).any(axis=-1)
-    shape = (len(solved.question.loads), len(solved.offers))
 
     def column(name: str) -> Any:
-        return numpy.broadcast_to(solved.grid.read(name, ("load", "offer")), shape)[rows]
+        return solved.grid.spread(name, ("load", "offer"))[rows]
 
     monthly, filled = costs["monthly_usd"][rows], needs.machines(column("n_replicas"), column("replicas_per_instance"))
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))

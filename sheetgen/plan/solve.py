@@ -27,12 +27,10 @@ from sheetgen.plan.tables import (
 def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
     """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
-    rates, at_once = (
-        numpy.broadcast_to(grid.read(name, OF_SERVICE), (len(plan.services), len(plan.quarters), 3))
-        for name in ("requests_per_second", "concurrent_requests")
-    )
+    rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
     hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
     types = types_of(plan, hardware)
+    grid = grid.again({}, type=len(types))
     put_hardware(grid, plan, hardware, types)
     put_supply(grid, plan, types)
     if timed:

@@ -19,7 +19,8 @@ from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read import Plan
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.supplied import live, supplied
-from sheetgen.recommend.solution import Axes, Columns, Grid, Named
+from sheetgen.program.declared import Axes, Table
+from sheetgen.program.grid import Columns, Grid
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sizing import parallelism, rates
 from sheetgen.units import ON_DEMAND
@@ -34,9 +35,10 @@ CONSTANTS = {
 }
 GPUS_OF_A_MACHINE = 8  # of a pool whose GPUs no service uses
 
-TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
-    "demand": (("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
-    "loads": (
+_TABLES = (
+    Table("demand", ("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
+    Table(
+        "loads",
         ("service", "quarter", "case"),
         (
             demand.demand,
@@ -44,7 +46,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
             ("requests_per_second", needs.peak_rate),
         ),
     ),
-    "replicas": (
+    Table(
+        "replicas",
         ("service", "quarter", "case"),
         (
             rates.offered_requests,
@@ -57,10 +60,11 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
-    "times": (("service", "quarter", "case"), (("in_flight", rates.in_flight_at_peak), needs.at_once)),
-    "prices": (("quarter", "case"), (spending.price_factor,)),
-    "pools": (("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
-    "gaps": (
+    Table("times", ("service", "quarter", "case"), (("in_flight", rates.in_flight_at_peak), needs.at_once)),
+    Table("prices", ("quarter", "case"), (spending.price_factor,)),
+    Table("pools", ("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
+    Table(
+        "gaps",
         ("type", "quarter", "case"),
         (
             needs.short_instances,
@@ -70,9 +74,10 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
             spending.bought_usd,
         ),
     ),
-    "shares": (("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
-    "money": (("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
-}
+    Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
+    Table("money", ("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
+)
+TABLES = {table.name: table for table in _TABLES}
 
 
 @dataclass(frozen=True)
@@ -288,7 +293,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
 def demand_grid(plan: Plan, z: Any) -> Grid:
     """The plan's grid up to the loads: at the quantiles z of the demand, a case each."""
-    grid = Grid({}, {})
+    grid = Grid.over(service=len(plan.services), quarter=len(plan.quarters), case=len(z))
     of_service, of_quarter = demand_columns(plan)
     grid.put((), settings(plan))
     grid.put(("service",), of_service)
@@ -299,9 +304,8 @@ def demand_grid(plan: Plan, z: Any) -> Grid:
     return grid
 
 
-def work_out(grid: Grid, table: str, also: Mapping[str, Any] | None = None) -> None:
-    axes, quantities = TABLES[table]
-    grid.evaluate(quantities, axes, also)
+def work_out(grid: Grid, *tables: str) -> None:
+    grid.work_out(*(TABLES[name] for name in tables))
 
 
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
@@ -376,54 +380,54 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    of_type = grid.read("type", ("service", "quarter"))
-    machines = grid.read("machines", ("service", "quarter", "case"))
+    of_type = grid.spread("type", ("service", "quarter"))
+    machines = grid.spread("machines", ("service", "quarter", "case"))
     pooled = numpy.zeros((len(types), *machines.shape[1:]))
     for t in range(len(types)):
         pooled[t] = (machines * (of_type == t)[..., None]).sum(axis=0)
     grid.put(("type", "quarter", "case"), {"machines_of_all": pooled})
-    axes, (needed, kept) = TABLES["pools"]
-    _, (short, gap, *others) = TABLES["gaps"]
-    quarters = numpy.arange(pooled.shape[1], dtype=float)
-
-    def until_now(name: str, of: Named) -> dict[str, Any]:
-        """By quarter a quantity of all quarters."""
-        found = numpy.moveaxis(grid.evaluate((of,), axes)[of.name], 1, -1)[:, None]  # type: ignore[union-attr]
-        return {name: found, "position": quarters, "this_quarter": quarters[None, :, None, None]}
-
-    grid.evaluate((kept,), axes, until_now("needed", needed))
+    axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
+    needed, kept = TABLES["pools"].quantities
+    short, gap, *others = TABLES["gaps"].quantities
+    grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
+    grid.evaluate((needed,), axes)
+    grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
+    grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
-    grid.evaluate((gap,), axes, until_now("short", short))
+    grid.evaluate((short,), axes)
+    grid.put(earlier, {"short": grid.spread("short_instances", axes)})
+    grid.evaluate((gap,), axes, rows="earlier")
     grid.evaluate(others, axes)
-    grid.put(("quarter", "case"), {"bought_of_all_usd": grid.read("bought_usd", axes).sum(axis=0)})
+    grid.put(("quarter", "case"), {"bought_of_all_usd": grid.spread("bought_usd", axes).sum(axis=0)})
 
 
 def share(grid: Grid, case: int) -> None:
     """Share the machines of each type out to its services, by the replicas at the case that is bought."""
-    place = grid.read("type", ("service", "quarter")).astype(int)
-    if not grid.read("gap", ("type", "quarter", "case")).size:  # nothing is served
-        zeros = numpy.zeros(grid.read("machines", ("service", "quarter", "case")).shape)
-        grid.put(("service", "quarter", "case"), {one.name: zeros for one in TABLES["shares"][1]})  # type: ignore[union-attr]
+    place = grid.spread("type", ("service", "quarter")).astype(int)
+    if not grid.spread("gap", ("type", "quarter", "case")).size:  # nothing is served
+        zeros = numpy.zeros(grid.spread("machines", ("service", "quarter", "case")).shape)
+        grid.put(("service", "quarter", "case"), {name: zeros for name in TABLES["shares"].named()})
         return
     of_type = {
-        name: grid.read(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
+        name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
         for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")
     }
-    work_out(
-        grid,
-        "shares",
-        of_type
-        | {
-            "planned_machines": grid.read("machines", ("service", "quarter", "case"))[..., [case]],
-            "planned_machines_of_all": of_type["machines_of_all"][..., [case]],
-        },
-    )
+    axes = TABLES["shares"].axes
+    planned = {
+        "planned_machines": grid.spread("machines", axes)[..., case],
+        "planned_machines_of_all": of_type["machines_of_all"][..., case],
+    }
+    shared = grid.again({})
+    shared.put(axes, of_type)
+    shared.put(axes[:-1], planned)
+    work_out(shared, "shares")
+    grid.put(axes, {name: shared.spread(name, axes) for name in TABLES["shares"].named()})
 
 
 def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """Types take in turn of the owned GPUs of their kind; the last of a kind has the rest."""
     axes: Axes = ("type", "quarter", "case")
-    kept, free = grid.read("kept_instances", axes), dict[str, Any]()
+    kept, free = grid.spread("kept_instances", axes), dict[str, Any]()
     out = numpy.zeros(kept.shape)
     known = supplied(plan).gpus
     last = {one.gpu: t for t, one in enumerate(types)}

@@ -199,18 +199,23 @@ class _Search:
         used = (machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2))
         place = numpy.cumsum(used) - 1
         # Sums of parts that are taken off again leave a trace that is no machine.
-        needed = needs.needed_instances(numpy.round(machines[..., used, :], 9))[..., None, :]
-        release = self.plan.policy.release_after_quarters
-        kept = needs.kept_instances(needed, quarters, quarters[:, None], release)
+        needed = needs.needed_instances(numpy.round(machines[..., used, :], 9))
+        release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
+        kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
         owned, free = numpy.zeros(kept.shape), dict(self.owned)
         for i, gpu, count in self.gpus:
             if used[i]:
                 owned[..., place[i], :] = needs.owned_instances(free[gpu], count, kept[..., place[i], :], 0)
                 free[gpu] = free[gpu] - owned[..., place[i], :] * count
         committed = self.committed[used]
-        short = needs.short_instances(needed[..., 0, :], owned, committed)[..., None, :]
-        missing = needs.gap(short, quarters, quarters[:, None], release, kept, owned, committed)
+        short = _by_earlier_quarter(needs.short_instances(needed, owned, committed))
+        missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
         return (missing @ self.months) @ self.month_usd[used]
+
+
+def _by_earlier_quarter(counts: Any) -> Any:
+    """Counts by quarter, the last side, as rows that are read whole for each quarter: they are the first side then."""
+    return numpy.moveaxis(counts, -1, 0)[..., None]
 
 
 def _sum(ways: Ways) -> Any:

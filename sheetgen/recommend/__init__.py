@@ -11,7 +11,6 @@ from sheetgen.recommend.market import NotAsked, needs_reservation, not_asked
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.recommend.solution import (
     Choice,
-    Columns,
     Fit,
     Offer,
     Profile,
@@ -23,7 +22,7 @@ from sheetgen.recommend.solution import (
 from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, late_usd, solve, tables, was_measured
 
 __all__ = [
-    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Hosted", "Hosts", "NotAsked", "Offer", "Pick", "Profile",
+    "NOTHING_FITS", "TOO_SLOW", "Choice", "Fit", "Hosted", "Hosts", "NotAsked", "Offer", "Pick", "Profile",
     "Reason", "Rental", "Solution", "headline_rows", "hosts_of", "late_usd", "needs_reservation",
     "not_asked", "short_tokens", "solve", "tables", "was_measured", "why_not",
 ]  # fmt: skip

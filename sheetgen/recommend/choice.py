@@ -35,8 +35,7 @@ def _numbers(row: Any) -> Any:
 
 def _where_held(usd: Any, found: Any) -> Any:
     """What was found where something holds the load, which has a price then; else none."""
-    held = is_number(usd if isinstance(usd, Expr) or not numpy.ndim(usd) else usd[..., 0])
-    return number_where(held, found)
+    return number_where(is_number(usd), found)
 
 
 @formula("Lowest $ per month", USD)
@@ -255,15 +254,15 @@ def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
     if RANKED in known:
         rows["of_instance"] = known[RANKED]
     rows |= {name: known[name] for name in ("near_tie_fraction", "survive")} | {"among": among}
+    rows = {name: numpy.swapaxes(column, 0, 1) if numpy.ndim(column) else column for name, column in rows.items()}
     found: dict[str, Any] = {}
     for name, one in (*STEPS, ("cheapest_position", cheapest_position)):
-        found[name] = one.of(rows)
-        rows[name] = numpy.asarray(found[name])[..., None]
+        found[name] = rows[name] = one.of(rows)
     picks: Picks = [None] * len(found["usd"])
-    months = numpy.broadcast_to(rows["instance_months"], (len(picks), numpy.shape(rows["monthly"])[-1]))
+    months = numpy.broadcast_to(rows["instance_months"], (numpy.shape(rows["monthly"])[0], len(picks)))
     for row in numpy.flatnonzero(~numpy.isnan(found["usd"])).tolist():
         offer, first = (int(found[name][row]) - 1 for name in ("position", "cheapest_position"))
         usd = float(found["cheapest_usd"][row])
-        least = Pick(first, round(usd / float(months[row, first])), usd)
+        least = Pick(first, round(usd / float(months[first, row])), usd)
         picks[row] = Pick(offer, int(found["n_instances"][row]), float(found["usd"][row])), least
     return picks

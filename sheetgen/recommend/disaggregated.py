@@ -14,13 +14,15 @@ from typing import Any
 import numpy
 
 from sheetgen.errors import ScenarioError
-from sheetgen.estimate import STEADY
 from sheetgen.formula import round_up
+from sheetgen.program.grid import Grid
+from sheetgen.program.sheet_program import CELL_KV, SHEET
 from sheetgen.recommend.choice import pick
-from sheetgen.recommend.solution import TABLES, Grid, Solution
-from sheetgen.recommend.solve import NO_LIMIT_SECONDS, batches
+from sheetgen.recommend.facts import NO_LIMIT_SECONDS
+from sheetgen.recommend.solution import Solution
+from sheetgen.recommend.solve import OF_CHOSEN
 from sheetgen.scenario.market import Candidate
-from sheetgen.sizing import kv_cache, parallelism, rates, speed
+from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import GBPS, Layout
 
 
@@ -106,7 +108,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     if not len(inside):
         return None
     prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
-    limit = float(solved.grid.read("ttft_limit_seconds", ("load",))[row])
+    limit = float(solved.grid.spread("ttft_limit_seconds", ("load",))[row])
     first, second = _pairs(solved, inside, prompts.seconds <= limit, answers.places > 0)
     if not len(first):
         return None
@@ -253,27 +255,19 @@ def requests_per_second(solved: Solution, row: int) -> float:
     choice, grid = solved.choices[row], solved.grid
     if rate := solved.question.loads[row].requests_per_second:
         return rate * (1 + solved.question.settings.extra_headroom_fraction)
-    at = {name: float(grid.read(name, ("load",))[row]) for name in ("load_requests", "output_tokens")}
+    at = {name: float(grid.spread(name, ("load",))[row]) for name in ("load_requests", "output_tokens")}
     if choice.offer is not None:
         return choice.output_tokens_per_second / max(1.0, at["output_tokens"])
-    ttft, tpot = (float(grid.read(f"{one}_limit_seconds", ("load",))[row]) for one in ("ttft", "tpot"))
+    ttft, tpot = (float(grid.spread(f"{one}_limit_seconds", ("load",))[row]) for one in ("ttft", "tpot"))
     return at["load_requests"] / (ttft + (at["output_tokens"] - 1) * tpot)
 
 
 def kv_transfer_bytes(solved: Solution, row: int) -> float:
     """What one prompt leaves in the cache, in bytes, not divided over GPUs: what has to reach the other pool."""
     whole = solved.grid.along("chosen", {"load": [row], "profile": [solved.undivided_profile(row)]})
-    whole.put(("chosen",), {"charged_tokens": whole.read("input_tokens", ("chosen",))})
-    found = whole.evaluate(STEADY, ("chosen",))
-    whole.put(
-        ("chosen",),
-        {
-            "unsharded_kv_blocks_per_sequence_steady": found["kv_blocks_per_sequence_steady"],
-            "unsharded_kv_block_bytes": whole.read("kv_block_bytes", ("chosen",)),
-        },
-    )
-    found = whole.evaluate((kv_cache.kv_bytes_per_sequence_steady,), ("chosen",))
-    return float(found["kv_bytes_per_sequence_steady"][0])
+    whole.put(OF_CHOSEN, {"charged_tokens": whole.spread("input_tokens", OF_CHOSEN)})
+    whole.work_out(CELL_KV)
+    return float(whole.spread("kv_bytes_per_sequence_steady", OF_CHOSEN)[0])
 
 
 def _inside(solved: Solution, row: int) -> Any:
@@ -296,7 +290,7 @@ class _Sized:
 
 def _replicas(at: Grid, places: Any, each: Any) -> Any:
     """Replicas of a pool that so many places take, so many on each, with those that may be lost."""
-    known = {name: at.read(name, ("chosen",)) for name in ("replicas_per_instance", "survive", "zones")}
+    known = {name: at.spread(name, OF_CHOSEN) for name in ("replicas_per_instance", "survive", "zones")}
     return parallelism.n_replicas.of(known | {"load_requests": places, "paced_requests": each})
 
 
@@ -304,10 +298,10 @@ def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
     at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     one = numpy.ones(len(offers))
-    at.put(("chosen",), {"batch_requests": one, "busy_ranks": one})
-    step = at.evaluate((speed.untouched_fraction,), ("chosen",))
-    seconds = at.evaluate((speed.service_ttft_seconds,), ("chosen",), step)["service_ttft_seconds"]
-    alone = at.read("data_parallel_size", ("chosen",)) == 1  # other ranks would only wait for a prompt's steps
+    at.put(OF_CHOSEN, {"batch_requests": one, "busy_ranks": one})
+    at.evaluate((speed.untouched_fraction, speed.service_ttft_seconds), OF_CHOSEN)
+    seconds = at.spread("service_ttft_seconds", OF_CHOSEN)
+    alone = at.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
     n_places = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
     return _Sized(numpy.where(alone, seconds, numpy.inf), one, seconds, _replicas(at, n_places, one))
 
@@ -317,10 +311,10 @@ def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     nothing = numpy.zeros(len(offers))
     no_prompts = {"prefill_seconds": nothing, "shared_prefill_seconds": nothing}
-    at.put(("chosen",), no_prompts | {"ttft_limit_seconds": nothing + NO_LIMIT_SECONDS})
-    at.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(at, ("chosen",)))
-    places = at.read("paced_requests", ("chosen",))
-    answer = at.read("output_tokens", ("chosen",)) - 1
+    at.put(OF_CHOSEN, no_prompts | {"ttft_limit_seconds": nothing + NO_LIMIT_SECONDS})
+    at.work_out(SHEET["limits"].over(OF_CHOSEN), SHEET["sequences"].over(OF_CHOSEN))
+    places = at.spread("paced_requests", OF_CHOSEN)
+    answer = at.spread("output_tokens", OF_CHOSEN) - 1
     each = numpy.maximum(1, places)
     full = answer * _token_seconds(at, each)
     n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)})
@@ -330,7 +324,7 @@ def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
 
 
 def _token_seconds(at: Grid, requests: Any) -> Any:
-    at.put(("chosen",), {"running_requests": requests, "concurrent_requests": requests})
+    at.put(OF_CHOSEN, {"running_requests": requests})
     formulas = (
         speed.busy_ranks,
         speed.request_step_seconds,
@@ -338,4 +332,5 @@ def _token_seconds(at: Grid, requests: Any) -> Any:
         speed.untouched_fraction,
         speed.tpot_seconds,
     )
-    return at.evaluate(formulas, ("chosen",))["tpot_seconds"]
+    at.evaluate(formulas, OF_CHOSEN)
+    return at.spread("tpot_seconds", OF_CHOSEN)

@@ -50,6 +50,6 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAsked, ...], ...]:
                 continue
             offer, n_instances, usd = picked[0]
             if answer.offer is None or usd < clearly * answer.monthly_usd:
-                measured = was_measured(others, row, offer, int(others.costs["pipeline_stages"][row, offer]))
+                measured = was_measured(others, row, offer)
                 found[row].append(NotAsked(others.candidate(offer), n_instances, usd, measured))
     return tuple(map(tuple, found))

@@ -13,11 +13,11 @@ from typing import Any
 import numpy
 
 from sheetgen import cost
-from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
+from sheetgen.program.grid import evaluate
 from sheetgen.recommend.choice import RANKED, ROWS, pick
+from sheetgen.recommend.facts import settings_of
 from sheetgen.recommend.solution import Fit, Solution
-from sheetgen.recommend.solve import settings_of
 from sheetgen.scenario.market import ClassPrice, OwnedGpu
 from sheetgen.units import ON_DEMAND, PURCHASES
 

@@ -116,9 +116,11 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
     workload = solved.workload_of(row)
     grid = solved.grid.along("chosen", {"load": [row] * len(held), "offer": held})
     times = (untouched_fraction, tpot_seconds, service_ttft_seconds)
-    known = grid.evaluate(times, ("chosen",), {"batch_requests": 1.0})
+    grid.put((), {"batch_requests": 1.0})
+    grid.evaluate(times, ("chosen",))
+    known = grid.table("chosen")
     tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
-    tpot_limit, ttft_limit = (float(grid.read(f"{name}_limit_seconds", ("chosen",))[0]) for name in ("tpot", "ttft"))
+    tpot_limit, ttft_limit = (float(known[f"{name}_limit_seconds"][0]) for name in ("tpot", "ttft"))
     nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
     lone = "for a lone request"
     if tpot[nearest] > tpot_limit:

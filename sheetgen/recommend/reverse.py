@@ -19,14 +19,14 @@ import numpy
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.estimate import PACE
 from sheetgen.formula import Formula
+from sheetgen.program.sheet_program import CHOSEN, SHEET
 from sheetgen.recommend.choice import Pick
-from sheetgen.recommend.solution import TABLES, Solution
-from sheetgen.recommend.solve import tables
+from sheetgen.recommend.solution import Solution
+from sheetgen.recommend.solve import OF_CHOSEN, tables
 from sheetgen.scenario.market import Candidate, shares_experts
 from sheetgen.scenario.question import Question
-from sheetgen.sizing import parallelism, rates
+from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import Layout, count
 
 GPUS_OF_A_MACHINE = 8  # where only a number of GPUs is stated
@@ -225,7 +225,7 @@ class _Machines:
     def __init__(self, solved: Solution, counts: Any, kinds: Sequence[Any]) -> None:
         self.solved, self.kinds = solved, kinds
         self.survive, self.zones = (int(solved.grid.read(name, ())) for name in ("survive", "zones"))
-        solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), TABLES["rates"][0])
+        solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), SHEET["rates"].axes)
         self.known = {name: solved.costs[name][0] for name in (*_READ, "data_parallel_size", "instance_month_usd")}
         each = self.known["replicas_per_instance"]
         replica = numpy.where(each > 0, 1 / numpy.where(each > 0, each, 1), 1)  # in machines
@@ -320,17 +320,10 @@ class _Machines:
         left = round((count - lost[at] * self.part[offer]) * each)
         full = min(paced, numpy.ceil(served / left)) if left and served else paced
         grid = self.solved.grid.along("chosen", {"load": [0], "offer": one})
-        stages = grid.read("pipeline_stages", ("chosen",))
-        grid.put(
-            ("chosen",),
-            {
-                "pipeline_parallel_size": stages,
-                "n_instances": [count],
-                "running_requests": [full],
-                "concurrent_requests": [full],
-            },
-        )
-        found = grid.evaluate((parallelism.memory_holds, *PACE), ("chosen",))
+        grid.put(OF_CHOSEN, {"n_instances": [count], "running_requests": [full]})
+        grid.evaluate((parallelism.memory_holds, speed.batch_requests), OF_CHOSEN)
+        grid.work_out(CHOSEN["pace"])
+        found = grid.table(*OF_CHOSEN)
         more = numpy.where(numpy.arange(len(taken)) == at, self.spanned[taken], 0)
         months = count * float(self.known["instance_month_usd"][offer])
         candidate = self.solved.candidate(offer)
@@ -346,7 +339,7 @@ class _Machines:
             float(found["ttft_seconds"][0]),
             float(found["tpot_seconds"][0]),
             int(self.worst(IN_FLIGHT, taken, more)[1]),
-            int(stages[0]),
+            int(found["pipeline_stages"][0]),
         )
 
 

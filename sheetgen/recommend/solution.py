@@ -1,244 +1,19 @@
-"""The answer: every quantity of a sheet on its axes, and a choice per load.
-
-A column is kept with the axes that it has. Reading it over others follows what one axis says of another: an offer is
-of a profile (a GPU at a layout), a load of a model. numpy's shapes follow from TABLES; nobody else aligns columns.
-"""
+"""The answer: every quantity of a sheet on its axes, and a choice per load."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-import numpy
-
-from sheetgen import cost, estimate
 from sheetgen.catalog.hardware import Workload
-from sheetgen.formula import Formula
+from sheetgen.program.grid import Grid, View
 from sheetgen.recommend.choice import Pick
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question, SheetModel
-from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, weights
+from sheetgen.sizing import kv_cache
 from sheetgen.units import Layout
-
-# pace: a model and a workload, as speed does not depend on the requests at once. layout: TP x DP.
-# profile: a GPU at a layout. offer: a candidate instance at a layout. chosen: what was chosen for some loads.
-# Of a plan: service, quarter, case (a quantile of the demand, or a draw), type (of instances that services share).
-Axis = Literal[
-    "model", "gpu", "layout", "profile", "pace", "load", "offer", "chosen", "service", "quarter", "case", "type"
-]
-Axes = tuple[Axis, ...]
-Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
-
-# Every table of a sheet: its axes, and its quantities in the order in which they come about.
-TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
-    "models": (("model",), (*estimate.MODEL, *estimate.WORK)),
-    "shards": (("model", "profile"), estimate.SHARD),
-    "profiles": (
-        ("profile",),
-        (
-            ("kv_pool_error_bytes_low", parallelism.pool_error_bytes),
-            memory.staged_non_torch_bytes_per_gpu,
-            memory.memory_budget_bytes,
-        ),
-    ),
-    # What a model leaves on a profile: pools are those without pipeline stages.
-    "pools": (
-        ("model", "profile"),
-        (
-            *estimate.PEAK,
-            ("activation_bytes_per_gpu", memory.profile_peak_bytes),
-            ("weights_bytes_per_gpu", weights.rank_weights_bytes),
-            ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
-            memory.overhead_bytes_per_gpu,
-            memory.stage_overhead_bytes,
-            memory.kv_budget_bytes_per_gpu,
-            parallelism.layer_budget_bytes,
-            parallelism.runs,
-        ),
-    ),
-    # What a load's context takes of one rank, and how many stages a replica needs for it.
-    "paces": (("pace",), (*estimate.TOKENS, parallelism.within_limit)),
-    "stages": (
-        ("pace", "profile"),
-        (
-            kv_cache.UNSTAGED_WINDOWS,
-            kv_cache.charge_bytes,
-            kv_cache.steady_bytes,
-            parallelism.layers_that_fit,
-            parallelism.pipeline_stages,
-        ),
-    ),
-    "steps": (("pace", "profile"), estimate.STEP),
-    "limits": (("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit)),
-    "loads": (
-        ("load",),
-        (
-            kv_cache.charged_tokens,
-            parallelism.load_requests,
-            parallelism.users,
-            parallelism.within_limit,
-        ),
-    ),
-    # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
-    "sequences": (
-        ("load", "profile"),
-        (
-            parallelism.sequences,
-            parallelism.sure_sequences,
-            parallelism.paced_requests,
-        ),
-    ),
-    # Of a rate: how long a request takes on a full replica, and the places that it takes with allowance for chance.
-    "rates": (
-        ("load", "profile"),
-        (
-            rates.full_batch_requests,
-            rates.full_turn_seconds,
-            rates.offered_requests,
-            rates.places,
-            ("load_requests", rates.load_with_rates),
-        ),
-    ),
-    "offers": (
-        ("offer",),
-        (
-            parallelism.linked_gpus,
-            ("price_usd_per_hour", cost.discounted_usd_per_hour),
-            cost.paid_hours_per_month,
-            cost.instance_month_usd,
-            cost.gpu_month_usd,
-        ),
-    ),
-    # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
-    "costs": (
-        ("load", "offer"),
-        (
-            parallelism.replicas_per_instance,
-            parallelism.requests_per_instance,
-            parallelism.n_replicas,
-            cost.n_instances,
-            cost.hourly_usd,
-            cost.monthly_usd,
-        ),
-    ),
-    # Of a rate, what a candidate would serve: the choice ranks by it.
-    "ranks": (("load", "offer"), (rates.served_requests_per_second, rates.ranked_requests)),
-}
-# Where a draft model serves beside: what stands in place of quantities of the same name.
-WITH_DRAFT: dict[str, tuple[Formula, ...]] = {
-    "models": tuple(one.with_parts(draft.OF_A_MODEL) for one in estimate.MODEL),
-    "shards": draft.beside(estimate.SHARD),
-    "pools": draft.beside((weights.loaded_weights_bytes_per_gpu, parallelism.layer_budget_bytes)),
-}
-
-
-def by_name(quantities: Iterable[Named]) -> Iterator[tuple[str, Formula]]:
-    """Quantities with the names that they go by."""
-    return ((one.name, one) if isinstance(one, Formula) else one for one in quantities)
-
-
-def quantities_of(table: str, has_draft: bool) -> Iterator[tuple[str, Formula]]:
-    """The quantities of a table by name, in the order in which they come about."""
-    others = {one.name: one for one in WITH_DRAFT.get(table, ())} if has_draft else {}
-    return ((name, others.get(name, one)) for name, one in by_name(TABLES[table][1]))
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Columns by name, each with its axes, the latest last; and where a position of one axis stands on another.
-
-    A column with no axes holds for the whole sheet. A side of length 1 stands for all of its axis.
-    """
-
-    columns: dict[str, tuple[tuple[Axes, Any], ...]]
-    places: Mapping[tuple[Axis, Axis], Any]  # (an axis, another): a position on the other for each of the one
-
-    def put(self, axes: Axes, columns: Mapping[str, Any]) -> None:
-        """Add columns (lists are numbers); they are read in place of earlier ones wherever their axes can be."""
-        for name, column in columns.items():
-            column = numpy.array(column, float) if isinstance(column, list) else column
-            own = axes if getattr(column, "ndim", 0) else ()
-            self.columns[name] = (*self.columns.get(name, ()), (own, column))
-
-    def along(self, axis: Axis, positions: Mapping[Axis, Any]) -> Grid:
-        """This grid with one more axis, whose positions stand where given on others; columns put there stay there."""
-        places = {(axis, at): numpy.asarray(where) for at, where in positions.items()}
-        through = {
-            (axis, far): numpy.asarray(far_of)[where]
-            for (_, at), where in places.items()
-            for (near, far), far_of in self.places.items()
-            if near == at
-        }
-        return replace(self, columns=dict(self.columns), places={**self.places, **through, **places})
-
-    def read(self, name: str, axes: Axes) -> Any:
-        """A column as it stands over `axes`, ready to be combined with others. Raises KeyError where none can be."""
-        found = self._readable(name, axes)
-        if found is None:
-            raise KeyError(f"{name!r} is nowhere in the grid over {', '.join(axes)}")
-        own, column, stands_on = found
-        if own == axes or not own:
-            return column
-        index = []
-        for side, one, at in zip(column.shape, own, stands_on, strict=True):
-            if side == 1:
-                positions = numpy.zeros(1, int)
-            else:
-                positions = numpy.arange(side) if axes[at] == one else self.places[axes[at], one]
-            index.append(positions.reshape([-1 if i == at else 1 for i in range(len(axes))]))
-        return column[tuple(index)]
-
-    def has(self, name: str, axes: Axes) -> bool:
-        """Whether a column can be read over `axes`."""
-        return self._readable(name, axes) is not None
-
-    def _readable(self, name: str, axes: Axes) -> tuple[Axes, Any, list[int]] | None:
-        """The latest column that can be read over `axes`, and which of these each of its own stands on."""
-        for own, column in reversed(self.columns.get(name, ())):
-            stands_on = [
-                next((i for i, axis in enumerate(axes) if axis == one or (axis, one) in self.places), None)
-                for one in own
-            ]
-            if None not in stands_on:
-                return own, column, stands_on  # type: ignore[return-value]
-        return None
-
-    def evaluate(self, formulas: Iterable[Named], axes: Axes, also: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Each formula in turn over `axes`, put into the grid; `also` are values that it holds for this once."""
-        known, found = dict(also or {}), {}
-        for name, one in by_name(formulas):
-            for read in one.inputs:
-                if read not in known:
-                    known[read] = self.read(read, axes)
-            found[name] = known[name] = one.of(known)
-        self.put(axes, found)
-        return found
-
-
-@dataclass(frozen=True)
-class Table(Mapping[str, Any]):
-    """All columns that can be read over some axes, each with every position of them."""
-
-    grid: Grid
-    axes: Axes
-    sizes: tuple[int, ...]
-
-    def __getitem__(self, name: str) -> Any:
-        return numpy.broadcast_to(self.grid.read(name, self.axes), self.sizes)
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in self.grid.columns if self.grid.has(name, self.axes))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.grid.has(name, self.axes)
-
-
-Columns = dict[str, Any]
 
 
 class Profile(NamedTuple):
@@ -314,51 +89,37 @@ class Solution:
     choices: tuple[Choice, ...]
     by_purchase: Mapping[str, list[Rental | None]] = field(default_factory=dict)  # by class, each load's answer in it
 
-    def _table(self, *axes: Axis) -> Table:
-        question = self.question
-        sizes = {
-            "model": len(question.models),
-            "gpu": len(question.gpus),
-            "layout": len(question.layouts),
-            "profile": len(self.profiles),
-            "load": len(question.loads),
-            "offer": len(self.offers),
-            "pace": len(question.models) * len(question.workloads),
-        }
-        return Table(self.grid, axes, tuple(sizes[one] for one in axes))
+    @cached_property
+    def models(self) -> View:
+        return self.grid.table("model")
 
     @cached_property
-    def models(self) -> Table:
-        return self._table("model")
+    def gpus(self) -> View:
+        return self.grid.table("gpu")
 
     @cached_property
-    def gpus(self) -> Table:
-        return self._table("gpu")
+    def loads(self) -> View:
+        return self.grid.table("load")
 
     @cached_property
-    def loads(self) -> Table:
-        return self._table("load")
-
-    @cached_property
-    def pools(self) -> Table:
+    def pools(self) -> View:
         """By model and profile."""
-        return self._table("model", "profile")
+        return self.grid.table("model", "profile")
 
     @cached_property
-    def sequences(self) -> Table:
+    def sequences(self) -> View:
         """By load and profile."""
-        return self._table("load", "profile")
+        return self.grid.table("load", "profile")
 
     @cached_property
-    def costs(self) -> Table:
+    def costs(self) -> View:
         """By load and offer."""
-        return self._table("load", "offer")
+        return self.grid.table("load", "offer")
 
-    def at(self, row: int, profile: int | None = None, offer: int | None = None) -> Table:
+    def at(self, row: int, profile: int | None = None, offer: int | None = None) -> View:
         """Every quantity at one load on a profile, or on what is offered: columns of one entry."""
-        where: dict[Axis, Any] = {"profile": [profile]} if offer is None else {"offer": [offer]}
-        where["load"] = [row]
-        return Table(self.grid.along("chosen", where), ("chosen",), (1,))
+        on = {"offer": [offer]} if profile is None else {"profile": [profile]}
+        return self.grid.along("chosen", places).table("chosen")
 
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""
@@ -440,7 +201,7 @@ class Fit:
         return self["loaded_weights_bytes_per_gpu"] - self["weights_bytes_per_gpu"]
 
     @cached_property
-    def numbers(self) -> Table:
+    def numbers(self) -> View:
         return self.solved.at(self.row, offer=self.offer)
 
     def __getitem__(self, name: str) -> float:

@@ -24,7 +24,7 @@ from sheetgen.grouped import Grouped, factorized
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import rates
-from sheetgen.sizing.memory import non_torch_bytes_at
+from sheetgen.sizing.memory import non_torch_bytes_per_tp
 from sheetgen.sizing.parallelism import heads_divide, is_measured
 from sheetgen.sizing.speed import measured_scope, speed_kind
 from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
@@ -658,7 +658,7 @@ def _derive(values: Columns) -> None:
     """Add to `values` what follows from names and sizes together."""
     size = values["tensor_parallel_size"]
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
-    values["non_torch_bytes_per_tp"] = non_torch_bytes_at(values, size)
+    values["non_torch_bytes_per_tp"] = non_torch_bytes_per_tp.of(values)
     values["network_bytes_per_second"] = values["network_gbps"] * GBPS
     # Without prefixes to keep, a state is one block whatever the release.
     keeps = values["enable_prefix_caching"] == 1

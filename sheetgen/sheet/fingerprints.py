@@ -15,8 +15,9 @@ from typing import Any
 import numpy
 
 from sheetgen.catalog import guidance
-from sheetgen.estimate import PEAK, TOKENS, all_of, evaluate
-from sheetgen.recommend import Columns, Fit, Solution, headline_rows, short_tokens
+from sheetgen.program.grid import Columns, evaluate
+from sheetgen.program.quantities import PEAK, TOKENS, all_of
+from sheetgen.recommend import Fit, Solution, headline_rows, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
 from sheetgen.sheet.wording import does, named_size, plural, plural_does, whole

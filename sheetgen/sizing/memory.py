@@ -8,7 +8,6 @@ outputs of an image encoder stay allocated through both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import Quantity, both, formula, largest, ratio, round_down, round_up, smallest, where
@@ -242,17 +241,31 @@ def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, se
     return where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 0, error_bytes)
 
 
-def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> Any:
-    """What lies outside torch on a rank at a tensor-parallel size: the engine's figure, on older GPUs that for them."""
-    import numpy
+@formula("Non-torch memory at this TP", within=[])
+def non_torch_bytes_per_tp(
+    tensor_parallel_size: Quantity,
+    is_older_gpu: Quantity,
+    non_torch_bytes_tp1: Quantity,
+    non_torch_bytes_tp2: Quantity,
+    non_torch_bytes_tp4: Quantity,
+    non_torch_bytes_tp8: Quantity,
+    older_non_torch_bytes_tp1: Quantity,
+    older_non_torch_bytes_tp2: Quantity,
+    older_non_torch_bytes_tp4: Quantity,
+    older_non_torch_bytes_tp8: Quantity,
+) -> Any:
+    """What lies outside torch on a rank without pipeline stages, in bytes: the engine's figure at the next smaller
+    tensor-parallel size that was measured, on older GPUs that for them.
 
-    older = known["is_older_gpu"] == 1
-    figures = [
-        numpy.where(older, known[f"older_non_torch_bytes_tp{t}"], known[f"non_torch_bytes_tp{t}"])
-        for t in TENSOR_PARALLEL_SIZES
-    ]
-    below = [numpy.less(tensor_parallel_size, t) for t in TENSOR_PARALLEL_SIZES[1:]]
-    return numpy.select(below, figures[:-1], figures[-1])
+    Source: catalogs/engines, whose constants are the difference of used memory and torch's own count.
+    """
+    eight = where(is_older_gpu == 1, older_non_torch_bytes_tp8, non_torch_bytes_tp8)
+    four = where(is_older_gpu == 1, older_non_torch_bytes_tp4, non_torch_bytes_tp4)
+    two = where(is_older_gpu == 1, older_non_torch_bytes_tp2, non_torch_bytes_tp2)
+    one_rank = where(is_older_gpu == 1, older_non_torch_bytes_tp1, non_torch_bytes_tp1)
+    above_two = where(tensor_parallel_size < TENSOR_PARALLEL_SIZES[3], four, eight)
+    above_one = where(tensor_parallel_size < TENSOR_PARALLEL_SIZES[2], two, above_two)
+    return where(tensor_parallel_size < TENSOR_PARALLEL_SIZES[1], one_rank, above_one)
 
 
 @formula("Share of a part in the budget", FACTOR)

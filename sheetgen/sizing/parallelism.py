@@ -183,6 +183,17 @@ def paid_layer_bytes(layer_bytes_per_gpu: Quantity, paid_share: Quantity) -> Any
     return layer_bytes_per_gpu * paid_share
 
 
+@formula("Held inside a machine (1 or 0)", PLAIN)
+def held_inside(pipeline_stages: Quantity, instance_month_usd: Quantity) -> Any:
+    """1 where some instance with a price holds weights and one request without pipeline stages.
+
+    In:     rows of both along what is offered.
+    Source: INTERFACE (spanning machines).
+    """
+    offered = count_steps(lambda stages, usd: (stages == 1) * (usd > 0), pipeline_stages, instance_month_usd)
+    return where(offered > 0, 1, 0)
+
+
 @formula("Within the model's limit")
 def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
     """1 where the model accepts this context, else 0.

@@ -188,6 +188,38 @@ def secant_in_flight(
     return largest(0, where(before > after, smallest(line, next_later_in_flight), next_later_in_flight))
 
 
+@formula("Requests of the fullest replica")
+def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, requests_per_replica: Quantity) -> Any:
+    """Requests that run on the fullest replica: of a rate those on average at once, of any other load whole ones.
+
+    Source: next_in_flight, requests_per_replica.
+    """
+    return where(requests_per_second > 0, in_flight, requests_per_replica)
+
+
+@formula("Requests of one batch, of a rate on average", TWO_DECIMALS)
+def batch_with_rates(requests_per_second: Quantity, mean_batch_requests: Quantity, batch_requests: Quantity) -> Any:
+    """Requests that take their steps together: of a rate on average.
+
+    Source: mean_batch_requests, batch_requests.
+    """
+    return where(requests_per_second > 0, mean_batch_requests, batch_requests)
+
+
+@formula("Load, of a rate on average", TWO_DECIMALS)
+def served_load_with_rates(
+    requests_per_second: Quantity,
+    in_flight_at_peak: Quantity,
+    extra_headroom_fraction: Quantity,
+    load_requests: Quantity,
+) -> Any:
+    """Requests at once of all replicas, with the extra headroom: of a rate on average at peak.
+
+    Source: in_flight_at_peak, load_requests.
+    """
+    return where(requests_per_second > 0, in_flight_at_peak * (1 + extra_headroom_fraction), load_requests)
+
+
 @formula("At once at peak", TWO_DECIMALS)
 def in_flight_at_peak(
     requests_per_second: Quantity, ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity

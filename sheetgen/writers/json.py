@@ -221,7 +221,7 @@ def _chosen(solved: Solution, row: int, choice: Choice) -> Record:
         "gpu": candidate.gpu.id,
         **layout._asdict(),
         "spans_machines": n_gpus > candidate.gpu_count,
-        "measured": was_measured(solved, row, choice.offer, choice.pipeline_parallel_size),
+        "measured": was_measured(solved, row, choice.offer),
         "n_gpus": choice.n_replicas * n_gpus,
     }
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}

@@ -46,7 +46,6 @@ from sheetgen.plan.tables import (
     spreads,
 )
 from sheetgen.plan.yellow import SURVIVE, holder, part_of_name
-from sheetgen.recommend.solution import by_name
 from sheetgen.scenario.demand import HOURS_PER_DAY
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, name_all, named, titled
@@ -68,7 +67,7 @@ def kept_of_order(kept_before: Any, gap: Any, gap_of_order: Any, gap_before: Any
 
 def formulas_of(table: str) -> Iterator[tuple[str, Formula]]:
     """The formulas of a table of the plan, with the names of what they give."""
-    return by_name(TABLES[table][1])
+    return TABLES[table].named().items()
 
 
 class Workings:

@@ -8,11 +8,11 @@ from typing import Any
 
 from sheetgen import cost, units
 from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
-from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import both, formula, is_number, is_text, where
+from sheetgen.program.quantities import MODEL, WORK
+from sheetgen.program.sheet_program import sheet_program
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solution import quantities_of
-from sheetgen.recommend.solve import runs_weights
+from sheetgen.recommend.facts import gpu_columns, runs_weights
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
 from sheetgen.scenario.overrides import TABLES, class_columns
@@ -237,13 +237,13 @@ def derive_models(table: Table) -> None:
         width=17,
         note="Size of the known checkpoint at the precision in use; 0 where none is known.",
     )
-    for _, one in quantities_of("models", "draft_layers" in table.wiring.inputs):
+    for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
         table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per GPU of the candidates: memory as the engine sees it, batch limits, precisions that run."""
-    question, columns = solved.question, solved.gpus
+    question, columns = solved.question, gpu_columns(solved.question)
     gpus = question.gpus
     sheet = titled(
         "GPUs",
@@ -349,7 +349,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
 
 def _add_speed_columns(solved: Solution, table: Table) -> None:
     """By GPU what speed is predicted from: bandwidth, links, peaks, the engine's constants, whether it was measured."""
-    gpus = solved.gpus
+    gpus = gpu_columns(solved.question)
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),

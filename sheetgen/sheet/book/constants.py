@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sheetgen import cost, units
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import DEFINITIONS
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND

@@ -24,9 +24,10 @@ from sheetgen.formula import (
     ratio,
     where,
 )
+from sheetgen.program.declared import is_same
+from sheetgen.program.sheet_program import sheet_program
 from sheetgen.recommend import Solution
 from sheetgen.recommend.choice import RANKED
-from sheetgen.recommend.solution import quantities_of
 from sheetgen.scenario.demand import RATE
 from sheetgen.sheet.book.catalogs import OF_GPU, of_class_in_use
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
@@ -194,6 +195,11 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
     for name, quantity in _quantities(solved.question.draft is not None, has_rate):
+        if is_same(quantity):
+            if quantity.inputs[0] in blocks:
+                blocks[name] = blocks[quantity.inputs[0]]
+                by_model |= {name} if quantity.inputs[0] in by_model else set()
+            continue
         if quantity.name in written:  # once, where the grid has it under two names
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
@@ -232,8 +238,6 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         of_ranks |= {name} if ranked else set()
         by_model |= set() if of_context else {name}
         written[quantity.name] = name
-        if name == "pipeline_stages":
-            blocks["pipeline_parallel_size"] = blocks[name]
         top += len(labels) + 2
     for of, models_of, contexts_of in zip(
         every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
@@ -294,7 +298,7 @@ def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
     for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
-        for name, quantity in quantities_of(table, has_draft):
+        for name, quantity in sheet_program(has_draft)[table].named().items():
             if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
                 yield name, quantity
     if has_rate:

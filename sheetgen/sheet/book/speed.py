@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.estimate import PACE, TOKENS
 from sheetgen.formula import formula, is_number, join_text, where
+from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import STRIDE
+from sheetgen.recommend.facts import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, profile_columns, titled

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy
 
-from sheetgen.estimate import CHARGE, TOKENS
 from sheetgen.formula import formula, is_text, join_text, largest, where
+from sheetgen.program.quantities import CHARGE, TOKENS
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import gpu_columns, runs_weights
+from sheetgen.recommend.facts import gpu_columns, runs_weights
 from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import FIXED, SHAPE, derive_models, has_experts

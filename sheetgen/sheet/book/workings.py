@@ -9,7 +9,6 @@ from itertools import repeat
 from typing import Any
 
 from sheetgen import cost
-from sheetgen.estimate import PACE, SHARD, STEADY
 from sheetgen.formula import (
     Expr,
     Formula,
@@ -22,6 +21,7 @@ from sheetgen.formula import (
     whole_text,
 )
 from sheetgen.levers import EveryLever, terms_at_fp8
+from sheetgen.program.quantities import PACE, SHARD, STEADY
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, headline_rows, not_asked
 from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import Rental

@@ -1,0 +1,124 @@
+"""The words in which a program is declared: axes, tables of quantities, and tables read again under other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sheetgen.formula import Formula, Quantity
+from sheetgen.units import PLAIN
+
+Axes = tuple[str, ...]
+Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A kind of thing that quantities differ by: models, GPUs, loads.
+
+    on: the axes on which each of its positions has a place, as an offer has a GPU and a layout.
+    """
+
+    name: str
+    on: Axes = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Quantities in the order in which they come about, on the axes that they may differ by.
+
+    rows: the axis of which formulas read all positions at once, as a choice reads all offers.
+    where: a fact without which the table is left out, as the rate of loads that have none.
+    """
+
+    name: str
+    axes: Axes
+    quantities: tuple[Named, ...]
+    rows: str | None = None
+    where: str | None = None
+
+    def over(self, axes: Axes) -> Table:
+        """The same quantities on other axes, as for a few loads on what was chosen for them."""
+        return replace(self, axes=axes)
+
+    def named(self) -> dict[str, Formula]:
+        """The quantities by name."""
+        return dict(by_name(self.quantities))
+
+
+@dataclass(frozen=True)
+class Again:
+    """Tables read once more under other values.
+
+    under: by quantity, the number or the quantity that stands in its place. keeps: by its name here, the quantity of
+    the second reading that is kept.
+    """
+
+    name: str
+    under: Mapping[str, float | str]
+    tables: tuple[str, ...]
+    keeps: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A search as a fixed number of steps: each is worked out from what the one before it left.
+
+    start: the quantities that the first step reads. step: those of a step. carry: by quantity of the start, the one of
+    a step that stands in its place for the next.
+    """
+
+    name: str
+    axes: Axes
+    times: int
+    start: tuple[Named, ...]
+    step: tuple[Named, ...]
+    carry: Mapping[str, str]
+    where: str | None = None
+
+
+Declared = Table | Again | Repeat
+
+
+@dataclass(frozen=True)
+class Program:
+    """Axes, and tables in the order in which they are worked out."""
+
+    axes: tuple[Axis, ...]
+    tables: tuple[Declared, ...]
+
+    def __getitem__(self, name: str) -> Table:
+        """The table of that name."""
+        return next(table for table in self.tables if isinstance(table, Table) and table.name == name)
+
+    def replacing(self, formulas: Mapping[str, Iterable[Formula]]) -> Program:
+        """The same program with other formulas of the same names in some tables."""
+
+        def replaced(table: Declared) -> Declared:
+            others = {formula.name: formula for formula in formulas.get(table.name, ())}
+            if not isinstance(table, Table) or not others:
+                return table
+            named = by_name(table.quantities)
+            return replace(table, quantities=tuple((name, others.get(name, formula)) for name, formula in named))
+
+        return replace(self, tables=tuple(map(replaced, self.tables)))
+
+
+def by_name(quantities: Iterable[Named]) -> Iterator[tuple[str, Formula]]:
+    """Quantities with the names that they go by."""
+    return ((named.name, named) if isinstance(named, Formula) else named for named in quantities)
+
+
+def same_as(name: str, quantity: str) -> Formula:
+    """A quantity that is another one, under the name by which further formulas read it."""
+
+    return Formula(name, name.replace("_", " "), PLAIN, (quantity,), _unchanged)
+
+
+def is_same(formula: Formula) -> bool:
+    """True for a formula that `same_as` made: another quantity under a name of its own."""
+    return formula.function is _unchanged
+
+
+def _unchanged(value: Quantity) -> Quantity:
+    return value

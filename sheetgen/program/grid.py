@@ -1,0 +1,216 @@
+"""numpy's reading of a program: columns with the axes that they have, each formula worked out on the fewest axes.
+
+Reading a column over other axes follows the places that one axis has on another: an offer is of a profile (a GPU at a
+layout), a load of a model. numpy's shapes follow from the axes; nobody else aligns columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy
+
+from sheetgen.formula import Formula
+from sheetgen.program.declared import Again, Axes, Declared, Named, Program, Repeat, by_name
+
+Column: TypeAlias = Any  # a number, or a numpy array with a side for each of its axes
+Columns: TypeAlias = dict[str, Column]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Columns by name, each with its axes, the latest last.
+
+    places: for an axis and another, where each position of the one stands on the other. sizes: positions by axis. A
+    column without axes holds everywhere.
+    """
+
+    columns: dict[str, tuple[tuple[Axes, Column], ...]]
+    places: Mapping[tuple[str, str], Any]
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def over(cls, **sizes: int) -> Grid:
+        """An empty grid over axes of these sizes."""
+        return cls({}, {}, sizes)
+
+    def along(self, axis: str, places: Mapping[str, Sequence[int]], size: int | None = None) -> Grid:
+        """This grid with one more axis, whose positions stand where given on others. Columns put there stay there."""
+        near = {(axis, other): numpy.asarray(positions, int) for other, positions in places.items()}
+        size = len(next(iter(near.values()))) if size is None else size
+        far = {
+            (axis, end): numpy.asarray(far_positions)[positions]
+            for (_, other), positions in near.items()
+            for (start, end), far_positions in self.places.items()
+            if start == other
+        }
+        known = {key: positions for key, positions in self.places.items() if key[0] != axis}
+        return replace(
+            self, columns=dict(self.columns), places={**known, **far, **near}, sizes={**self.sizes, axis: size}
+        )
+
+    def again(self, under: Mapping[str, Column], **sizes: int) -> Grid:
+        """A copy in which numbers stand in the place of quantities, for tables that are read again; sizes: of axes that
+        have another number of positions there."""
+        copy = replace(self, columns=dict(self.columns), sizes={**self.sizes, **sizes})
+        copy.put((), under)
+        return copy
+
+    def put(self, axes: Axes, columns: Mapping[str, Column]) -> None:
+        """Add columns (lists are numbers); they are read in place of earlier ones wherever their axes can be."""
+        for name, column in columns.items():
+            column = numpy.array(column, float) if isinstance(column, list) else column
+            own = axes if getattr(column, "ndim", 0) else ()
+            self.columns[name] = (*self.columns.get(name, ()), (own, column))
+
+    def has(self, name: str, axes: Axes) -> bool:
+        """True for a column that can be read over `axes`."""
+        return self._readable(name, axes) is not None
+
+    def read(self, name: str, axes: Axes) -> Column:
+        """A column over `axes`, ready to be combined with others: sides on which it does not differ have length 1.
+
+        Raises KeyError where no column of that name can be read there.
+        """
+        readable = self._readable(name, axes)
+        if readable is None:
+            raise KeyError(f"{name!r} is nowhere in the grid over {', '.join(axes)}")
+        own, column, sides = readable
+        if own == axes or not own:
+            return column
+        index = []
+        for length, own_axis, side in zip(column.shape, own, sides, strict=True):
+            if length == 1:
+                positions = numpy.zeros(1, int)
+            elif axes[side] == own_axis:
+                positions = numpy.arange(length)
+            else:
+                positions = self.places[axes[side], own_axis]
+            index.append(positions.reshape([-1 if i == side else 1 for i in range(len(axes))]))
+        return column[tuple(index)]
+
+    def spread(self, name: str, axes: Axes) -> Column:
+        """A column with every position of `axes`."""
+        return numpy.broadcast_to(self.read(name, axes), tuple(self.sizes[axis] for axis in axes))
+
+    def _readable(self, name: str, axes: Axes) -> tuple[Axes, Column, list[int]] | None:
+        """The latest column that can be read over `axes`, and the side of `axes` on which each of its own stands."""
+        for own, column in reversed(self.columns.get(name, ())):
+            if own == axes:
+                return own, column, list(range(len(axes)))
+            sides = [self._side(own_axis, axes) for own_axis in own]
+            if None not in sides:
+                return own, column, sides  # type: ignore[return-value]
+        return None
+
+    def _side(self, own_axis: str, axes: Axes) -> int | None:
+        if own_axis in axes:
+            return axes.index(own_axis)
+        return next((side for side, axis in enumerate(axes) if (axis, own_axis) in self.places), None)
+
+    def fewest_axes(self, names: Iterable[str], axes: Axes, rows: str | None = None) -> Axes:
+        """The axes on which what is made of these columns differs: of each of `axes` the smallest one that says all
+        that is read there, and none where nothing is. What stands on the axis `rows` is read whole, and makes no
+        difference.
+
+        Raises KeyError where a column cannot be read.
+        """
+        every = axes if rows is None else (*axes, rows)
+        wanted: list[set[str]] = [set() for _ in every]
+        for name in names:
+            readable = self._readable(name, every)
+            if readable is None:
+                raise KeyError(f"{name!r} is nowhere in the grid over {', '.join(every)}")
+            for own_axis, side in zip(readable[0], readable[2], strict=True):
+                wanted[side].add(own_axis)
+        return tuple(self._smallest(axis, needed) for axis, needed in zip(axes, wanted, strict=False) if needed)
+
+    def _smallest(self, axis: str, needed: set[str]) -> str:
+        if axis in needed:
+            return axis
+        others = [other for start, other in self.places if start == axis]
+        able = [other for other in others if all(end == other or (other, end) in self.places for end in needed)]
+        return min([axis, *able], key=lambda name: self.sizes[name])
+
+    def evaluate(self, quantities: Iterable[Named], axes: Axes, rows: str | None = None) -> None:
+        """Work out formulas in turn over `axes` and put each in the grid, on the fewest axes that it differs by.
+
+        rows: the axis of which what stands on it is read whole, as a first side.
+        """
+        for name, formula in by_name(quantities):
+            own = self.fewest_axes(formula.inputs, axes, rows)
+            values = {
+                read: self.read(read, (rows, *own) if rows and self._is_row(read, rows, axes) else own)
+                for read in formula.inputs
+            }
+            self.put(own, {name: formula.of(values)})
+
+    def _is_row(self, name: str, rows: str, axes: Axes) -> bool:
+        """True for a column that differs along the axis of rows."""
+        readable = self._readable(name, (*axes, rows))
+        return readable is not None and len(axes) in readable[2]
+
+    def work_out(self, *declared: Declared, program: Program | None = None) -> None:
+        """Work out tables in the order given; those whose fact is missing are left out."""
+        for table in declared:
+            if isinstance(table, Again):
+                assert program is not None
+                self._work_out_again(table, program)
+            elif table.where is not None and table.where not in self.columns:
+                continue
+            elif isinstance(table, Repeat):
+                self._repeat(table)
+            else:
+                self.evaluate(table.quantities, table.axes, table.rows)
+
+    def _repeat(self, repeat: Repeat) -> None:
+        self.evaluate(repeat.start, repeat.axes)
+        for _ in range(repeat.times):
+            self.evaluate(repeat.step, repeat.axes)
+            carried = {name: self.columns[quantity][-1] for name, quantity in repeat.carry.items()}
+            for name, column in carried.items():
+                self.columns[name] = (*self.columns[name], column)
+
+    def _work_out_again(self, again: Again, program: Program) -> None:
+        tables = [program[name] for name in again.tables]
+        copy = replace(self, columns=dict(self.columns))
+        for name, value in again.under.items():
+            own, column = self.columns[value][-1] if isinstance(value, str) else ((), value)
+            copy.columns[name] = (*copy.columns.get(name, ()), (own, column))
+        copy.work_out(*tables, program=program)
+        for name, quantity in again.keeps.items():
+            self.columns[name] = (*self.columns.get(name, ()), copy.columns[quantity][-1])
+
+    def table(self, *axes: str) -> View:
+        """All columns that can be read over `axes`."""
+        return View(self, axes)
+
+
+@dataclass(frozen=True)
+class View(Mapping[str, Column]):
+    """All columns that can be read over some axes, each with every position of them."""
+
+    grid: Grid
+    axes: Axes
+
+    def __getitem__(self, name: str) -> Column:
+        return self.grid.spread(name, self.axes)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.grid.columns if self.grid.has(name, self.axes))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.grid.has(name, self.axes)
+
+
+def evaluate(formulas: Iterable[Formula], values: Mapping[str, Column]) -> Columns:
+    """`values` and, under its own name, the result of each formula in turn."""
+    known = dict(values)
+    for formula in formulas:
+        known[formula.name] = formula.of(known)
+    return known

@@ -1,0 +1,159 @@
+"""The formulas in groups, each in the order in which its quantities come about."""
+
+from __future__ import annotations
+
+from sheetgen.formula import Formula, Quantity
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, speed, weights
+
+# How an engine puts a model's layers into groups of equal size.
+GROUPS: tuple[Formula, ...] = (
+    kv_cache.group_layers,
+    kv_cache.n_growing_groups,
+    kv_cache.n_windowed_groups,
+    kv_cache.n_state_groups,
+    kv_cache.n_kv_groups,
+)
+# What a model and its precisions determine, whatever it runs on.
+MODEL: tuple[Formula, ...] = (
+    weights.weights_bytes,
+    weights.ends_bytes,
+    weights.loaded_weights_bytes,
+    weights.stage_ends_bytes,
+    weights.routed_bytes,
+    weights.rope_table_bytes,
+    kv_cache.kv_bytes_per_token,
+    kv_cache.state_bytes_per_sequence,
+    *GROUPS,
+    memory.on_second_runner,
+    memory.graphs_reserved,
+    memory.runner_bytes_per_logit,
+)
+# What one tensor-parallel rank keeps of it: of the cache, and in all.
+KV_SHARD: tuple[Formula, ...] = (
+    kv_cache.full_kv_heads_per_gpu,
+    kv_cache.windowed_kv_heads_per_gpu,
+    kv_cache.shard_kv_bytes_per_token,
+    kv_cache.shard_windowed_bytes_per_token,
+    kv_cache.shard_state_bytes_per_layer,
+    kv_cache.growing_layer_bytes,
+    kv_cache.windowed_layer_bytes,
+    kv_cache.growing_block_tokens,
+    kv_cache.windowed_block_tokens,
+    kv_cache.kv_block_bytes,
+)
+SHARD: tuple[Formula, ...] = (
+    *KV_SHARD,
+    weights.copied_kv_weights_bytes,
+    weights.tensor_rounding_bytes,
+    weights.layer_bytes_per_gpu,
+    parallelism.paid_layer_bytes,
+)
+# What one sequence keeps on that rank while it decodes, and what admission charges it before.
+STEADY: tuple[Formula, ...] = (kv_cache.steady_windowed_tokens, kv_cache.kv_blocks_per_sequence_steady)
+TOKENS: tuple[Formula, ...] = (kv_cache.charged_tokens, kv_cache.admitted_tokens)
+CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence, *STEADY)
+# The peak of the engine's profile run on one GPU.
+PEAK: tuple[Formula, ...] = (
+    memory.sampler_bytes,
+    memory.forward_bytes,
+    memory.expert_workspace_bytes,
+    memory.encoder_bytes,
+    memory.cold_start_bytes,
+    memory.sampler_table_bytes,
+    memory.profile_peak_bytes,
+    memory.hand_over_bytes,
+)
+# What a GPU and the engine leave for the cache.
+POOL: tuple[Formula, ...] = (
+    weights.stage_fraction,
+    weights.stage_weights_fraction,
+    weights.weights_bytes_per_gpu,
+    draft.draft_weights_bytes_per_gpu,
+    weights.loaded_weights_bytes_per_gpu,
+    *PEAK,
+    memory.activation_bytes_per_gpu,
+    memory.staged_non_torch_bytes_per_gpu,
+    memory.non_torch_bytes_per_gpu,
+    memory.overhead_bytes_per_gpu,
+    memory.memory_budget_bytes,
+    memory.kv_budget_bytes_per_gpu,
+    memory.kv_pool_bytes_per_gpu,
+    memory.n_kv_blocks,
+)
+# What the requests asked for take of the fullest GPU.
+NEEDED: tuple[Formula, ...] = (
+    kv_cache.kv_bytes_per_sequence_per_gpu,
+    kv_cache.kv_bytes_per_sequence_steady_per_gpu,
+    memory.kv_needed_bytes_per_gpu,
+)
+# What that means for them.
+FIT: tuple[Formula, ...] = (
+    kv_cache.kv_bytes_per_token_per_gpu,
+    kv_cache.kv_bytes_per_sequence,
+    kv_cache.kv_bytes_per_sequence_steady,
+    *NEEDED,
+    memory.max_concurrency,
+    memory.kv_tokens,
+    memory.sequences_in_pool,
+    memory.sequences_per_replica,
+    memory.kv_bytes,
+    memory.kv_admission_bytes,
+    memory.shortage_bytes_per_gpu,
+)
+# What a model makes a step and a prompt do, whatever GPU it runs on.
+WORK: tuple[Formula, ...] = (
+    speed.dense_read_bytes,
+    speed.expert_miss_fraction,
+    speed.active_expert_params,
+    speed.speed_kind,
+)
+# How long the parts of a step and a prompt take on a GPU, for a workload.
+STEP: tuple[Formula, ...] = (
+    speed.context_read_bytes,
+    speed.dense_seconds,
+    speed.expert_seconds,
+    speed.layer_overhead_seconds,
+    speed.all_reduce_seconds,
+    speed.token_link_seconds,
+    speed.token_exchange_seconds,
+    speed.kv_read_seconds,
+    speed.decode_compute_seconds,
+    speed.token_hop_seconds,
+    speed.stage_hop_seconds,
+    speed.fixed_step_seconds,
+    speed.request_step_seconds,
+    speed.prompt_attention_flops,
+    speed.shared_prefill_seconds,
+    speed.prefill_seconds,
+    speed.steps_before_prompt,
+    speed.tpot_residual,
+    speed.ttft_residual,
+)
+# What a user sees of a batch.
+PACE: tuple[Formula, ...] = (
+    speed.batch_requests,
+    speed.untouched_fraction,
+    speed.tpot_seconds,
+    speed.service_ttft_seconds,
+    speed.queue_seconds,
+    speed.ttft_seconds,
+    speed.output_tokens_per_second,
+    speed.max_requests_per_second,
+    speed.prefill_fraction,
+    speed.bound_by,
+)
+# What depends on how many requests run, to be read again for a full pool.
+OF_RUNNING: tuple[Formula, ...] = (speed.busy_ranks, speed.request_step_seconds, *PACE)
+RUNNING: tuple[Formula, ...] = (
+    speed.filled_tokens,
+    memory.running_capacity,
+    speed.running_requests,
+    speed.busy_ranks,
+)
+SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
+POINT: tuple[Formula, ...] = (*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+
+
+def all_of(tokens: Quantity) -> dict[str, Quantity]:
+    """A sequence of so many tokens, each charged to it, as the formulas of CHARGE read it."""
+    return {formula.name: tokens for formula in TOKENS}

@@ -1,0 +1,275 @@
+"""The program of a sheet: every quantity on its axes, for all models, loads and offers together."""
+
+from __future__ import annotations
+
+from sheetgen import cost
+from sheetgen.formula import Formula, Quantity, formula
+from sheetgen.program import quantities
+from sheetgen.program.declared import Axis, Program, Repeat, Table, same_as
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, weights
+from sheetgen.units import PLAIN
+
+AXES = (
+    Axis("weight_dtype"),
+    Axis("kv_dtype"),
+    Axis("kind"),  # of models, as bands of speed have them
+    Axis("model", on=("weight_dtype", "kv_dtype", "kind")),
+    Axis("gpu"),
+    Axis("tp"),
+    Axis("dp"),
+    Axis("layout", on=("tp", "dp")),
+    Axis("profile", on=("gpu", "layout")),  # what one replica's rank is
+    Axis("workload"),
+    Axis("pace", on=("model", "workload")),  # speed does not depend on the requests at once
+    Axis("load", on=("pace",)),
+    Axis("instance"),
+    Axis("offer", on=("instance", "profile")),  # a candidate instance at a layout
+    Axis("step"),  # 1 to 64, of the batches that are tried
+    Axis("chosen", on=("load", "offer")),  # loads on offers that were chosen for them
+)
+RATE = "requests_per_second"  # a fact of loads, where some are rates
+ON_REPLICA = {"concurrent_requests": "running_requests"}  # the fullest replica has no more requests than run
+
+
+@formula("Requests of so many strides", PLAIN)
+def stride_requests(steps: Quantity, requests_per_stride: Quantity) -> Quantity:
+    """Requests of a batch that is so many strides long.
+
+    Source: strides_within_targets.
+    """
+    return steps * requests_per_stride
+
+
+SHEET = Program(
+    AXES,
+    (
+        Table("inputs", (), (speed.network_bytes_per_second,)),
+        Table("models", ("model",), (*quantities.MODEL, *quantities.WORK)),
+        Table("shards", ("model", "profile"), quantities.SHARD),
+        Table(
+            "profiles",
+            ("profile",),
+            (
+                ("kv_pool_error_bytes_low", parallelism.pool_error_bytes),
+                memory.non_torch_bytes_per_tp,
+                same_as("non_torch_bytes_per_gpu", "non_torch_bytes_per_tp"),
+                memory.staged_non_torch_bytes_per_gpu,
+                memory.memory_budget_bytes,
+            ),
+        ),
+        # What a model leaves on a profile: pools are those without pipeline stages.
+        Table(
+            "pools",
+            ("model", "profile"),
+            (
+                *quantities.PEAK,
+                same_as("activation_bytes_per_gpu", "profile_peak_bytes"),
+                ("weights_bytes_per_gpu", weights.rank_weights_bytes),
+                ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
+                memory.overhead_bytes_per_gpu,
+                memory.stage_overhead_bytes,
+                memory.kv_budget_bytes_per_gpu,
+                parallelism.layer_budget_bytes,
+                parallelism.runs,
+            ),
+        ),
+        # What a load's context takes of one rank, and how many stages a replica needs for it.
+        Table(
+            "paces",
+            ("pace",),
+            (
+                ("tpot_limit_seconds", parallelism.limit_seconds.reading(target_ms="tpot_target_ms")),
+                ("ttft_limit_seconds", parallelism.limit_seconds.reading(target_ms="ttft_target_ms")),
+                *quantities.TOKENS,
+                parallelism.within_limit,
+            ),
+        ),
+        Table(
+            "stages",
+            ("pace", "profile"),
+            (
+                kv_cache.UNSTAGED_WINDOWS,
+                kv_cache.charge_bytes,
+                kv_cache.steady_bytes,
+                parallelism.layers_that_fit,
+                parallelism.pipeline_stages,
+                same_as("pipeline_parallel_size", "pipeline_stages"),
+            ),
+        ),
+        Table("steps", ("pace", "profile"), quantities.STEP),
+        # The batches that are tried, and which share of the experts each leaves alone.
+        Table(
+            "batches",
+            ("step", "pace", "profile"),
+            (
+                stride_requests,
+                ("untouched_by_request", speed.untouched_fraction.reading(batch_requests="steps")),
+                ("untouched_by_stride", speed.untouched_fraction.reading(batch_requests="stride_requests")),
+            ),
+        ),
+        Table(
+            "limits", ("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit), rows="step"
+        ),
+        Table(
+            "loads",
+            ("load",),
+            (parallelism.load_requests, parallelism.users),
+        ),
+        # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
+        Table(
+            "sequences",
+            ("load", "profile"),
+            (parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests),
+        ),
+        # Of a rate: how long a request takes on a full replica, and the places that it takes with allowance for chance.
+        Table(
+            "rates",
+            ("load", "profile"),
+            (
+                rates.full_batch_requests,
+                rates.full_turn_seconds,
+                rates.offered_requests,
+                rates.places,
+                ("load_requests", rates.load_with_rates),
+            ),
+            where=RATE,
+        ),
+        Table(
+            "offers",
+            ("offer",),
+            (
+                parallelism.linked_gpus,
+                ("price_usd_per_hour", cost.discounted_usd_per_hour),
+                cost.paid_hours_per_month,
+                cost.instance_month_usd,
+                cost.gpu_month_usd,
+            ),
+        ),
+        Table("held", ("load",), (parallelism.held_inside,), rows="offer"),
+        # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
+        Table(
+            "costs",
+            ("load", "offer"),
+            (
+                parallelism.replicas_per_instance,
+                parallelism.requests_per_instance,
+                parallelism.n_replicas,
+                cost.n_instances,
+                cost.hourly_usd,
+                cost.monthly_usd,
+            ),
+        ),
+        # Of a rate, what a candidate would serve: the choice ranks by it.
+        Table("ranks", ("load", "offer"), (rates.served_requests_per_second, rates.ranked_requests), where=RATE),
+    ),
+)
+
+
+def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
+    """Formulas of one deployment as they read of the fullest replica of a load, whose requests all run."""
+    return tuple(
+        one.reading(**{name: read for name, read in ON_REPLICA.items() if name in one.inputs}) for one in formulas
+    )
+
+
+# What users get of loads on the offers that are chosen for them.
+CHOSEN = Program(
+    AXES,
+    (
+        Table(
+            "replicas",
+            ("chosen",),
+            (
+                parallelism.requests_per_replica,
+                same_as("running_requests", "requests_per_replica"),
+                speed.batch_requests,
+                same_as("served_load_requests", "load_requests"),
+            ),
+        ),
+        Table("replicas_at_rate", ("chosen",), (rates.replica_requests_per_second,), where=RATE),
+        # From a full replica downward, to where as many run at once as arrive in the time of one.
+        Repeat(
+            "in_flight",
+            ("chosen",),
+            rates.SECANTS,
+            start=(
+                same_as("earlier_in_flight", "paced_requests"),
+                ("next_earlier_in_flight", rates.next_in_flight.reading(in_flight="earlier_in_flight")),
+                same_as("in_flight", "next_earlier_in_flight"),
+            ),
+            step=(
+                rates.next_in_flight,
+                rates.secant_in_flight.reading(
+                    in_flight="earlier_in_flight",
+                    next_in_flight="next_earlier_in_flight",
+                    later_in_flight="in_flight",
+                    next_later_in_flight="next_in_flight",
+                ),
+            ),
+            carry={
+                "earlier_in_flight": "in_flight",
+                "next_earlier_in_flight": "next_in_flight",
+                "in_flight": "secant_in_flight",
+            },
+            where=RATE,
+        ),
+        Table(
+            "running_at_rate",
+            ("chosen",),
+            (
+                ("running_requests", rates.running_with_rates),
+                rates.mean_batch_requests,
+                ("batch_requests", rates.batch_with_rates),
+            ),
+            where=RATE,
+        ),
+        Table("pace", ("chosen",), of_replica(quantities.PACE[1:])),
+        Table(
+            "load_at_rate",
+            ("chosen",),
+            (rates.in_flight_at_peak, ("served_load_requests", rates.served_load_with_rates)),
+            where=RATE,
+        ),
+        # All replicas together serve the load: the fullest one's times hold for every request.
+        Table(
+            "served",
+            ("chosen",),
+            (
+                (
+                    "load_tokens_per_second",
+                    speed.output_tokens_per_second.reading(concurrent_requests="served_load_requests"),
+                ),
+                parallelism.next_tpot_seconds,
+                parallelism.sized_by,
+                parallelism.has_little_headroom,
+                speed.measured_scope,
+            ),
+        ),
+    ),
+)
+# What stays in memory of a load's cache on an undivided GPU.
+CELL_KV = Table(
+    "cell_kv",
+    ("chosen",),
+    (
+        *quantities.STEADY,
+        same_as("unsharded_kv_blocks_per_sequence_steady", "kv_blocks_per_sequence_steady"),
+        same_as("unsharded_kv_block_bytes", "kv_block_bytes"),
+        kv_cache.kv_bytes_per_sequence_steady,
+        memory.kv_bytes,
+    ),
+)
+
+
+def sheet_program(has_draft: bool) -> Program:
+    """The program of a sheet; with a draft model that serves beside the model, the one with its share."""
+    return WITH_DRAFT if has_draft else SHEET
+
+
+# Where a draft model serves beside: what stands in place of quantities of the same name.
+BESIDE_DRAFT: dict[str, tuple[Formula, ...]] = {
+    "models": tuple(formula.with_parts(draft.OF_A_MODEL) for formula in quantities.MODEL),
+    "shards": draft.beside(quantities.SHARD),
+    "pools": draft.beside((weights.loaded_weights_bytes_per_gpu, parallelism.layer_budget_bytes)),
+}
+WITH_DRAFT = SHEET.replacing(BESIDE_DRAFT)
