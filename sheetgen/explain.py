@@ -19,7 +19,7 @@ from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.formula import Expr, Formula, literal
+from sheetgen.formula import Formula
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solution import WITH_DRAFT
 from sheetgen.scenario.deployment import (
@@ -413,7 +413,7 @@ def _computed(
 ) -> Step:
     """A quantity by its formula, whose text is that of its function, of the names that it reads and of the values that
     are `shown` for them."""
-    names, values = (spaced(formula.function(*of).text) for of in (map(Expr, reads), map(literal, shown)))
+    names, values = spaced(formula.text_of_names(reads)), spaced(formula.text_of_values(shown))
     about = formula.summary + about
     return Step(
         name, formula.label, value, unit_of(name), "computed", about, reading, names, values, formula.source, inputs

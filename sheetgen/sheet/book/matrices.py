@@ -246,7 +246,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     return sheet
 
 
-@formula("Held inside a machine (1 or 0)", PLAIN)
+@formula("Held inside a machine (1 or 0)", PLAIN, rows=["stages", "offered"])
 def held_inside(stages: Any, offered: Any) -> Any:
     """1 where some instance with a price holds weights and one request without pipeline stages.
 
