@@ -232,8 +232,8 @@ def layers_that_fit(
     return round_down(smallest(fit, where(kv_cache_memory_bytes == 0, n_layers, held)))
 
 
-@formula("Pipeline stages by the order of layers")
-def stages_in_order(
+@formula("Pipeline stages")
+def pipeline_stages(
     two_stages: Quantity,
     three_stages: Quantity,
     four_stages: Quantity,
@@ -254,55 +254,6 @@ def stages_in_order(
     in_flight_batches: Quantity,
     on_second_runner: Quantity,
     hybrid_kv_manager: Quantity,
-    layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity,
-    charge_bytes: Quantity,
-    max_pipeline_parallel_size: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
-) -> Any:
-    """The fewest of the numbers of stages allowed whose shares are known at which the heaviest stage holds its part of
-    the weights and of one sequence's cache; 0 where none does.
-
-    Source: vLLM get_pp_indices.
-    """
-    fewest: Any = 0
-    for stages, weights, cache in (
-        (eight_stages, weights_share_of_8, cache_share_of_8),
-        (four_stages, weights_share_of_4, cache_share_of_4),
-        (three_stages, weights_share_of_3, cache_share_of_3),
-        (two_stages, weights_share_of_2, cache_share_of_2),
-    ):
-        left = layer_budget_bytes - paid_layer_bytes * weights
-        pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        charged = charge_bytes + most_windows(
-            batches_beside(stages, in_flight_batches, on_second_runner),
-            windowed_block_tokens,
-            admitted_tokens,
-            max_num_batched_tokens,
-            n_windowed_groups,
-            kv_block_bytes,
-            in_flight_batches,
-            hybrid_kv_manager,
-        )
-        allowed = stages <= max_pipeline_parallel_size
-        fewest = where(both(allowed, pool >= charged * cache), stages, fewest)
-    return fewest
-
-
-_OF_SHARES = stages_in_order.as_function_of(
-    "layer_budget_bytes",
-    "paid_layer_bytes",
-    "charge_bytes",
-    "max_pipeline_parallel_size",
-    "kv_cache_memory_bytes",
-    "set_pool_is_limit",
-)
-
-
-@formula("Pipeline stages", within=[_OF_SHARES])
-def pipeline_stages(
-    stages_in_order: Callable[..., Any],
     runs: Quantity,
     within_limit: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
@@ -314,7 +265,6 @@ def pipeline_stages(
     paid_layer_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-    weights_share_of_2: Quantity,
 ) -> Any:
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
@@ -323,17 +273,34 @@ def pipeline_stages(
             whose layers differ, the fewest of 2, 3, 4 and 8 at which the heaviest fits.
     Source: INTERFACE (PP above 1 only where a whole instance is too small); vLLM pipeline parallelism.
     """
+
+    def holds(stages: Quantity, weights_share: Quantity, cache_share: Quantity) -> Any:
+        """Whether the heaviest of so many stages holds its part of the weights and of one sequence's cache."""
+        left = layer_budget_bytes - paid_layer_bytes * weights_share
+        pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
+        windows = most_windows(
+            batches_beside(stages, in_flight_batches, on_second_runner),
+            windowed_block_tokens,
+            admitted_tokens,
+            max_num_batched_tokens,
+            n_windowed_groups,
+            kv_block_bytes,
+            in_flight_batches,
+            hybrid_kv_manager,
+        )
+        return both(stages <= max_pipeline_parallel_size, pool >= (charge_bytes + windows) * cache_share)
+
     # Too many stages count as one more than are allowed, and these as none; nothing long stands twice in the text.
     most = max_pipeline_parallel_size + 1
     even = remainder(largest(2, round_up(n_layers / largest(layers_that_fit, n_layers / most))), most)
-    in_order = stages_in_order(
-        layer_budget_bytes=layer_budget_bytes,
-        paid_layer_bytes=paid_layer_bytes,
-        charge_bytes=charge_bytes,
-        max_pipeline_parallel_size=max_pipeline_parallel_size,
-        kv_cache_memory_bytes=kv_cache_memory_bytes,
-        set_pool_is_limit=set_pool_is_limit,
-    )
+    in_order: Any = 0  # the fewest that hold it by the order of layers
+    for stages, weights_share, cache_share in (
+        (eight_stages, weights_share_of_8, cache_share_of_8),
+        (four_stages, weights_share_of_4, cache_share_of_4),
+        (three_stages, weights_share_of_3, cache_share_of_3),
+        (two_stages, weights_share_of_2, cache_share_of_2),
+    ):
+        in_order = where(holds(stages, weights_share, cache_share), stages, in_order)
     staged = where(weights_share_of_2 > 0, in_order, even)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
 
