@@ -19,7 +19,7 @@ from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.formula import Expr, Formula, literal
+from sheetgen.formula import Formula
 from sheetgen.program.sheet_program import BESIDE_DRAFT
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import (
@@ -344,7 +344,12 @@ CHOICE_QUANTITIES = (
     "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
-for _name in ("batch_limit", "full_batch_requests", "full_turn_seconds", "held_inside"):  # found by trying, or as long as a page
+for _name in (
+    "batch_limit",
+    "full_batch_requests",
+    "full_turn_seconds",
+    "held_inside",
+):  # found by trying, or as long as a page
     del CHOICE_FORMULAS[_name]
 # Before it is known how many stages a replica has, a rank's weights are read without stages, and without a draft.
 READ_AS = {
@@ -413,7 +418,7 @@ def _computed(
 ) -> Step:
     """A quantity by its formula, whose text is that of its function, of the names that it reads and of the values that
     are `shown` for them."""
-    names, values = (spaced(formula.function(*of).text) for of in (map(Expr, reads), map(literal, shown)))
+    names, values = spaced(formula.text_of_names(reads)), spaced(formula.text_of_values(shown))
     about = formula.summary + about
     return Step(
         name, formula.label, value, unit_of(name), "computed", about, reading, names, values, formula.source, inputs

@@ -27,13 +27,13 @@ from recalculation import (
 )
 from workbook_cells import formulas, values
 
-import sheetgen.formula as vocabulary
 from sheetgen.formula import (
     Expr,
     at_most,
     both,
     cheapest,
     either,
+    excel,
     first_where,
     greatest_where,
     largest,
@@ -258,15 +258,15 @@ def test_random_expressions_in_formualizer(tmp_path):
 @needs_libreoffice
 def test_a_broken_precedence_rule_is_seen(tmp_path, monkeypatch, sign):
     """The twin that must fail: the right operand of one sign is no longer bracketed."""
-    right = vocabulary._infix
+    right = excel.infix
 
     def wrong(left, operator, other, binding):
-        expr = literal(other)
-        if operator == sign and expr.binding == binding:
-            other = Expr(expr.text)
+        part = excel.piece(other)
+        if operator == sign and part.binding == binding:
+            other = excel.Text(part.text)
         return right(left, operator, other, binding)
 
-    monkeypatch.setattr(vocabulary, "_infix", wrong)
+    monkeypatch.setattr(excel, "infix", wrong)
     path = tmp_path / "broken.xlsx"
     write_expressions(path)
     result = compare(path, recalculate(path, tmp_path))

@@ -447,7 +447,8 @@ class Plans:
         requests = -(-int(of("load_requests")) // replicas)
         layers = self.solved.model_of(row).model.n_layers
         share = -(-layers // stages) / layers
-        charge = of("charge_bytes") + kv_cache.windows_of_stages(stages, {n: of(n) for n in kv_cache.OF_WINDOWS})
+        staged = {n: of(n) for n in kv_cache.windows_of_stages.inputs} | {"pipeline_stages": stages}
+        charge = of("charge_bytes") + kv_cache.windows_of_stages.of(staged)
         parked, weights = of("steady_bytes") * share, of("paid_layer_bytes") * share
         needed = kv_cache.pool_for(requests, charge * share, parked)
         short = needed - of("kv_budget_bytes_per_gpu") if stages == 1 else needed + weights - of("layer_budget_bytes")

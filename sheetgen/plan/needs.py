@@ -124,7 +124,7 @@ def _at_most_until(counts: Quantity, position: Quantity, this_quarter: Quantity,
     return greatest_where(counts, position <= this_quarter, position >= this_quarter - before)
 
 
-@formula("Machines kept")
+@formula("Machines kept", rows=["needed", "position"])
 def kept_instances(
     needed: Quantity, position: Quantity, this_quarter: Quantity, release_after_quarters: Quantity
 ) -> Any:
@@ -157,7 +157,7 @@ def short_instances(needed_instances: Quantity, owned_instances: Quantity, commi
     return largest(0, needed_instances - owned_instances - committed_instances)
 
 
-@formula("Missing machines")
+@formula("Missing machines", rows=["short", "position"])
 def gap(
     short: Quantity,
     position: Quantity,

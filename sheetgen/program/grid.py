@@ -142,15 +142,9 @@ class Grid:
         for name, formula in by_name(quantities):
             own = self.fewest_axes(formula.inputs, axes, rows)
             values = {
-                read: self.read(read, (rows, *own) if rows and self._is_row(read, rows, axes) else own)
-                for read in formula.inputs
+                read: self.read(read, (rows, *own) if rows and read in formula.rows else own) for read in formula.inputs
             }
             self.put(own, {name: formula.of(values)})
-
-    def _is_row(self, name: str, rows: str, axes: Axes) -> bool:
-        """True for a column that differs along the axis of rows."""
-        readable = self._readable(name, (*axes, rows))
-        return readable is not None and len(axes) in readable[2]
 
     def work_out(self, *declared: Declared, program: Program | None = None) -> None:
         """Work out tables in the order given; those whose fact is missing are left out."""

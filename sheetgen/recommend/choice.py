@@ -5,19 +5,18 @@ same steps. A row holds none where a candidate cannot hold the load, and 0 where
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy
 
 from sheetgen.formula import (
-    Expr,
     Formula,
     at_most,
     first_where,
     formula,
     greatest_where,
     is_number,
+    is_number_in_row,
     least_where,
     number_where,
     ratio,
@@ -27,10 +26,14 @@ from sheetgen.formula import (
 from sheetgen.sizing.parallelism import instances_less_replica
 from sheetgen.units import PLAIN, USD
 
-
-def _numbers(row: Any) -> Any:
-    """Cells that hold a number: a text is greater than every number, so greater than the row's largest."""
-    return row <= Expr(f"MAX({row.text})") if isinstance(row, Expr) else is_number(row)
+# What the steps read of the candidates: the name there, and that of the quantity.
+ROWS = {
+    "monthly": "monthly_usd", "instance_months": "instance_month_usd", "gpu_months": "gpu_month_usd",
+    "precisions": "runs_weights", "of_instance": "requests_per_instance",
+    "sizes": "tensor_parallel_size", "ranks": "data_parallel_size", "gpus": "gpu_count",
+}  # fmt: skip
+RANKED = "ranked_requests"  # in place of requests_per_instance, where some loads are rates
+OF_CANDIDATES = (*ROWS, "among")
 
 
 def _where_held(usd: Any, found: Any) -> Any:
@@ -38,16 +41,16 @@ def _where_held(usd: Any, found: Any) -> Any:
     return number_where(is_number(usd), found)
 
 
-@formula("Lowest $ per month", USD)
+@formula("Lowest $ per month", USD, rows=OF_CANDIDATES)
 def cheapest_usd(monthly: Any, among: Any) -> Any:
     """The least $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
 
     Source: INTERFACE (the very cheapest).
     """
-    return least_where(monthly, monthly > 0, _numbers(monthly), among, otherwise="-")
+    return least_where(monthly, monthly > 0, is_number_in_row(monthly), among, otherwise="-")
 
 
-@formula("GPUs rented at the lowest price", PLAIN)
+@formula("GPUs rented at the lowest price", PLAIN, rows=OF_CANDIDATES)
 def cheapest_gpus(cheapest_usd: Any, monthly: Any, gpu_months: Any, among: Any) -> Any:
     """GPUs of all instances of the very cheapest; the fewest where several cost the same.
 
@@ -63,7 +66,7 @@ def _no_more(monthly: Any, count: Any, months: Any) -> Any:
     return monthly < (2 * count + 1) * months / 2  # a text is not below it, and no number of it
 
 
-@formula("Instances")
+@formula("Instances", rows=OF_CANDIDATES)
 def fewest_instances(
     cheapest_usd: Any,
     cheapest_gpus: Any,
@@ -99,16 +102,26 @@ def _left(
     return monthly > 0, near, *few, among
 
 
-_OF_LEFT = tuple(signature(_left).parameters)
-
-
-@formula("Runs the precision (2 natively)", PLAIN, passed_on=_OF_LEFT)
-def best_precision(precisions: Any, **known: Any) -> Any:
+@formula("Runs the precision (2 natively)", PLAIN, rows=OF_CANDIDATES)
+def best_precision(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    n_instances: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+    precisions: Any,
+) -> Any:
     """2 where one of those left computes in the weights' precision, 1 where all of them only keep weights in it.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively).
     """
-    return _where_held(known["cheapest_usd"], greatest_where(precisions, *_left(**known)))
+    left = _left(
+        cheapest_usd, cheapest_gpus, near_tie_fraction, n_instances, monthly, gpu_months, instance_months, among
+    )
+    return _where_held(cheapest_usd, greatest_where(precisions, *left))
 
 
 def _served(of_instance: Any, sizes: Any, ranks: Any, gpus: Any, n_instances: Any, survive: Any) -> Any:
@@ -117,21 +130,45 @@ def _served(of_instance: Any, sizes: Any, ranks: Any, gpus: Any, n_instances: An
     return of_instance * instances_less_replica(n_instances, survive, sizes, ranks, gpus)
 
 
-@formula("Requests within the targets", passed_on=_OF_LEFT)
+@formula("Requests within the targets", rows=OF_CANDIDATES)
 def most_served(
-    precision: Any, precisions: Any, of_instance: Any, sizes: Any, ranks: Any, gpus: Any, survive: Any, **known: Any
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    n_instances: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+    precision: Any,
+    precisions: Any,
+    of_instance: Any,
+    sizes: Any,
+    ranks: Any,
+    gpus: Any,
+    survive: Any,
 ) -> Any:
     """The most requests that as many instances of those left serve within the targets.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    served = _served(of_instance, sizes, ranks, gpus, known["n_instances"], survive)
-    most = greatest_where(served, *_left(**known), precisions == precision)
-    return _where_held(known["cheapest_usd"], most)
+    left = _left(
+        cheapest_usd, cheapest_gpus, near_tie_fraction, n_instances, monthly, gpu_months, instance_months, among
+    )
+    served = _served(of_instance, sizes, ranks, gpus, n_instances, survive)
+    return _where_held(cheapest_usd, greatest_where(served, *left, precisions == precision))
 
 
-@formula("$ per month", USD, passed_on=_OF_LEFT)
+@formula("$ per month", USD, rows=OF_CANDIDATES)
 def chosen_usd(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    n_instances: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
     precision: Any,
     served: Any,
     precisions: Any,
@@ -140,15 +177,16 @@ def chosen_usd(
     ranks: Any,
     gpus: Any,
     survive: Any,
-    **known: Any,
 ) -> Any:
     """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
 
     Source: INTERFACE (the choice).
     """
-    enough = _served(of_instance, sizes, ranks, gpus, known["n_instances"], survive) >= served
-    best = least_where(known["monthly"], *_left(**known), precisions == precision, enough)
-    return _where_held(known["cheapest_usd"], best)
+    left = _left(
+        cheapest_usd, cheapest_gpus, near_tie_fraction, n_instances, monthly, gpu_months, instance_months, among
+    )
+    enough = _served(of_instance, sizes, ranks, gpus, n_instances, survive) >= served
+    return _where_held(cheapest_usd, least_where(monthly, *left, precisions == precision, enough))
 
 
 def _alike(
@@ -174,38 +212,136 @@ def _alike(
     return same_money(monthly, usd), *few, precisions == precision, enough, among
 
 
-_OF_ALIKE = tuple(signature(_alike).parameters)
-
-
-@formula("TP", PLAIN, passed_on=_OF_ALIKE)
-def chosen_tp(sizes: Any, **known: Any) -> Any:
+@formula("TP", PLAIN, rows=OF_CANDIDATES)
+def chosen_tp(
+    usd: Any,
+    cheapest_gpus: Any,
+    n_instances: Any,
+    precision: Any,
+    served: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+    precisions: Any,
+    of_instance: Any,
+    sizes: Any,
+    ranks: Any,
+    gpus: Any,
+    survive: Any,
+) -> Any:
     """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    return _where_held(known["usd"], least_where(sizes, *_alike(sizes=sizes, **known)))
+    alike = _alike(
+        usd,
+        cheapest_gpus,
+        n_instances,
+        precision,
+        served,
+        monthly,
+        gpu_months,
+        instance_months,
+        among,
+        precisions,
+        of_instance,
+        sizes,
+        ranks,
+        gpus,
+        survive,
+    )
+    return _where_held(usd, least_where(sizes, *alike))
 
 
-@formula("DP", PLAIN, passed_on=_OF_ALIKE)
-def chosen_dp(size: Any, sizes: Any, ranks: Any, **known: Any) -> Any:
+@formula("DP", PLAIN, rows=OF_CANDIDATES)
+def chosen_dp(
+    usd: Any,
+    cheapest_gpus: Any,
+    n_instances: Any,
+    precision: Any,
+    served: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+    precisions: Any,
+    of_instance: Any,
+    sizes: Any,
+    ranks: Any,
+    gpus: Any,
+    survive: Any,
+    size: Any,
+) -> Any:
     """Data-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller DP).
     """
-    return _where_held(known["usd"], least_where(ranks, *_alike(sizes=sizes, ranks=ranks, **known), sizes == size))
+    alike = _alike(
+        usd,
+        cheapest_gpus,
+        n_instances,
+        precision,
+        served,
+        monthly,
+        gpu_months,
+        instance_months,
+        among,
+        precisions,
+        of_instance,
+        sizes,
+        ranks,
+        gpus,
+        survive,
+    )
+    return _where_held(usd, least_where(ranks, *alike, sizes == size))
 
 
-@formula("Candidate", PLAIN, passed_on=_OF_ALIKE)
-def chosen_position(size: Any, n_ranks: Any, sizes: Any, ranks: Any, **known: Any) -> Any:
+@formula("Candidate", PLAIN, rows=OF_CANDIDATES)
+def chosen_position(
+    usd: Any,
+    cheapest_gpus: Any,
+    n_instances: Any,
+    precision: Any,
+    served: Any,
+    monthly: Any,
+    gpu_months: Any,
+    instance_months: Any,
+    among: Any,
+    precisions: Any,
+    of_instance: Any,
+    sizes: Any,
+    ranks: Any,
+    gpus: Any,
+    survive: Any,
+    size: Any,
+    n_ranks: Any,
+) -> Any:
     """Column of the chosen candidate; the first in catalog order where all else ties.
 
     Source: INTERFACE (ties: then catalog order).
     """
-    alike = _alike(sizes=sizes, ranks=ranks, **known)
-    return _where_held(known["usd"], first_where(*alike, sizes == size, ranks == n_ranks))
+    alike = _alike(
+        usd,
+        cheapest_gpus,
+        n_instances,
+        precision,
+        served,
+        monthly,
+        gpu_months,
+        instance_months,
+        among,
+        precisions,
+        of_instance,
+        sizes,
+        ranks,
+        gpus,
+        survive,
+    )
+    return _where_held(usd, first_where(*alike, sizes == size, ranks == n_ranks))
 
 
-@formula("Candidate at the lowest price", PLAIN)
+@formula("Candidate at the lowest price", PLAIN, rows=OF_CANDIDATES)
 def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly: Any, gpu_months: Any, among: Any) -> Any:
     """Column of the very cheapest: of those with the fewest GPUs the first in catalog order.
 
@@ -227,13 +363,6 @@ STEPS: tuple[tuple[str, Formula], ...] = (
     ("n_ranks", chosen_dp),
     ("position", chosen_position),
 )
-# What the steps read of the candidates: the name there, and that of the quantity.
-ROWS = {
-    "monthly": "monthly_usd", "instance_months": "instance_month_usd", "gpu_months": "gpu_month_usd",
-    "precisions": "runs_weights", "of_instance": "requests_per_instance",
-    "sizes": "tensor_parallel_size", "ranks": "data_parallel_size", "gpus": "gpu_count",
-}  # fmt: skip
-RANKED = "ranked_requests"  # in place of requests_per_instance, where some loads are rates
 Picks = list[tuple["Pick", "Pick"] | None]
 
 

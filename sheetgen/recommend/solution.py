@@ -118,8 +118,8 @@ class Solution:
 
     def at(self, row: int, profile: int | None = None, offer: int | None = None) -> View:
         """Every quantity at one load on a profile, or on what is offered: columns of one entry."""
-        on = {"offer": [offer]} if profile is None else {"profile": [profile]}
-        return self.grid.along("chosen", places).table("chosen")
+        on = {"profile": [profile or 0]} if offer is None else {"offer": [offer]}
+        return self.grid.along("chosen", {"load": [row], **on}).table("chosen")
 
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""

@@ -23,8 +23,8 @@ from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source
 from sheetgen.sheet.wording import does, named_size, plural, plural_does, whole
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
-from sheetgen.sizing.weights import OF_STAGES, stage_fraction, stage_weights_fraction
-from sheetgen.units import DTYPES, GIB
+from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
+from sheetgen.units import DTYPES, GIB, STAGES_IN_ORDER
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
 FEWER_SEQUENCES = 256
@@ -254,7 +254,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     question, choice = fit.solved.question, fit.choice
     load, model = question.loads[fit.row], question.models[fit.model]
     stages = choice.pipeline_parallel_size
-    of_stages = {name: fit[name] for name in OF_STAGES}
+    of_stages = {name: fit[name] for name in (*STAGES_IN_ORDER, *SHARES)}
     of_stages |= {"n_layers": model.model.n_layers, "pipeline_parallel_size": stages}
     part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
     layers = fit["layer_bytes_per_gpu"] * weights_part
@@ -309,14 +309,15 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
 
 
 NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
-NEEDS_OF_FIT = {name for one in NEEDS for name in one.inputs} | {*kv_cache.OF_WINDOWS}
+NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
 
 
 def _needed(fit: Fit, requests: int, tokens: int) -> float:
     """The pool that one rank needs for that many sequences of that many tokens, before its stages divide it."""
     values: dict[str, Any] = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
     values = evaluate(NEEDS, values)
-    charged = values["charge_bytes"] + kv_cache.windows_of_stages(fit.choice.pipeline_parallel_size, values)
+    values |= {"pipeline_stages": fit.choice.pipeline_parallel_size}
+    charged = values["charge_bytes"] + kv_cache.windows_of_stages.of(values)
     return float(kv_cache.pool_for(requests, charged, values["steady_bytes"]))
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sheetgen.errors import PageError
-from sheetgen.formula import Expr, Formula, call
+from sheetgen.formula import Expr, Formula, function
 from sheetgen.scenario.parse import MOST, MOST_TEXT, Kind
 from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
 
@@ -196,6 +196,11 @@ def column_number(name: str) -> int:
     for letter in name:
         number = 26 * number + ord(letter) - 64
     return number - 1
+
+
+# Rows that the cells which pass these steps on name twice, as in workbooks built before: `pull` takes another text for
+# an edit.
+COUNTED_TWICE = {"chosen_tp": ("sizes",), "chosen_dp": ("sizes", "ranks"), "chosen_position": ("sizes", "ranks")}
 
 
 class Ref(NamedTuple):
@@ -424,10 +429,12 @@ class Sheet:
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
         reads what the formula reads, so it is worked out anew too, and whatever reads it.
         """
-        read = call("COUNT", *(env[i].expr(self.name) for i in one.inputs))
+        counted = (*one.inputs, *COUNTED_TWICE.get(one.name, ()))
+        read = function("COUNT", *(env[i].expr(self.name) for i in counted))
         shown = self.cells[found.row, found.column].display
         lock = "column" if found.lock == "column" else "both"
-        return self.formula(row, column, found.value, call("IF", read >= 0, found.expr(self.name)), shown, lock=lock)
+        passed = function("IF", read >= 0, found.expr(self.name))
+        return self.formula(row, column, found.value, passed, shown, lock=lock)
 
     def link(self, row: int, column: int, what: Ref | Lookup, display: Display, role: str = "link", **more: Any) -> Ref:
         """Place what another cell holds, or what a look-up gives."""

@@ -14,10 +14,10 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import (
-    Expr,
     both,
     either,
     formula,
+    is_blank,
     is_number,
     is_text,
     join_text,
@@ -240,7 +240,7 @@ def choices_state(
     words = where(facts == LACKS, OK, join_text(model, ": ", facts))
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
     for target in (ttft_ms, tpot_ms):
-        known = where(_is_blank(target), 1, where(is_number(target), where(target >= 0, 1, 0), 0))
+        known = where(is_blank(target), 1, where(is_number(target), where(target >= 0, 1, 0), 0))
         words = where(known == 1, words, "the target must be a number of milliseconds, or blank")
     amounts = (("the answer", answer_tokens, 0), ("the context", context_tokens, 1), ("people online", users, 1))
     for said, amount, least in amounts:
@@ -248,11 +248,6 @@ def choices_state(
     for said, choice, known in reversed(lists):
         words = where(known == 1, words, join_text(said, choice))
     return words
-
-
-def _is_blank(amount: Any) -> Any:
-    """Whether a number was left blank; in Python that is a number that is none."""
-    return amount == "" if isinstance(amount, Expr) else amount != amount
 
 
 def _whole_from(amount: Any, least: int) -> Any:

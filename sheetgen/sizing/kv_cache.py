@@ -9,7 +9,7 @@ request keeps the windows alone, for blocks that slid out of them are freed befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from sheetgen.formula import (
@@ -114,18 +114,39 @@ def shard_state_bytes_per_layer(
     return where(n_state_layers > 0, round_up(layer / tensor_parallel_size), 0)
 
 
-_UNSHARDED = ("full_kv_heads" if name == "full_kv_heads_per_gpu" else name for name in shard_kv_bytes_per_token.inputs)
-
-
-@formula("KV per token", passed_on=tuple(_UNSHARDED))
-def kv_bytes_per_token(**known: Quantity) -> Any:
+@formula("KV per token")
+def kv_bytes_per_token(
+    n_full_layers: Quantity,
+    full_kv_heads: Quantity,
+    full_kv_width: Quantity,
+    n_mla_layers: Quantity,
+    mla_width: Quantity,
+    mla_fp8_entry_bytes: Quantity,
+    plain_fp8_latent: Quantity,
+    other_elements_per_token: Quantity,
+    other_bytes_per_token: Quantity,
+    kv_dtype_bytes: Quantity,
+    kv_scale_bytes: Quantity,
+) -> Any:
     """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
 
     Out:    bytes per token beyond every window, before division by tensor_parallel_size.
     Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA).
     Check:  Llama 3.1 8B, 70B, 405B in bf16: 131,072, 327,680, 516,096.
     """
-    return shard_kv_bytes_per_token.of({**known, "full_kv_heads_per_gpu": known["full_kv_heads"]})
+    return shard_kv_bytes_per_token(
+        n_full_layers,
+        full_kv_heads,
+        full_kv_width,
+        n_mla_layers,
+        mla_width,
+        mla_fp8_entry_bytes,
+        plain_fp8_latent,
+        other_elements_per_token,
+        other_bytes_per_token,
+        kv_dtype_bytes,
+        kv_scale_bytes,
+    )
 
 
 @formula("KV per token and GPU")
@@ -468,16 +489,16 @@ def kv_blocks_per_sequence(
     return where(shares_pages == 1, shared, ratio(own, kv_block_bytes))
 
 
-# What the count of blocks reads beside tokens.
-_OF_BLOCKS = tuple(
-    name
-    for name in kv_blocks_per_sequence.inputs
-    if not name.endswith("ed_tokens") and name != "checkpoint_blocks"  # given back once the prompt is read
+@formula(
+    "Steady KV blocks per sequence",
+    within=[
+        # The checkpoint's block is given back once the prompt is read.
+        kv_blocks_per_sequence.as_function_of("admitted_tokens", "windowed_tokens", "checkpoint_blocks")
+    ],
 )
-
-
-@formula("Steady KV blocks per sequence", passed_on=_OF_BLOCKS)
-def kv_blocks_per_sequence_steady(charged_tokens: Quantity, steady_windowed_tokens: Quantity, **known: Quantity) -> Any:
+def kv_blocks_per_sequence_steady(
+    kv_blocks_per_sequence: Callable[..., Any], charged_tokens: Quantity, steady_windowed_tokens: Quantity
+) -> Any:
     """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but of windows what stays.
 
     States stay as admission charges them. Where states are kept for the prefix cache, each prefill step, and each
@@ -487,8 +508,9 @@ def kv_blocks_per_sequence_steady(charged_tokens: Quantity, steady_windowed_toke
     Source: vLLM 0.33, single_type_kv_cache_manager.py (remove_skipped_blocks; MambaManager.allocate_new_blocks).
     Check:  Gemma 3 27B, 32,768 tokens: 2,048 + 6 x 65 = 2,438 blocks; admission charges 2,048 + 6 x 577.
     """
-    tokens = {"admitted_tokens": charged_tokens, "windowed_tokens": steady_windowed_tokens}
-    return kv_blocks_per_sequence.of(known | tokens | {"checkpoint_blocks": 0})
+    return kv_blocks_per_sequence(
+        admitted_tokens=charged_tokens, windowed_tokens=steady_windowed_tokens, checkpoint_blocks=0
+    )
 
 
 @formula("Charge per sequence and rank", within=[kv_blocks_per_sequence])
@@ -500,35 +522,48 @@ def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> 
     return kv_blocks_per_sequence * kv_block_bytes
 
 
-OF_WINDOWS = (  # what the two below read
-    "windowed_tokens", "windowed_block_tokens", "admitted_tokens", "max_num_batched_tokens", "n_windowed_groups",
-    "kv_block_bytes", "in_flight_batches", "on_second_runner", "hybrid_kv_manager",
-)  # fmt: skip
-OF_MOST_WINDOWS = tuple(name for name in OF_WINDOWS if name != "windowed_tokens")
-
-
-def windows_of_stages(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
+@formula("Windows of further batches")
+def windows_of_stages(
+    windowed_tokens: Quantity,
+    windowed_block_tokens: Quantity,
+    admitted_tokens: Quantity,
+    max_num_batched_tokens: Quantity,
+    n_windowed_groups: Quantity,
+    kv_block_bytes: Quantity,
+    in_flight_batches: Quantity,
+    on_second_runner: Quantity,
+    pipeline_stages: Quantity,
+) -> Any:
     """What admission charges more on so many stages for the windows of all layers, before the stages divide it: for
-    the batches that are under way there beside those of one stage, in bytes."""
-    alone, block = known["windowed_tokens"], known["windowed_block_tokens"]
-    tokens = batches_beside(pipeline_stages, known) * known["max_num_batched_tokens"]
-    more = round_up(smallest(known["admitted_tokens"], alone + tokens) / block) - round_up(alone / block)
-    return known["n_windowed_groups"] * known["kv_block_bytes"] * more
+    the batches that are under way there beside those of one stage, in bytes.
+
+    Source: windowed_tokens.
+    """
+    tokens = batches_beside(pipeline_stages, in_flight_batches, on_second_runner) * max_num_batched_tokens
+    blocks = round_up(smallest(admitted_tokens, windowed_tokens + tokens) / windowed_block_tokens)
+    return n_windowed_groups * kv_block_bytes * (blocks - round_up(windowed_tokens / windowed_block_tokens))
 
 
-def most_windows(batches: Quantity, known: Mapping[str, Quantity]) -> Any:
+def most_windows(
+    batches: Quantity,
+    windowed_block_tokens: Quantity,
+    admitted_tokens: Quantity,
+    max_num_batched_tokens: Quantity,
+    n_windowed_groups: Quantity,
+    kv_block_bytes: Quantity,
+    in_flight_batches: Quantity,
+    hybrid_kv_manager: Quantity,
+) -> Any:
     """At least that for so many batches beside those of one stage, by what the context has beyond the batches alone,
     and not beyond the window, too: short enough to stand in the count of stages, as Excel limits a formula."""
-    batch = known["max_num_batched_tokens"]
-    beyond = known["admitted_tokens"] - known["in_flight_batches"] * batch
-    tokens = known["hybrid_kv_manager"] * largest(0, smallest(batches * batch, beyond))
-    return known["n_windowed_groups"] * known["kv_block_bytes"] * round_up(tokens / known["windowed_block_tokens"])
+    beyond = admitted_tokens - in_flight_batches * max_num_batched_tokens
+    tokens = hybrid_kv_manager * largest(0, smallest(batches * max_num_batched_tokens, beyond))
+    return n_windowed_groups * kv_block_bytes * round_up(tokens / windowed_block_tokens)
 
 
-def batches_beside(pipeline_stages: Quantity, known: Mapping[str, Quantity]) -> Any:
+def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_second_runner: Quantity) -> Any:
     """Batches under way on so many stages, less those of one stage."""
-    alone = known["in_flight_batches"]
-    return batches_under_way(alone, known["on_second_runner"], pipeline_stages) - alone
+    return batches_under_way(in_flight_batches, on_second_runner, pipeline_stages) - in_flight_batches
 
 
 @formula("Steady KV per sequence and rank", within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from sheetgen.formula import (
@@ -20,18 +20,11 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.kv_cache import (
-    OF_MOST_WINDOWS,
-    OF_WINDOWS,
-    batches_beside,
-    held_sequences,
-    most_windows,
-    windows_of_stages,
-)
+from sheetgen.sizing.kv_cache import batches_beside, held_sequences, most_windows, windows_of_stages
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.sizing.weights import CACHE_SHARES, OF_STAGES, WEIGHTS_SHARES, stage_fraction, stage_weights_fraction
-from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, STAGES_IN_ORDER, TEXT
+from sheetgen.sizing.weights import stage_fraction, stage_weights_fraction
+from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT
 
 
 @formula("Target in force", SECONDS)
@@ -56,15 +49,12 @@ def meets_targets(
     return (tpot_seconds <= tpot_limit_seconds) * (service_ttft_seconds <= ttft_limit_seconds)
 
 
-# What is the same of batches of any size.
-OF_BATCH = ("batch_requests", "untouched_fraction")
-_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in OF_BATCH)
-_AND_EXPERTS = tuple(dict.fromkeys((*_OF_ANY_BATCH, "expert_miss_fraction", "data_parallel_size")))
+_OF_BATCH = meets_targets.as_function_of("batch_requests", "untouched_fraction")
 
 
-@formula("Strides within the targets", passed_on=_OF_ANY_BATCH)
+@formula("Strides within the targets", within=[_OF_BATCH], rows=["steps", "untouched_by_stride"])
 def strides_within_targets(
-    steps: Quantity, untouched_by_stride: Quantity, requests_per_stride: Quantity, **known: Quantity
+    meets_targets: Callable[..., Any], steps: Quantity, untouched_by_stride: Quantity, requests_per_stride: Quantity
 ) -> Any:
     """Of batches of 64, 128, ... 4,096 requests, how many meet both targets: both times only grow with the batch.
 
@@ -73,19 +63,23 @@ def strides_within_targets(
     """
 
     def meets(stride: Quantity, untouched: Quantity) -> Any:
-        batch = {"batch_requests": stride * requests_per_stride, "untouched_fraction": untouched}
-        return meets_targets.of(known | batch)
+        return meets_targets(batch_requests=stride * requests_per_stride, untouched_fraction=untouched)
 
     return count_steps(meets, steps, untouched_by_stride)
 
 
-@formula("Most requests of a batch within the targets", passed_on=_AND_EXPERTS)
+@formula(
+    "Most requests of a batch within the targets",
+    within=[_OF_BATCH, untouched_fraction.as_function_of("batch_requests")],
+    rows=["steps", "untouched_by_request"],
+)
 def batch_limit(
+    meets_targets: Callable[..., Any],
+    untouched_fraction: Callable[..., Any],
     strides_within_targets: Quantity,
     steps: Quantity,
     untouched_by_request: Quantity,
     requests_per_stride: Quantity,
-    **known: Quantity,
 ) -> Any:
     """The largest batch that meets both targets: the strides that do, and of the next one every single request.
 
@@ -94,10 +88,10 @@ def batch_limit(
     Source: tpot_seconds, service_ttft_seconds.
     """
     begun = strides_within_targets * requests_per_stride
-    left = untouched_fraction.of(known | {"batch_requests": begun})
+    left = untouched_fraction(batch_requests=begun)
 
-    def meets(one: Quantity, untouched: Quantity) -> Any:
-        return meets_targets.of(known | {"batch_requests": begun + one, "untouched_fraction": left * untouched})
+    def meets(more: Quantity, untouched: Quantity) -> Any:
+        return meets_targets(batch_requests=begun + more, untouched_fraction=left * untouched)
 
     return begun + count_steps(meets, steps, untouched_by_request)
 
@@ -125,17 +119,23 @@ def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> A
     return round_up(ratio(load_requests, needed_replicas(load_requests, paced_requests)))
 
 
-_OF_ANY_TOKEN = tuple(n for n in _AND_EXPERTS if n in (*tpot_seconds.inputs, *untouched_fraction.inputs))
-
-
-@formula("Time per token with one request more", SECONDS, passed_on=_OF_ANY_TOKEN)
-def next_tpot_seconds(batch_limit: Quantity, **known: Quantity) -> Any:
+@formula(
+    "Time per token with one request more",
+    SECONDS,
+    within=[
+        tpot_seconds.as_function_of("batch_requests", "untouched_fraction"),
+        untouched_fraction.as_function_of("batch_requests"),
+    ],
+)
+def next_tpot_seconds(
+    tpot_seconds: Callable[..., Any], untouched_fraction: Callable[..., Any], batch_limit: Quantity
+) -> Any:
     """Seconds between two tokens in the smallest batch that misses a target: which of the two it misses first.
 
     Source: tpot_seconds, batch_limit.
     """
-    known = known | {"batch_requests": batch_limit + 1}
-    return tpot_seconds.of(known | {"untouched_fraction": untouched_fraction.of(known)})
+    batch = batch_limit + 1
+    return tpot_seconds(batch_requests=batch, untouched_fraction=untouched_fraction(batch_requests=batch))
 
 
 @formula("What set the replicas", TEXT)
@@ -183,7 +183,7 @@ def paid_layer_bytes(layer_bytes_per_gpu: Quantity, paid_share: Quantity) -> Any
     return layer_bytes_per_gpu * paid_share
 
 
-@formula("Held inside a machine (1 or 0)", PLAIN)
+@formula("Held inside a machine (1 or 0)", PLAIN, rows=["pipeline_stages", "instance_month_usd"])
 def held_inside(pipeline_stages: Quantity, instance_month_usd: Quantity) -> Any:
     """1 where some instance with a price holds weights and one request without pipeline stages.
 
@@ -203,15 +203,21 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
     return where(context_tokens <= max_context_tokens, 1, 0)
 
 
-@formula("Layers that fit on a stage", passed_on=OF_MOST_WINDOWS)
+@formula("Layers that fit on a stage")
 def layers_that_fit(
+    windowed_block_tokens: Quantity,
+    admitted_tokens: Quantity,
+    max_num_batched_tokens: Quantity,
+    n_windowed_groups: Quantity,
+    kv_block_bytes: Quantity,
+    in_flight_batches: Quantity,
+    hybrid_kv_manager: Quantity,
     layer_budget_bytes: Quantity,
     n_layers: Quantity,
     paid_layer_bytes: Quantity,
     charge_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-    **known: Quantity,
 ) -> Any:
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
@@ -221,15 +227,44 @@ def layers_that_fit(
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
     outright = kv_cache_memory_bytes * (1 - set_pool_is_limit)
-    windows = most_windows(where(known["in_flight_batches"] > 1, 1, 0), known)
+    windows = most_windows(
+        where(in_flight_batches > 1, 1, 0),
+        windowed_block_tokens,
+        admitted_tokens,
+        max_num_batched_tokens,
+        n_windowed_groups,
+        kv_block_bytes,
+        in_flight_batches,
+        hybrid_kv_manager,
+    )
     left = largest(0, layer_budget_bytes - where(outright > 0, outright, windows)) * n_layers
     fit = ratio(left, paid_layer_bytes + where(outright > 0, 0, charge_bytes))
     held = ratio(largest(0, kv_cache_memory_bytes - windows) * n_layers, charge_bytes)
     return round_down(smallest(fit, where(kv_cache_memory_bytes == 0, n_layers, held)))
 
 
-@formula("Pipeline stages", passed_on=(*OF_STAGES, *OF_MOST_WINDOWS))
+@formula("Pipeline stages")
 def pipeline_stages(
+    two_stages: Quantity,
+    three_stages: Quantity,
+    four_stages: Quantity,
+    eight_stages: Quantity,
+    weights_share_of_2: Quantity,
+    weights_share_of_3: Quantity,
+    weights_share_of_4: Quantity,
+    weights_share_of_8: Quantity,
+    cache_share_of_2: Quantity,
+    cache_share_of_3: Quantity,
+    cache_share_of_4: Quantity,
+    cache_share_of_8: Quantity,
+    windowed_block_tokens: Quantity,
+    admitted_tokens: Quantity,
+    max_num_batched_tokens: Quantity,
+    n_windowed_groups: Quantity,
+    kv_block_bytes: Quantity,
+    in_flight_batches: Quantity,
+    on_second_runner: Quantity,
+    hybrid_kv_manager: Quantity,
     runs: Quantity,
     within_limit: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
@@ -241,7 +276,6 @@ def pipeline_stages(
     paid_layer_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-    **known: Quantity,
 ) -> Any:
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
@@ -250,45 +284,49 @@ def pipeline_stages(
             whose layers differ, the fewest of 2, 3, 4 and 8 at which the heaviest fits.
     Source: INTERFACE (PP above 1 only where a whole instance is too small); vLLM pipeline parallelism.
     """
+
+    def holds(stages: Quantity, weights_share: Quantity, cache_share: Quantity) -> Any:
+        """Whether the heaviest of so many stages holds its part of the weights and of one sequence's cache."""
+        left = layer_budget_bytes - paid_layer_bytes * weights_share
+        pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
+        windows = most_windows(
+            batches_beside(stages, in_flight_batches, on_second_runner),
+            windowed_block_tokens,
+            admitted_tokens,
+            max_num_batched_tokens,
+            n_windowed_groups,
+            kv_block_bytes,
+            in_flight_batches,
+            hybrid_kv_manager,
+        )
+        return both(stages <= max_pipeline_parallel_size, pool >= (charge_bytes + windows) * cache_share)
+
     # Too many stages count as one more than are allowed, and these as none; nothing long stands twice in the text.
     most = max_pipeline_parallel_size + 1
     even = remainder(largest(2, round_up(n_layers / largest(layers_that_fit, n_layers / most))), most)
-    in_order = stages_in_order(
-        layer_budget_bytes,
-        paid_layer_bytes,
-        charge_bytes,
-        max_pipeline_parallel_size,
-        kv_cache_memory_bytes,
-        set_pool_is_limit,
-        known,
-    )
-    staged = where(known[WEIGHTS_SHARES[0]] > 0, in_order, even)
+    in_order: Any = 0  # the fewest that hold it by the order of layers
+    for stages, weights_share, cache_share in (
+        (eight_stages, weights_share_of_8, cache_share_of_8),
+        (four_stages, weights_share_of_4, cache_share_of_4),
+        (three_stages, weights_share_of_3, cache_share_of_3),
+        (two_stages, weights_share_of_2, cache_share_of_2),
+    ):
+        in_order = where(holds(stages, weights_share, cache_share), stages, in_order)
+    staged = where(weights_share_of_2 > 0, in_order, even)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
 
 
-def stages_in_order(
-    layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity,
-    charge_bytes: Quantity,
-    max_pipeline_parallel_size: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
-    known: Mapping[str, Quantity],
-) -> Any:
-    """The fewest of the numbers of stages allowed whose shares are known at which the heaviest stage holds its part of
-    the weights and of one sequence's cache; 0 where none does."""
-    found: Any = 0
-    for stages, weights, cache in reversed([*zip(STAGES_IN_ORDER, WEIGHTS_SHARES, CACHE_SHARES, strict=True)]):
-        left = layer_budget_bytes - paid_layer_bytes * known[weights]
-        pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        charged = charge_bytes + most_windows(batches_beside(known[stages], known), known)
-        allowed = known[stages] <= max_pipeline_parallel_size
-        found = where(both(allowed, pool >= charged * known[cache]), known[stages], found)
-    return found
+SHARES_OF_A_STAGE = (
+    stage_weights_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
+    stage_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
+)
 
 
-@formula("Sequences per replica", passed_on=(*OF_STAGES, *OF_WINDOWS))
+@formula("Sequences per replica", within=[*SHARES_OF_A_STAGE, windows_of_stages])
 def sequences(
+    stage_weights_fraction: Callable[..., Any],
+    stage_fraction: Callable[..., Any],
+    windows_of_stages: Quantity,
     pipeline_stages: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
     charge_bytes: Quantity,
@@ -299,7 +337,6 @@ def sequences(
     max_num_seqs: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-    **known: Quantity,
 ) -> Any:
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
@@ -311,6 +348,8 @@ def sequences(
     manager, simulated in tests/test_block_manager.py.
     """
     pool, share = fullest_stage(
+        stage_weights_fraction,
+        stage_fraction,
         pipeline_stages,
         kv_budget_bytes_per_gpu,
         layer_budget_bytes,
@@ -318,14 +357,15 @@ def sequences(
         n_layers,
         kv_cache_memory_bytes,
         set_pool_is_limit,
-        known,
     )
-    charged = charge_bytes + windows_of_stages(pipeline_stages, known)
+    charged = charge_bytes + windows_of_stages
     held = held_sequences(pool, charged * share, steady_bytes * share)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
 def fullest_stage(
+    stage_weights_fraction: Callable[..., Any],
+    stage_fraction: Callable[..., Any],
     pipeline_stages: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
     layer_budget_bytes: Quantity,
@@ -333,13 +373,15 @@ def fullest_stage(
     n_layers: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-    known: Mapping[str, Quantity],
-) -> tuple[Quantity, Quantity]:
+) -> tuple[Any, Any]:
     """The pool of the fullest stage, in bytes, and its share of the layers that keep a cache."""
-    known = {**known, "n_layers": n_layers, "pipeline_parallel_size": pipeline_stages}
-    paid = paid_layer_bytes * stage_weights_fraction.of(known)
-    staged = pool_as_set(layer_budget_bytes - paid, kv_cache_memory_bytes, set_pool_is_limit)
-    return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), stage_fraction.of(known)
+    weights, share = (
+        fraction(n_layers=n_layers, pipeline_parallel_size=pipeline_stages)
+        for fraction in (stage_weights_fraction, stage_fraction)
+    )
+    left = layer_budget_bytes - paid_layer_bytes * weights
+    staged = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
+    return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), share
 
 
 @formula("Pool's error, low end")
@@ -366,14 +408,21 @@ def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size:
     return tensor_parallel_size <= calibrated_tensor_parallel_size
 
 
-@formula("Sequences at the band's low end", passed_on=sequences.inputs)
-def sure_sequences(kv_pool_error_bytes_low: Quantity, **known: Quantity) -> Any:
+@formula("Sequences at the band's low end", within=[sequences.as_function_of()])
+def sure_sequences(
+    sequences: Callable[..., Any],
+    kv_pool_error_bytes_low: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+    layer_budget_bytes: Quantity,
+) -> Any:
     """Sequences that one replica still holds where its pool comes out at the low end of the 80 % error band.
 
     Source: sequences, with the pool less what nine of ten predictions of its kind err by at most.
     """
-    budgets = ("kv_budget_bytes_per_gpu", "layer_budget_bytes")
-    return sequences.of(known | {name: known[name] + kv_pool_error_bytes_low for name in budgets})
+    return sequences(
+        kv_budget_bytes_per_gpu=kv_budget_bytes_per_gpu + kv_pool_error_bytes_low,
+        layer_budget_bytes=layer_budget_bytes + kv_pool_error_bytes_low,
+    )
 
 
 @formula("Users")

@@ -7,6 +7,7 @@ z x sqrt(a), pools the places of all replicas and decides, in Python and in a wo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sheetgen.formula import (
@@ -22,7 +23,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.parallelism import OF_BATCH, instances_less_replica, needed_replicas, surviving_replicas
+from sheetgen.sizing.parallelism import instances_less_replica, needed_replicas, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
 from sheetgen.units import SECONDS, TWO_DECIMALS
 
@@ -76,16 +77,24 @@ def z_of(max_wait_fraction: float) -> float:
     return max(z, 0.0)
 
 
-# What is the same of replicas with any number at once; it is handed on by name.
-_READ = dict.fromkeys(n for f in (tpot_seconds, service_ttft_seconds, untouched_fraction) for n in f.inputs)
-_OF_ANY = tuple(name for name in _READ if name not in OF_BATCH)
+# The times of a request, as functions of the batch that it is served in.
+_OF_BATCH = (
+    tpot_seconds.as_function_of("batch_requests", "untouched_fraction"),
+    service_ttft_seconds.as_function_of("batch_requests", "untouched_fraction"),
+    untouched_fraction.as_function_of("batch_requests"),
+)
 
 
-def _turn(batch_requests: Quantity, known: dict[str, Any]) -> Any:
+def _turn(
+    batch_requests: Quantity,
+    tpot_seconds: Callable[..., Any],
+    service_ttft_seconds: Callable[..., Any],
+    untouched_fraction: Callable[..., Any],
+    output_tokens: Quantity,
+) -> Any:
     """Seconds that a request takes among batches of so many; fractions of one count."""
-    known = known | {"batch_requests": batch_requests}
-    known["untouched_fraction"] = untouched_fraction.of(known)
-    return turn_seconds(service_ttft_seconds.of(known), known["output_tokens"], tpot_seconds.of(known))
+    batch = {"batch_requests": batch_requests, "untouched_fraction": untouched_fraction(batch_requests=batch_requests)}
+    return turn_seconds(service_ttft_seconds(**batch), output_tokens, tpot_seconds(**batch))
 
 
 @formula("Requests of one batch, on average", TWO_DECIMALS)
@@ -108,13 +117,19 @@ def full_batch_requests(
     return mean_batch_requests(paced_requests, data_parallel_size, pipeline_parallel_size)
 
 
-@formula("Time of a request on a full replica", SECONDS, passed_on=_OF_ANY)
-def full_turn_seconds(full_batch_requests: Quantity, **known: Quantity) -> Any:
+@formula("Time of a request on a full replica", SECONDS, within=_OF_BATCH)
+def full_turn_seconds(
+    tpot_seconds: Callable[..., Any],
+    service_ttft_seconds: Callable[..., Any],
+    untouched_fraction: Callable[..., Any],
+    full_batch_requests: Quantity,
+    output_tokens: Quantity,
+) -> Any:
     """Seconds from a request's turn to its last token, with every place of its replica taken.
 
     Source: service_ttft_seconds, tpot_seconds.
     """
-    return _turn(full_batch_requests, known)
+    return _turn(full_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction, output_tokens)
 
 
 @formula("Offered load", TWO_DECIMALS)
@@ -162,15 +177,25 @@ def replica_requests_per_second(
     return ratio(requests_per_second * (1 + extra_headroom_fraction), needed_replicas(load_requests, paced_requests))
 
 
-@formula("At once on a replica, a step nearer", TWO_DECIMALS, passed_on=(*_OF_ANY, "pipeline_parallel_size"))
-def next_in_flight(in_flight: Quantity, replica_requests_per_second: Quantity, **known: Quantity) -> Any:
+@formula("At once on a replica, a step nearer", TWO_DECIMALS, within=_OF_BATCH)
+def next_in_flight(
+    tpot_seconds: Callable[..., Any],
+    service_ttft_seconds: Callable[..., Any],
+    untouched_fraction: Callable[..., Any],
+    pipeline_parallel_size: Quantity,
+    in_flight: Quantity,
+    replica_requests_per_second: Quantity,
+    data_parallel_size: Quantity,
+    output_tokens: Quantity,
+) -> Any:
     """Requests at once on a replica at the speed that it has with `in_flight` of them: from above, nearer to where
     both are the same.
 
     Source: Little's law.
     """
-    batch = mean_batch_requests(in_flight, known["data_parallel_size"], known["pipeline_parallel_size"])
-    return replica_requests_per_second * _turn(batch, known)
+    batch = mean_batch_requests(in_flight, data_parallel_size, pipeline_parallel_size)
+    turn = _turn(batch, tpot_seconds, service_ttft_seconds, untouched_fraction, output_tokens)
+    return replica_requests_per_second * turn
 
 
 @formula("At once on a replica", TWO_DECIMALS)

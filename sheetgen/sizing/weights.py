@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.formula import Quantity, both, formula, largest, ratio, round_up, smallest, where
@@ -94,21 +94,31 @@ def _shares(what: str) -> tuple[str, ...]:
 
 WEIGHTS_SHARES, CACHE_SHARES = _shares("weights"), _shares("cache")
 SHARES = (*WEIGHTS_SHARES, *CACHE_SHARES)
-OF_STAGES = (*STAGES_IN_ORDER, *SHARES)  # what functions of stages read beside their number
 
 
-def _of_stages(
-    n_layers: Quantity, pipeline_parallel_size: Quantity, shares: tuple[str, ...], known: Mapping[str, Quantity]
+def _share_of_stage(
+    n_layers: Quantity, pipeline_parallel_size: Quantity, stages: Sequence[Quantity], shares: Sequence[Quantity]
 ) -> Any:
     """The share at this number of stages where the order of layers gives one, else that of the layers."""
     even = in_order = round_up(ratio(n_layers, pipeline_parallel_size)) / n_layers
-    for stages, share in zip(STAGES_IN_ORDER, shares, strict=True):
-        in_order = where(pipeline_parallel_size == known[stages], known[share], in_order)
-    return where(known[shares[0]] > 0, in_order, even)
+    for n_stages, share in zip(stages, shares, strict=True):
+        in_order = where(pipeline_parallel_size == n_stages, share, in_order)
+    return where(shares[0] > 0, in_order, even)
 
 
-@formula("Share of the cache on a stage", TWO_DECIMALS, passed_on=(*STAGES_IN_ORDER, *CACHE_SHARES))
-def stage_fraction(n_layers: Quantity, pipeline_parallel_size: Quantity, **known: Quantity) -> Any:
+@formula("Share of the cache on a stage", TWO_DECIMALS)
+def stage_fraction(
+    two_stages: Quantity,
+    three_stages: Quantity,
+    four_stages: Quantity,
+    eight_stages: Quantity,
+    cache_share_of_2: Quantity,
+    cache_share_of_3: Quantity,
+    cache_share_of_4: Quantity,
+    cache_share_of_8: Quantity,
+    n_layers: Quantity,
+    pipeline_parallel_size: Quantity,
+) -> Any:
     """The share of the layers with a cache on the pipeline stage that has most of them.
 
     Out:    1 without pipeline parallelism; layers do not split, so 126 layers on 4 stages give 32/126. Of a model whose
@@ -116,17 +126,32 @@ def stage_fraction(n_layers: Quantity, pipeline_parallel_size: Quantity, **known
     Source: vLLM divides layers over stages as evenly as whole layers allow.
     Check:  Nemotron Super 49B at 2 stages: 37 of its 49 layers with attention are in the first half.
     """
-    return _of_stages(n_layers, pipeline_parallel_size, CACHE_SHARES, known)
+    stages = two_stages, three_stages, four_stages, eight_stages
+    shares = cache_share_of_2, cache_share_of_3, cache_share_of_4, cache_share_of_8
+    return _share_of_stage(n_layers, pipeline_parallel_size, stages, shares)
 
 
-@formula("Share of the weights on a stage", TWO_DECIMALS, passed_on=(*STAGES_IN_ORDER, *WEIGHTS_SHARES))
-def stage_weights_fraction(n_layers: Quantity, pipeline_parallel_size: Quantity, **known: Quantity) -> Any:
+@formula("Share of the weights on a stage", TWO_DECIMALS)
+def stage_weights_fraction(
+    two_stages: Quantity,
+    three_stages: Quantity,
+    four_stages: Quantity,
+    eight_stages: Quantity,
+    weights_share_of_2: Quantity,
+    weights_share_of_3: Quantity,
+    weights_share_of_4: Quantity,
+    weights_share_of_8: Quantity,
+    n_layers: Quantity,
+    pipeline_parallel_size: Quantity,
+) -> Any:
     """The share of the layers' weights on the heaviest pipeline stage.
 
     Out:    the share of the layers where they are alike; of a model whose layers differ, by their order.
     Source: vLLM get_pp_indices. Check: Nemotron Super 49B in bf16 at 2 stages: 60.4 of 89.0 GiB in the first half.
     """
-    return _of_stages(n_layers, pipeline_parallel_size, WEIGHTS_SHARES, known)
+    stages = two_stages, three_stages, four_stages, eight_stages
+    shares = weights_share_of_2, weights_share_of_3, weights_share_of_4, weights_share_of_8
+    return _share_of_stage(n_layers, pipeline_parallel_size, stages, shares)
 
 
 @formula("Rotary tables")

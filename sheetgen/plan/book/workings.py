@@ -787,7 +787,7 @@ def over_quota(rented_instances: Any, quota: Any) -> Any:
     return where(rented_instances > quota, 1, 0)
 
 
-@formula("Too small from", DATE)
+@formula("Too small from", DATE, rows=["days", "over"])
 def first_day_over(days: Any, over: Any) -> Any:
     """The first day of the first quarter in which the quota is too small; none where it never is.
 
@@ -885,7 +885,7 @@ def month_or_none(price_usd_per_hour: Any, paid_hours_per_month: Any) -> Any:
     return cost.monthly_usd(price_usd_per_hour, paid_hours_per_month)
 
 
-@formula("A month of what covers a late order, $", USD_CENTS)
+@formula("A month of what covers a late order, $", USD_CENTS, rows=["months", "leads"])
 def cover_month(months: Any, leads: Any) -> Any:
     """A month of what is there soonest in place of an order: of the classes without a term the quickest, then the
     cheapest; none where there is none.

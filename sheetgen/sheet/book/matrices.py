@@ -14,7 +14,6 @@ from sheetgen.formula import (
     Expr,
     Formula,
     both,
-    count_steps,
     either,
     formula,
     is_number,
@@ -246,17 +245,10 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in blocks.items()}
         stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"]]
         offered = [Range(head.columns["n_offered"][: len(row.refs)]) for row in stages]
-        of.tables["contexts"].computed(held_inside, {"stages": stages, "offered": offered})
+        of.tables["contexts"].computed(
+            parallelism.held_inside, {"pipeline_stages": stages, "instance_month_usd": offered}
+        )
     return sheet
-
-
-@formula("Held inside a machine (1 or 0)", PLAIN)
-def held_inside(stages: Any, offered: Any) -> Any:
-    """1 where some instance with a price holds weights and one request without pipeline stages.
-
-    Source: INTERFACE (spanning machines); the columns of Profiles.
-    """
-    return where(count_steps(lambda one, n: (one == 1) * (n > 0), stages, offered) > 0, 1, 0)
 
 
 def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:

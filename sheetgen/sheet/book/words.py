@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import (
-    Expr,
     Formula,
     both,
     cheapest,
     either,
     first_where,
     formula,
+    greatest_number,
     is_number,
     is_text,
     join_text,
@@ -31,7 +31,6 @@ from sheetgen.sheet.model import NONE, Source
 from sheetgen.sheet.what_if import OK
 from sheetgen.sheet.wording import NEAR_TIE, NEXT, RESERVE, short_type
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
-from sheetgen.sizing.weights import OF_STAGES
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
@@ -499,27 +498,20 @@ def gpus_needed(
     return number_where(known, count * tensor_parallel_size)
 
 
-@formula("Fewest GPUs", PLAIN)
+@formula("Fewest GPUs", PLAIN, rows=["needed"])
 def fewest_gpus(needed: Any) -> Any:
     """The fewest GPUs among the sizes; none where no size holds the load."""
     return cheapest(needed, "-")
 
 
-@formula("Column of the TP", PLAIN)
+@formula("Column of the TP", PLAIN, rows=["needed", "sizes"])
 def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
     """Which size the page tells of: the one rented or requested, else that with the fewest GPUs, else the largest."""
     overrides = first_where(sizes == asked)
     best = first_where(needed == fewest)
-    last = first_where(sizes == largest_of(sizes))
+    last = first_where(sizes == greatest_number(sizes))
     # Where no size holds the load all of them are "-", which a spreadsheet finds equal to each other.
     return where(overrides > 0, overrides, where(is_number(fewest), best, last))
-
-
-def largest_of(sizes: Any) -> Any:
-    """The largest of a row."""
-    import numpy
-
-    return Expr(f"MAX({sizes.text})") if isinstance(sizes, Expr) else numpy.nanmax(sizes, initial=-numpy.inf)
 
 
 @formula("Overhead", ONE_DECIMAL)
@@ -554,8 +546,10 @@ def kept_back_bytes(
     return largest(0, gpu_memory_bytes - parts)
 
 
-@formula("All requests fit", PLAIN, passed_on=OF_STAGES)
+@formula("All requests fit", PLAIN, within=parallelism.SHARES_OF_A_STAGE)
 def all_fit(
+    stage_weights_fraction: Any,
+    stage_fraction: Any,
     charged: Any,
     kept: Any,
     kv_block_bytes: Any,
@@ -567,10 +561,11 @@ def all_fit(
     n_layers: Any,
     kv_cache_memory_bytes: Any,
     set_pool_is_limit: Any,
-    **known: Any,
 ) -> Any:
     """1 where all requests fit one replica at this context, on its fullest stage."""
     pool, share = parallelism.fullest_stage(
+        stage_weights_fraction,
+        stage_fraction,
         pipeline_stages,
         kv_budget_bytes_per_gpu,
         layer_budget_bytes,
@@ -578,7 +573,6 @@ def all_fit(
         n_layers,
         kv_cache_memory_bytes,
         set_pool_is_limit,
-        known,
     )
     block = kv_block_bytes * share
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
@@ -746,7 +740,7 @@ def swing_share(swing_usd: Any, base_usd: Any) -> Any:
     return number_where(known, where(known, swing_usd, 0) / where(known, base_usd, 1))
 
 
-@formula("Which", TEXT)
+@formula("Which", TEXT, rows=["swings"])
 def swing_word(swing_usd: Any, swings: Any) -> Any:
     """`most` for the driver that moves the month's cost most."""
-    return where(is_number(swing_usd), where(swing_usd == largest_of(swings), "most", "less"), "-")
+    return where(is_number(swing_usd), where(swing_usd == greatest_number(swings), "most", "less"), "-")

@@ -10,7 +10,6 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.formula import (
-    Expr,
     Formula,
     formula,
     is_number,
@@ -18,6 +17,7 @@ from sheetgen.formula import (
     number_where,
     round_nearest,
     where,
+    where_number,
     whole_text,
 )
 from sheetgen.levers import EveryLever, terms_at_fp8
@@ -183,9 +183,7 @@ def chosen(one: Formula, otherwise: Any = "-") -> Formula:
 
     @functools.wraps(one.function)
     def read(n_instances: Any, *values: Any) -> Any:
-        if isinstance(n_instances, Expr):
-            return where(is_number(n_instances), one.function(*values), otherwise)
-        return one.function(*values) if n_instances == n_instances else float("nan") if otherwise == "-" else otherwise
+        return where_number(n_instances, lambda: one.function(*values), otherwise)
 
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
@@ -603,9 +601,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
     columns = table.columns
 
     def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
-        if isinstance(gpus, Expr):
-            return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
-        return (gpus != gpu) | (providers != provider)
+        return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
 
     def among(*read: Ref | Range) -> Lookup:
         return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))

@@ -1,0 +1,373 @@
+"""The operations of formulas, each with its readings: numbers and numpy arrays, Excel text, JavaScript.
+
+What an operation computes is the decorated function; how it is written stands in the decorator. JavaScript names a
+function of templates/live/runtime.js.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy
+
+from sheetgen.formula.excel import (
+    ADD,
+    COMPARE,
+    MULTIPLY,
+    Part,
+    Text,
+    call,
+    equal,
+    infix,
+    join,
+    over_rows,
+    product,
+)
+from sheetgen.formula.tree import is_written, operation
+from sheetgen.units import PERCENT, PLAIN
+
+
+@functools.cache
+def _is_array_type(kind: type) -> bool:
+    return hasattr(kind, "__array__")
+
+
+def is_array(values: Iterable[Any]) -> bool:
+    return any(map(_is_array_type, map(type, values)))
+
+
+def _function(name: str, *more: Part) -> Callable[..., Text]:
+    """How a function of Excel's is written, with constants after its arguments."""
+    return lambda *arguments: call(name, *arguments, *more)
+
+
+# Choices -----------------------------------------------------------------------------------------------------
+
+
+@operation(_function("IF"), "?")
+def where(condition: Any, then: Any, otherwise: Any) -> Any:
+    """`then` where `condition` holds, else `otherwise`. Both are evaluated: guard a division with ratio()."""
+    if is_array((condition, then, otherwise)):
+        return choose(condition, then, otherwise)
+    return then if condition else otherwise
+
+
+def choose(condition: Any, then: Any, otherwise: Any) -> Any:
+    """numpy.where, but numbers beside a text stay numbers."""
+    then = then if hasattr(then, "dtype") else numpy.asarray(then)
+    otherwise = otherwise if hasattr(otherwise, "dtype") else numpy.asarray(otherwise)
+    if (then.dtype.kind in "US") != (otherwise.dtype.kind in "US"):
+        then, otherwise = then.astype(object), otherwise.astype(object)
+    return numpy.where(condition, then, otherwise)
+
+
+@operation(lambda condition, value: call("IF", condition, value, "-"), "numberWhere")
+def number_where(condition: Any, value: Any) -> Any:
+    """`value` where `condition` holds, else none: NaN in Python and JavaScript, "-" in Excel."""
+    return where(condition, value, math.nan)
+
+
+def where_number(x: Any, then: Callable[[], Any], otherwise: Any) -> Any:
+    """What `then` works out where `x`, a number or a tree, is a number; else `otherwise`, of which "-" is none."""
+    holds = is_number(x)
+    if is_written((x,)):
+        return number_where(holds, then()) if otherwise == "-" else where(holds, then(), otherwise)
+    return then() if holds else math.nan if otherwise == "-" else otherwise
+
+
+@operation(lambda x: call("IFERROR", x, "-"), "numberOrNone")
+def number_or_none(x: Any) -> Any:
+    """`x`, or none where it reads none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
+    return x
+
+
+def _fold(of_arrays: numpy.ufunc, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    return functools.reduce(of_arrays, values) if is_array(values) else plain(values)
+
+
+@operation(_function("MIN"), "Math.min")
+def smallest(*values: Any) -> Any:
+    return _fold(numpy.minimum, min, values)
+
+
+@operation(_function("MAX"), "Math.max")
+def largest(*values: Any) -> Any:
+    return _fold(numpy.maximum, max, values)
+
+
+@operation(_function("AND"), "&&")
+def both(*conditions: Any) -> Any:
+    """True where all hold."""
+    return _fold(numpy.logical_and, all, conditions)
+
+
+@operation(_function("OR"), "||")
+def either(*conditions: Any) -> Any:
+    """True where at least one holds."""
+    return _fold(numpy.logical_or, any, conditions)
+
+
+# Numbers -----------------------------------------------------------------------------------------------------
+
+
+@operation(_function("ROUNDUP", 0), "roundUp")
+def round_up(x: Any) -> Any:
+    """The next whole number at or above `x` (x >= 0: ROUNDUP moves away from zero).
+
+    A spreadsheet takes 3.0000000000000004 for 3 here, and so do we: quotients of whole bytes that are not
+    whole lie further than 1e-12 from a whole number.
+    """
+    if is_array((x,)):
+        near = numpy.round(x)
+        if near.dtype.kind == "f" and (near == x).all():
+            return near
+        return numpy.where(abs(x - near) <= 1e-12 * abs(near), near, numpy.ceil(x))
+    if x != x:
+        return x
+    nearest = round(x)
+    return nearest if abs(x - nearest) <= 1e-12 * abs(nearest) else math.ceil(x)
+
+
+@operation(_function("INT"), "Math.floor")
+def round_down(x: Any) -> Any:
+    """The next whole number at or below `x`."""
+    if is_array((x,)):
+        return numpy.floor(x)
+    return x if x != x else math.floor(x)
+
+
+@operation(_function("ROUND"), "roundNearest")
+def round_nearest(x: Any, decimals: int = 0) -> Any:
+    """The number nearest to `x` (x >= 0) that is whole, or has so many decimals."""
+    return round_down(x * 10**decimals + 0.5) / 10**decimals if decimals else round_down(x + 0.5)
+
+
+@operation(lambda x, n, otherwise: call("IF", equal(n, 0), otherwise, infix(x, "/", n, MULTIPLY)), "ratio")
+def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
+    """x / n, or `otherwise` where n is 0: the one guarded division, lazy in all readings."""
+    if is_array((x, n, otherwise)):
+        safe = numpy.where(numpy.equal(n, 0), 1, n)
+        return choose(numpy.equal(n, 0), otherwise, x / safe)
+    return otherwise if n == 0 else x / n
+
+
+@operation(_function("MOD"), "%")
+def remainder(x: Any, n: Any) -> Any:
+    """x modulo n, for x >= 0 and n > 0."""
+    return x % n
+
+
+@operation(_function("POWER"), "Math.pow")
+def power(base: Any, exponent: Any) -> Any:
+    """base to the exponent, for base > 0. (`^` is left out: Excel reads -3^2 as 9.)"""
+    return (base * 1.0) ** exponent
+
+
+@operation(lambda share, times: call("IFERROR", call("POWER", share, times), 0), "Math.pow")
+def fading(share: Any, times: Any) -> Any:
+    """A share taken so many times: 0 where that is too little for a number, which LibreOffice calls an error."""
+    with numpy.errstate(under="ignore"):
+        return power(share, times)
+
+
+@operation(_function("LN"), "Math.log")
+def natural_log(x: Any) -> Any:
+    """The natural logarithm of `x` > 0."""
+    return numpy.log(x) if is_array((x,)) else math.log(x)
+
+
+@operation(_function("EXP"), "Math.exp")
+def exponential(x: Any) -> Any:
+    """e to the power of `x`."""
+    return numpy.exp(x) if is_array((x,)) else math.exp(x)
+
+
+@operation(_function("NORMSDIST"), "normalShare")
+def normal_share(z: Any) -> Any:
+    """The share of a normal distribution below `z` standard deviations; of numbers, not of columns."""
+    return math.erfc(-z / math.sqrt(2)) / 2
+
+
+@operation(_function("NORMDIST", 0, 1, False), "normalDensity")
+def normal_density(z: Any) -> Any:
+    """The density of a normal distribution at `z` standard deviations; of numbers, not of columns."""
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+
+# Comparisons -------------------------------------------------------------------------------------------------
+
+
+@operation(equal, "isSameMoney")
+def same_money(x: Any, y: Any) -> Any:
+    """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
+    return numpy.isclose(x, y, rtol=1e-12, atol=0)
+
+
+def _at_most(x: Part, y: Part) -> Text:
+    less, same = (infix(1, "*", infix(x, sign, y, COMPARE), MULTIPLY) for sign in "<=")
+    return infix(infix(less, "+", same, ADD), ">", 0, COMPARE)  # no OR: it answers once for a row
+
+
+@operation(_at_most, "isAtMost")
+def at_most(x: Any, y: Any) -> Any:
+    """x <= y as a spreadsheet compares: what is the same in some 15 digits is not above."""
+    return (x < y) | same_money(x, y)
+
+
+@operation(_function("ISNUMBER"), "isNumber")
+def is_number(x: Any) -> Any:
+    """True for a number; false for text or a blank (NaN or None in Python)."""
+    if is_array((x,)):
+        return ~numpy.isnan(x)
+    return isinstance(x, (int, float)) and x == x
+
+
+@operation(lambda row: infix(row, "<=", call("MAX", row), COMPARE), "isNumber")
+def is_number_in_row(row: Any) -> Any:
+    """is_number() of the cells of a row: a text is greater than every number, so greater than the row's largest."""
+    return is_number(row)
+
+
+@operation(lambda x: infix(x, ">", "", COMPARE), "isText")
+def is_text(x: Any) -> Any:
+    """True for a text that is not empty: in a spreadsheet every text is greater than every number or blank."""
+    return isinstance(x, str) and x > ""
+
+
+@operation(lambda x: equal(x, ""), "isBlank")
+def is_blank(x: Any) -> Any:
+    """True for a number that was left blank, which is none in Python."""
+    return x != x
+
+
+# Text --------------------------------------------------------------------------------------------------------
+
+
+@operation(lambda *parts: join(parts), "joinText")
+def join_text(*parts: Any) -> Any:
+    """Text and whole numbers put together (&)."""
+    return "".join(map(_as_text, parts))
+
+
+@operation(_function("SUBSTITUTE"), "replaceText")
+def replace_text(x: Any, old: str, new: str) -> Any:
+    """A text with every `old` in it replaced."""
+    return _as_text(x).replace(old, new)
+
+
+def _as_text(x: Any) -> str:
+    if isinstance(x, float):
+        return "-" if x != x else str(int(x)) if x == int(x) else str(x)
+    return str(x)
+
+
+@operation(_function("TEXT", "0%"), "percentText")
+def percent_text(x: Any) -> Any:
+    """A share as text in whole percent (TEXT with a format that every locale reads alike)."""
+    return PERCENT.text(x)
+
+
+@operation(_function("TEXT", "0"), "wholeText")
+def whole_text(x: Any) -> Any:
+    """A number as text, rounded to a whole one (TEXT with a format that every locale reads alike)."""
+    return PLAIN.text(x)
+
+
+# Ranges: a row of numbers, with text where there is none (NaN in Python, "-" in Excel) -----------------------
+#
+# In Excel "-" is greater than any number, NaN in Python never is: compare rows that may hold none with
+# ==, < and <= only. And both() or either() over a row answers once, not cell by cell.
+
+
+def _least(holds: Any, values: Any, otherwise: Any) -> Any:
+    least = numpy.where(holds, values, numpy.inf).min(axis=0)
+    return choose(numpy.isinf(least), otherwise, least)[()]
+
+
+def _or_otherwise(least: Text, values: Part, otherwise: Part) -> Text:
+    return call("IF", equal(call("COUNT", values), 0), otherwise, least)
+
+
+def cheapest(costs: Any, otherwise: Any) -> Any:
+    """The least number of a row (its first axis), or `otherwise` where the row holds none."""
+    return least_number(costs, otherwise=otherwise)
+
+
+@operation(lambda row, otherwise: _or_otherwise(call("MIN", row), row, otherwise), "leastNumber", rows=True)
+def least_number(row: Any, *, otherwise: Any) -> Any:
+    """The least number of a row (its first axis), or `otherwise` where the row holds none.
+
+    MIN of nothing is 0, and 0 would read as free: COUNT guards it.
+    """
+    return _least(~numpy.isnan(row), row, otherwise)
+
+
+@operation(_function("MAX"), "greatestNumber", rows=True)
+def greatest_number(row: Any) -> Any:
+    """The greatest number of a row."""
+    return numpy.nanmax(row, initial=-numpy.inf)
+
+
+def _least_where(values: Text, *conditions: Text, otherwise: Text) -> Text:
+    held = call("IF", product(conditions), values)
+    least = call("MIN", held)
+    return over_rows(least if otherwise.text == "0" else _or_otherwise(least, held, otherwise))
+
+
+@operation(_least_where, "leastWhere", rows=True)
+def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
+    """The least of `values` where all conditions hold, or `otherwise` where they never do (an array formula).
+
+    The 0 of the default is what MIN gives for nothing; "-" is no number, NaN in Python.
+    """
+    holds = functools.reduce(numpy.logical_and, conditions)
+    none = numpy.nan if isinstance(otherwise, str) else otherwise
+    return _least(numpy.logical_and(holds, ~numpy.isnan(values)), values, none)
+
+
+def _greatest_where(values: Text, *conditions: Text) -> Text:
+    return over_rows(call("MAX", call("IF", product(conditions), values)))
+
+
+@operation(_greatest_where, "greatestWhere", rows=True)
+def greatest_where(values: Any, *conditions: Any) -> Any:
+    """The greatest of `values` where all conditions hold, or 0 where they never do (an array formula)."""
+    holds = functools.reduce(numpy.logical_and, conditions)
+    return numpy.where(numpy.logical_and(holds, ~numpy.isnan(values)), values, 0).max(axis=0)
+
+
+def _first_where(*conditions: Text, otherwise: Text) -> Text:
+    return over_rows(call("IFERROR", call("MATCH", 1, product((Text("1"), *conditions)), 0), otherwise))
+
+
+@operation(_first_where, "firstWhere", rows=True)
+def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
+    """The position, from 1, of the first place where all hold, or `otherwise` (an array formula)."""
+    hold = functools.reduce(numpy.logical_and, conditions)
+    return choose(hold.any(axis=0), hold.argmax(axis=0) + 1, otherwise)[()]
+
+
+@operation(lambda condition: call("SUMPRODUCT", infix(1, "*", condition, MULTIPLY)), "countWhere", rows=True)
+def count_where(condition: Any) -> Any:
+    """For how many places of a row (its first axis) the condition holds."""
+    return (1 * condition).sum(axis=0)
+
+
+def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
+    """For how many places of `rows` of equal length the condition `holds` is true of what stands there.
+
+    The condition is worked out for the whole rows at once. In Excel it must be made of operators alone, as MIN, MAX,
+    AND and OR answer once for a row and other functions look at its first cell. In Python the places are a first axis,
+    before those that what the condition reads has.
+    """
+    if is_written(rows):
+        return count_where(holds(*rows))
+    n_axes = numpy.ndim(holds(*(row[0] for row in rows)))
+    whole = []
+    for row in rows:
+        n_places, *rest = numpy.shape(row)
+        whole.append(numpy.reshape(row, (n_places, *[1] * (n_axes - len(rest)), *rest)))
+    return count_where(holds(*whole))

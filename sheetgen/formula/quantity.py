@@ -1,0 +1,147 @@
+"""`@formula`: a documented sizing quantity, one function that computes it and of which its tree is made."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sheetgen.formula.excel import ATOM
+from sheetgen.formula.tree import INPUT, Expr, literal
+from sheetgen.units import WHOLE, Display
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A documented sizing quantity: a function, and what a reader needs to know of its result."""
+
+    name: str
+    label: str
+    display: Display
+    inputs: tuple[str, ...]
+    function: Callable[..., Any]
+    rows: tuple[str, ...] = ()  # inputs of which it reads a whole row
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def of(self, values: Mapping[str, Any]) -> Any:
+        """This formula read with `values`, which hold its inputs by name (numbers, columns or `Expr`)."""
+        try:
+            arguments = [values[name] for name in self.inputs]
+        except KeyError as error:
+            missing = next(name for name in self.inputs if name not in values)
+            raise KeyError(f"formula {self.name!r} reads {missing!r}, which nothing provides") from error
+        return self.function(*arguments)
+
+    def as_function_of(self, *names: str) -> CalledFormula:
+        """This formula as a part of another one, which calls it, by name, with values of its own for `names`."""
+        return CalledFormula(self, names)
+
+    def with_parts(self, parts: Iterable[Formula | CalledFormula], first: bool = False) -> Formula:
+        """The same formula, working out within itself those of `parts` which it reads: it reads their inputs, in the
+        places of the parts or, where `first`, before all else."""
+        inner = {part.name: part for part in parts if part.name in self.inputs}
+        if not inner:
+            return self
+        own = dict.fromkeys((*inner, *self.inputs) if first else self.inputs)
+        read = (inner[name].inputs if name in inner else (name,) for name in own)
+        inputs = tuple(dict.fromkeys(itertools.chain.from_iterable(read)))
+        rows = {*self.rows, *itertools.chain.from_iterable(part.rows for part in inner.values())}
+
+        @functools.wraps(self.function)
+        def function(*args: Any) -> Any:
+            values = dict(zip(inputs, args, strict=True))
+            return self.of(values | {name: part.of(values) for name, part in inner.items()})
+
+        return replace(self, inputs=inputs, function=function, rows=tuple(name for name in inputs if name in rows))
+
+    def reading(self, **quantities: str) -> Formula:
+        """The same formula of other quantities: by the name of an input, what is read in its place."""
+        unknown = quantities.keys() - set(self.inputs)
+        if unknown:
+            raise KeyError(f"formula {self.name!r} does not read {', '.join(sorted(unknown))}")
+        inputs, rows = (tuple(quantities.get(name, name) for name in names) for names in (self.inputs, self.rows))
+        return replace(self, inputs=inputs, rows=rows)
+
+    @functools.cached_property
+    def tree(self) -> Expr:
+        """The operations that it is made of, on its inputs by name."""
+        return literal(self.function(*(Expr.leaf(INPUT, name) for name in self.inputs)))
+
+    def written(self, texts: Mapping[str, Expr]) -> Expr:
+        """The Excel text with `texts` put in for the inputs."""
+        template = self.tree.printed  # the same for every cell, so written once
+        inside = {name: e.text if e.binding == ATOM else f"({e.text})" for name, e in texts.items()}
+        return Expr(template.text.format_map(inside), template.binding, template.array)
+
+    def text_of_names(self, names: Iterable[str]) -> str:
+        """The Excel text with other names for the inputs."""
+        text: str = self.function(*map(Expr, names)).text
+        return text
+
+    def text_of_values(self, values: Iterable[Any]) -> str:
+        """The Excel text with the inputs' values."""
+        text: str = self.function(*map(literal, values)).text
+        return text
+
+    @property
+    def documentation(self) -> str:
+        """The docstring, for header notes and `explain`."""
+        return textwrap.dedent(inspect.getdoc(self.function) or "").strip()
+
+    @property
+    def summary(self) -> str:
+        """The docstring's first sentence."""
+        return self.documentation.split("\n\n")[0].replace("\n", " ")
+
+    @property
+    def source(self) -> str:
+        """What the docstring names as its source."""
+        lines = self.documentation.replace("\n    ", " ").splitlines()
+        return next((x.removeprefix("Source:").strip() for x in lines if x.startswith("Source:")), "")
+
+
+@dataclass(frozen=True)
+class CalledFormula:
+    """A formula that another one calls with values of its own for some inputs; the others are inputs of both."""
+
+    formula: Formula
+    own: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.formula.name
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        return tuple(name for name in self.formula.rows if name not in self.own)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(name for name in self.formula.inputs if name not in self.own)
+
+    def of(self, values: Mapping[str, Any]) -> Callable[..., Any]:
+        """The function that the other formula calls."""
+        known = {name: values[name] for name in self.inputs}
+        return lambda **own: self.formula.of(known | own)
+
+
+def formula(
+    label: str, display: Display = WHOLE, *, within: Iterable[Formula | CalledFormula] = (), rows: Collection[str] = ()
+) -> Callable[[Callable[..., Any]], Formula]:
+    """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs.
+
+    within: formulas that it works out within itself, where it reads them. rows: inputs of which it reads whole rows.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Formula:
+        inputs = tuple(inspect.signature(function).parameters)
+        whole = tuple(name for name in inputs if name in rows)
+        return Formula(function.__name__, label, display, inputs, function, whole).with_parts(within)
+
+    return wrap

@@ -1,0 +1,202 @@
+"""`Expr`: a formula as a tree of operations, of which Excel text and JavaScript are readings.
+
+An operation is registered once, by `@operation`, with its three readings: the decorated function computes with numbers
+and numpy arrays; `excel` writes the text of the operation of its arguments' texts; `javascript` names what a browser
+does. The operation of arguments of which one is an `Expr` is a tree.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy
+
+from sheetgen.formula import excel
+from sheetgen.formula.excel import ADD, ATOM, COMPARE, MULTIPLY, Text
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An operation and its readings.
+
+    javascript: an operator that stands between two arguments, or before one; a function of the runtime's; or `?`, a
+    choice. rows: it reads whole rows, their cells one after the other: arguments say what to make of a cell, options
+    (`otherwise`) hold for the whole row.
+    """
+
+    name: str
+    excel: Callable[..., Text]
+    javascript: str
+    rows: bool = False
+
+
+OPERATIONS: dict[str, Operation] = {}
+ANSWER_ONCE = ("both", "either")  # in Excel for a whole row, not cell by cell
+
+
+def _register(name: str, printed: Callable[..., Text], javascript: str, rows: bool = False) -> Operation:
+    if name in OPERATIONS:
+        raise ValueError(f"operation {name!r} is registered twice")
+    OPERATIONS[name] = Operation(name, printed, javascript, rows)
+    return OPERATIONS[name]
+
+
+# The leaves of a tree.
+INPUT = _register("input", lambda name: Text(f"{{{name}}}"), "")  # of a formula, by name
+CONSTANT = _register("constant", excel.constant, "")
+REFERENCE = _register("reference", Text, "")  # Excel text as it is: cells and look-ups of a workbook
+LEAVES = (INPUT, CONSTANT, REFERENCE)
+
+
+def _infix(name: str, sign: str, binding: int, javascript: str = "") -> Operation:
+    """Register an operation that is a sign between two arguments."""
+    return _register(name, lambda left, right: excel.infix(left, sign, right, binding), javascript or sign)
+
+
+NEGATIVE = _register("negative", excel.negative, "-")
+PLUS, MINUS = _infix("plus", "+", ADD), _infix("minus", "-", ADD)
+TIMES, OVER = _infix("times", "*", MULTIPLY), _infix("over", "/", MULTIPLY)
+EQUAL, UNEQUAL = _infix("equal", "=", COMPARE, "=="), _infix("unequal", "<>", COMPARE, "!=")
+LESS, LESS_OR_EQUAL = _infix("less", "<", COMPARE), _infix("less_or_equal", "<=", COMPARE)
+GREATER, GREATER_OR_EQUAL = _infix("greater", ">", COMPARE), _infix("greater_or_equal", ">=", COMPARE)
+
+
+def _left(operation: Operation) -> Callable[[Expr, Any], Expr]:
+    return lambda left, right: Expr.tree(operation, (left, right))
+
+
+def _right(operation: Operation) -> Callable[[Expr, Any], Expr]:
+    return lambda right, left: Expr.tree(operation, (left, right))
+
+
+class Expr:
+    """An operation and its arguments. `Expr(text)` is a reference: Excel text as it is."""
+
+    __slots__ = ("_printed", "arguments", "operation", "options")
+    __array_ufunc__ = None  # numpy arrays leave the operator to us
+    __hash__ = None  # type: ignore[assignment]
+
+    operation: Operation
+    arguments: tuple[Any, ...]  # trees; of a leaf its name, value or text
+    options: dict[str, Expr]
+    _printed: Text | None
+
+    def __init__(self, text: str, binding: int = ATOM, array: bool = False) -> None:
+        self.operation, self.arguments, self.options = REFERENCE, (text, binding, array), {}
+        self._printed = Text(text, binding, array)
+
+    @classmethod
+    def leaf(cls, operation: Operation, value: Any) -> Expr:
+        expr = cls.__new__(cls)
+        expr.operation, expr.arguments, expr.options = operation, (value,), {}
+        expr._printed = operation.excel(value)
+        return expr
+
+    @classmethod
+    def tree(cls, operation: Operation, arguments: Iterable[Any], options: dict[str, Any] | None = None) -> Expr:
+        """An operation of trees, or of constants."""
+        expr = cls.__new__(cls)
+        expr.operation, expr.arguments = operation, tuple(map(literal, arguments))
+        expr.options = {name: literal(value) for name, value in options.items()} if options else {}
+        expr._printed = None
+        return expr
+
+    @property
+    def printed(self) -> Text:
+        """The tree's Excel text, and how tightly it binds."""
+        if self._printed is None:
+            options = {name: value.printed for name, value in self.options.items()}
+            self._printed = self.operation.excel(*(argument.printed for argument in self.arguments), **options)
+        return self._printed
+
+    @property
+    def text(self) -> str:
+        return self.printed.text
+
+    @property
+    def binding(self) -> int:
+        return self.printed.binding
+
+    @property
+    def array(self) -> bool:
+        """Whether its text is an array formula's, which is written as `{=...}`."""
+        return self.printed.array
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The trees that it is an operation of."""
+        return () if self.operation in LEAVES else (*self.arguments, *self.options.values())
+
+    def walk(self) -> Iterator[Expr]:
+        """This tree and all trees in it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"a formula cannot branch on {self.text!r} with if, and, or, min, max: use where()")
+
+    def __repr__(self) -> str:
+        return f"Expr({self.text!r})"
+
+    def __neg__(self) -> Expr:
+        return Expr.tree(NEGATIVE, (self,))
+
+    __add__, __radd__ = _left(PLUS), _right(PLUS)
+    __sub__, __rsub__ = _left(MINUS), _right(MINUS)
+    __mul__, __rmul__ = _left(TIMES), _right(TIMES)
+    __truediv__, __rtruediv__ = _left(OVER), _right(OVER)
+    __eq__ = _left(EQUAL)  # type: ignore[assignment]
+    __ne__ = _left(UNEQUAL)  # type: ignore[assignment]
+    __lt__, __le__ = _left(LESS), _left(LESS_OR_EQUAL)
+    __gt__, __ge__ = _left(GREATER), _left(GREATER_OR_EQUAL)
+
+
+# What a formula reads and gives: a number, a column of them, or a tree that is to be written.
+Quantity: TypeAlias = "float | numpy.ndarray[Any, Any] | Expr"
+
+
+def literal(value: Any) -> Expr:
+    """A constant as a tree; a tree as it is."""
+    return value if isinstance(value, Expr) else Expr.leaf(CONSTANT, value)
+
+
+def is_written(values: Iterable[Any]) -> bool:
+    """Whether one of these is a tree, so that an operation of them is one."""
+    return Expr in map(type, values)
+
+
+def operation(printed: Callable[..., Text], javascript: str, *, rows: bool = False) -> Callable[[Function], Function]:
+    """Register an operation: the decorated function computes it, `printed` writes it of its arguments' texts."""
+
+    def register(compute: Function) -> Function:
+        entry = _register(compute.__name__, printed, javascript, rows)
+        signature = inspect.signature(compute)
+
+        @functools.wraps(compute)
+        def read(*arguments: Any, **options: Any) -> Any:
+            if Expr not in map(type, arguments) and Expr not in map(type, options.values()):
+                return compute(*arguments, **options)
+            bound = signature.bind(*arguments, **options)
+            bound.apply_defaults()
+            tree = Expr.tree(entry, bound.args, bound.kwargs)
+            once = [part for part in tree.arguments if part.operation.name in ANSWER_ONCE]
+            if rows and once:
+                raise TypeError(f"{once[0].text!r} answers once for a whole row: give its conditions one by one")
+            return tree
+
+        return read  # type: ignore[return-value]
+
+    return register
+
+
+def function(name: str, *arguments: Any) -> Expr:
+    """One of Excel's functions that is no operation of formulas: for what only a workbook has, such as COUNT."""
+    written = excel.call(name, *(literal(argument).printed for argument in arguments))
+    return Expr(*written)
