@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +15,14 @@ import numpy
 
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.estimate import point, requests_at_rate
 from sheetgen.formula import round_up
-from sheetgen.grouped import Grouped
+from sheetgen.program.grid import Grid, View
+from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete
+from sheetgen.scenario.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, objects
 from sheetgen.scenario.inputs import INPUTS
 from sheetgen.sizing.rates import in_flight_at_peak
-from sheetgen.verdict import by_name, judge, pace_words
+from sheetgen.verdict import judge, put_pace_words
 
 if TYPE_CHECKING:
     import pandas
@@ -87,7 +88,6 @@ RESULTS = (
 )
 _MOST = 308
 _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
-_CALIBRATED, _NONE = (numpy.array(one, object) for one in ("calibrated", None))  # bands' scopes
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
@@ -111,14 +111,19 @@ FRACTIONS = (
 
 @dataclass(frozen=True)
 class Sized:
-    """Deployments with their completed inputs and results, as columns; `known` has every quantity."""
+    """Deployments with their completed inputs and results, as columns; `grid` has every quantity."""
 
     points: Points
-    known: dict[str, Any]
+    grid: Grid
     inputs: dict[str, Any]
     results: dict[str, Any]
     anchored: Anchored | None = None
     follows: tuple[str, ...] = ()  # inputs that follow from a rate, in some row
+
+    @property
+    def known(self) -> View:
+        """Every quantity, as columns of the rows that can be sized."""
+        return self.grid.table(*ROW)
 
 
 def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named: NamedRows | None = None) -> Sized:
@@ -127,61 +132,71 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
     `named` are the rows of a frame by their names, see `complete`.
     """
     points = complete(given, n_rows, catalog, named)
-    inputs, results, found = dict(points.inputs), dict[str, Any](), dict[str, Any]()
+    inputs, results = dict(points.inputs), dict[str, Any]()
     good = points.good if len(points.good) < n_rows else slice(None)
-    known, in_flight = _at_rates(points.values) if len(points.good) else ({}, None)
+    grid, in_flight = _at_rates(points.grid) if len(points.good) else (points.grid, None)
     if in_flight is not None:
         inputs["concurrent_requests"] = numpy.array(inputs["concurrent_requests"], float)
         inputs["concurrent_requests"][good] = in_flight
+    answered = grid.again({})  # with words and verdicts in place of numbers
     if len(points.good):
-        of_name = by_name(points.names)
-        found = {**known, **vars(judge(known, points.names)), **pace_words(known)}
-        found |= {"model_id": of_name(lambda n: n.model.id), "gpu_id": of_name(lambda n: n.gpu.id)}
-        elsewhere = of_name(lambda n: n.engine.scope_elsewhere(n.gpu))
-        measured = numpy.where(points.values["is_calibrated"], _CALIBRATED, elsewhere)
-        found["band_scope"] = numpy.where(of_name(lambda n: bool(n.engine.bands)), measured, _NONE)
+        judge(answered, points.distinct, points.axis)
+        put_pace_words(answered)
+        _put_names(answered, points)
         for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
             inputs[name] = numpy.array(inputs[name], object)
-            inputs[name][good] = of_name(attrgetter(name))
+            inputs[name][good] = answered.spread(name, ROW)
     for name in (*RESOLVED, *RESULTS):
-        column = _as_result(name, found[name]) if name in found else None
-        results[name] = column  # of a frame it is spread over its rows when it is put beside those of the other parts
-        if column is None or named is None or len(points.good) < n_rows:
-            results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
-            if column is not None:
-                results[name][good] = column
+        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
+        if len(points.good) and name in answered.columns:
+            answered.combine(name, functools.partial(_as_result, name), (name,), ROW)
+            results[name][good] = answered.spread(name, ROW)
     failed = numpy.flatnonzero(numpy.not_equal(points.errors, NO_TEXT))
     results["error"][failed] = [" ".join(error.splitlines()) for error in points.errors[failed]]
-    return Sized(points, known, inputs, results, follows=() if in_flight is None else ("concurrent_requests",))
+    return Sized(points, grid, inputs, results, follows=() if in_flight is None else ("concurrent_requests",))
 
 
-def _at_rates(values: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def _put_names(grid: Grid, points: Points) -> None:
+    """What the names of rows stand for, and which runs the bands of their memory are from."""
+    for name, of in (
+        ("model_id", attrgetter("model.id")),
+        ("gpu_id", attrgetter("gpu.id")),
+        ("weight_dtype", attrgetter("weight_dtype")),
+        ("kv_cache_dtype", attrgetter("kv_cache_dtype")),
+        ("scope_elsewhere", lambda names: names.engine.scope_elsewhere(names.gpu) if names.engine.bands else None),
+        ("scope_here", lambda names: "calibrated" if names.engine.bands else None),
+    ):
+        grid.put((points.axis,), {name: objects(names and of(names) for names in points.distinct)})
+    scopes = ("is_calibrated", "scope_here", "scope_elsewhere")
+    grid.combine("band_scope", numpy.where, scopes, ROW)
+
+
+def _at_rates(facts: Grid) -> tuple[Grid, Any]:
     """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
     holds.
     """
-    asked = numpy.asarray(values["concurrent_requests"], float)
+    grid = facts.again({})
+    asked = numpy.asarray(facts.spread("concurrent_requests", ROW), float)
     follows = numpy.isnan(asked)
     if not follows.any():
-        return point(values), None
-    mine = {name: numpy.asarray(v)[follows] if numpy.ndim(v) else v for name, v in values.items()}
+        evaluate_deployments(grid)
+        return grid, None
     whole = asked.copy()
-    whole[follows] = requests_at_rate(mine)
-    values["concurrent_requests"] = whole
-    values["requests_per_rank"] = numpy.ceil(whole / values["data_parallel_size"])
-    known = point(values)
-    on_average = _as_result("requests_per_second", in_flight_at_peak.of(known))
-    in_flight = numpy.where(follows & (known["grows"] == 0), on_average, whole)
-    for name in [n for n in known if n.startswith("output_tokens_per_second") and "band" not in n]:
-        known[name] = known[name] * (in_flight / whole)
-    return known, in_flight
+    whole[follows] = requests_at_rate(grid.restricted({"row": numpy.flatnonzero(follows)}))
+    grid.put(ROW, {"concurrent_requests": whole})
+    evaluate_deployments(grid)
+    grid.evaluate((in_flight_at_peak,), ROW)
+    on_average = _as_result("requests_per_second", grid.spread("in_flight_at_peak", ROW))
+    in_flight = numpy.where(follows & (grid.spread("grows", ROW) == 0), on_average, whole)
+    for name in [n for n in grid.columns if n.startswith("output_tokens_per_second") and "band" not in n]:
+        grid.put(ROW, {name: grid.spread(name, ROW) * (in_flight / whole)})
+    return grid, in_flight
 
 
 def _as_result(name: str, column: Any) -> Any:
     """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
-    if isinstance(column, Grouped):
-        return Grouped(_as_result(name, column.values), column.group)
     if name in TEXTS:
         return column
     if name not in FRACTIONS:

@@ -18,7 +18,7 @@ import numpy
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import is_file
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
-from sheetgen.estimate import point
+from sheetgen.program.row_program import ROW, evaluate_deployments
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, Points, complete
 from sheetgen.scenario.inputs import BY_NAME
@@ -172,7 +172,9 @@ def anchored(value: Any, given: Mapping[str, Any], n_rows: int, catalog: Catalog
     _one_configuration(at)
     tpot, ttft, waiting = (numpy.full(n_rows, numpy.nan) for _ in range(3))
     if len(at.good):
-        known = point(at.values)
+        grid = at.grid.again({})
+        evaluate_deployments(grid)
+        known = grid.table(*ROW)
         tpot[at.good], ttft[at.good] = known["tpot_seconds"], known["service_ttft_seconds"]
         waiting[at.good] = known["concurrent_requests"] - known["running_requests"]
     _check(anchor, tpot[at.good], ttft[at.good], waiting[at.good])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import repeat
 from string import Formatter
@@ -11,77 +10,37 @@ from typing import Any
 
 import numpy
 
-from sheetgen.grouped import Grouped, factorized, once_a_group
+from sheetgen.program.grid import Grid
+from sheetgen.program.row_program import ROW, VERDICT
 from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind, objects
 from sheetgen.units import GIB, MIB, count
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """One entry per deployment.
+def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
+    """Put verdicts into a grid of sized deployments: fits, short_by_bytes, min_gpus, verdict.
 
-    short_by_bytes is the whole replica's, NaN where it fits; min_gpus is NaN where no number of them would do.
-    reason is the verdict without its first words.
+    names: what the names of the positions of `axis` stand for. short_by_bytes is the whole replica's, NaN where it fits;
+    min_gpus is NaN where no number of them would do. A deployment fits when the GPU runs its precisions, the engine
+    would start (one request of max_model_len fits in the pool) and the replica holds all requests, in memory and under
+    max_num_seqs.
     """
 
-    fits: Any
-    short_by_bytes: Any
-    min_gpus: Any
-    verdict: Any
+    def put_of_names(name: str, of: Callable[[Resolved], Any]) -> None:
+        grid.put((axis,), {name: objects(None if resolved is None else of(resolved) for resolved in names)})
 
-    @property
-    def reason(self) -> list[str]:
-        return [one.removeprefix(_NOT).removeprefix(_FITS) for one in self.verdict]
-
-
-def judge(known: Mapping[str, Any], names: Sequence[Resolved] | Grouped) -> Verdicts:
-    """Verdicts for columns of `estimate.point` and what their names stand for.
-
-    A deployment fits when the GPU runs its precisions, the engine would start (one request of max_model_len
-    fits in the pool) and the replica holds all requests, in memory and under max_num_seqs.
-    """
-    of_name = by_name(names)
-    runs = numpy.equal(of_name(obstacle), NO_TEXT)
-    starts = known["max_concurrency"] >= 1
-    fits = runs & starts & (known["concurrent_requests"] <= known["sequences_per_replica"])
-    n_gpus = known["tensor_parallel_size"] * known["pipeline_parallel_size"] * known["data_parallel_size"]
-    longest = known["full_kv_blocks_per_sequence"] * known["kv_block_bytes"] * known["stage_fraction"]
-    to_start = numpy.maximum(0, longest - known["kv_budget_bytes_per_gpu"])
-    short = numpy.ceil(n_gpus * numpy.maximum(known["shortage_bytes_per_gpu"], to_start))
-    held = known["shortage_bytes_per_gpu"] == 0
-    set_pool = known["kv_cache_memory_bytes"] * (1 - known["set_pool_is_limit"])  # outright, not as a limit
-    fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
-    said = {name: known[name] for name in _SAID} | {
-        "runs": runs,
-        "fits": fits,
-        "n_gpus": n_gpus,
-        "short": short,
-        "held": known["data_parallel_size"] * known["sequences_in_pool"],
-        # Of engines whose pool is a share of what is free, all that they see is there for the rest.
-        "limit": numpy.where(known["fraction_of_free"] == 1, known["gpu_memory_bytes"], known["memory_budget_bytes"]),
-        "left": known["kv_budget_bytes_per_gpu"] + set_pool,
-        "set_pool": set_pool,
-        "refused": of_name(lambda one: f"{_NOT}{obstacle(one)}"),
-        "gpu": of_name(lambda one: one.gpu.short_name),
-        "guess": of_name(_guess),
-    }
-    fewest = numpy.where(runs, fewest, numpy.nan)
-    return Verdicts(fits, numpy.where(fits, numpy.nan, short), fewest, once_a_group(_sentences, said))
+    put_of_names("refused", _refusal)
+    put_of_names("gpu_name", lambda resolved: resolved.gpu.short_name)
+    put_of_names("guess", _guess)
+    grid.combine("runs_here", lambda refused: numpy.equal(refused, NO_TEXT), ("refused",), ROW)
+    grid.evaluate(VERDICT, ROW)
+    grid.combine("verdict", lambda *columns: _sentences(dict(zip(_SAID, columns, strict=True))), _SAID, ROW)
 
 
-def by_name(names: Sequence[Resolved] | Grouped) -> Callable[[Callable[[Resolved], Any]], Any]:
-    """A column of what a function says of each row's names, which asks it once for each that are different."""
-    listed = names.values.tolist() if isinstance(names, Grouped) else names
-    code, _ = factorized([id(one) for one in listed])
-    distinct = {id(one): one for one in listed}
-
-    def column(of: Callable[[Resolved], Any]) -> Any:
-        said = objects(map(of, distinct.values()))
-        return Grouped(said[code], names.group) if isinstance(names, Grouped) else said[code]
-
-    return column
+def _refusal(names: Resolved) -> str | None:
+    why = obstacle(names)
+    return None if why is None else f"{_NOT}{why}"
 
 
 def obstacle(names: Resolved) -> str | None:
@@ -110,20 +69,20 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "room": ("sequences_per_replica", _requests),
     "admitted": ("sequences_per_replica", _whole),
     "next": ("sequences_per_replica", lambda room: _whole(room + 1)),
-    "held": ("held", _whole),
+    "held": ("sequences_held", _whole),
     "asked": ("concurrent_requests", _whole),
     "requests": ("concurrent_requests", _requests),
     "context": ("context_tokens", _whole),
     "longest": ("max_model_len", _whole),
-    "short": ("short", _gib),
-    "n_gpus": ("n_gpus", "{:.0f}".format),
-    "gpu": ("gpu", str),
+    "short": ("short_bytes", _gib),
+    "n_gpus": ("gpus_per_replica", "{:.0f}".format),
+    "gpu": ("gpu_name", str),
     "arriving": ("requests_per_second", "{:,.4g}".format),
     "rate": ("max_requests_per_second", "{:,.4g}".format),
-    "waiting": ("waiting", _whole),
-    "budget": ("limit", _gib),
-    "pool": ("set_pool", _gib),
-    "left": ("left", _gib),
+    "waiting": ("waiting_requests", _whole),
+    "budget": ("limit_bytes", _gib),
+    "pool": ("outright_pool_bytes", _gib),
+    "left": ("left_bytes", _gib),
     "weights": ("loaded_weights_bytes_per_gpu", _gib),
 }
 _ROUNDED: dict[Any, tuple[int, int]] = {_whole: (1, 0), _gib: (GIB, 1)}  # in which unit, to how many decimals
@@ -141,16 +100,12 @@ _STUCK += "pool. Lower max_model_len."
 _NARROW = _LACKS + "memory for {room} of {context} tokens at once, {asked} requested."
 _ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
 _WAITS = "{waiting} of {requests} wait for their turn"
-# What the verdicts' sentences read of `estimate.point`.
+# What the verdicts' sentences read.
 _SAID = (
-    "sequences_per_replica",
-    "concurrent_requests",
-    "context_tokens",
-    "max_model_len",
-    "loaded_weights_bytes_per_gpu",
-    "kv_budget_bytes_per_gpu",
-    "shortage_bytes_per_gpu",
-)
+    "sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len", "loaded_weights_bytes_per_gpu",
+    "kv_budget_bytes_per_gpu", "shortage_bytes_per_gpu", "runs_here", "fits", "gpus_per_replica", "short_bytes",
+    "sequences_held", "limit_bytes", "left_bytes", "outright_pool_bytes", "refused", "gpu_name", "guess",
+)  # fmt: skip
 
 
 def _guess(names: Resolved) -> str:
@@ -160,26 +115,26 @@ def _guess(names: Resolved) -> str:
     return f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})." if is_guess else ""
 
 
-def _sentences(said: Mapping[str, Any]) -> Any:
+def _sentences(columns: Mapping[str, Any]) -> Any:
     """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
-    fits, runs, full = said["fits"], said["runs"], said["kv_budget_bytes_per_gpu"] < 0
+    fits, runs, full = columns["fits"], columns["runs_here"], columns["kv_budget_bytes_per_gpu"] < 0
     text = _written(
-        said["refused"].copy(),
-        said,
+        columns["refused"].copy(),
+        columns,
         runs,
         (
-            (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
+            (fits & (columns["sequences_held"] > columns["sequences_per_replica"]), _CAPPED),
             (fits, _ROOMY),
-            (said["short"] == 0, _REFUSED),
-            (full & (said["set_pool"] > 0) & (said["left"] >= 0), _OVERSET),
-            (full & (said["loaded_weights_bytes_per_gpu"] > said["limit"]), _HEAVY),
+            (columns["short_bytes"] == 0, _REFUSED),
+            (full & (columns["outright_pool_bytes"] > 0) & (columns["left_bytes"] >= 0), _OVERSET),
+            (full & (columns["loaded_weights_bytes_per_gpu"] > columns["limit_bytes"]), _HEAVY),
             (full, _CROWDED),
-            (said["shortage_bytes_per_gpu"] == 0, _STUCK),
+            (columns["shortage_bytes_per_gpu"] == 0, _STUCK),
             (runs, _NARROW),
         ),
     )
-    at = numpy.flatnonzero(runs & said["guess"].astype(bool))
-    text[at] += said["guess"][at]
+    guessed = numpy.flatnonzero(runs & columns["guess"].astype(bool))
+    text[guessed] += columns["guess"][guessed]
     return text
 
 
@@ -225,27 +180,36 @@ def _heads_and_tails(rule: Callable[[Any], str]) -> tuple[Any, Any]:
     return numpy.array(["", *(f"{n:,}," for n in range(1, 1000))], object), numpy.array(tails, object)
 
 
-def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to first
-    token, which has no end where the queue grows. None where the speed is not known."""
-    grows, waiting = known["grows"] == 1, known["concurrent_requests"] - known["running_requests"]
-    said = {name: known[name] for name in ("requests_per_second", "max_requests_per_second", "concurrent_requests")}
-    bound = numpy.where(grows, _as_object("queue"), known["bound_by"])
-    times = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
-    served = {name: numpy.where(grows, numpy.nan, known[name]) for name in times}
-    return {
-        "queue": once_a_group(_queues, {**said, "grows": grows, "waiting": waiting}),
-        "bound_by": numpy.where(numpy.isnan(known["tpot_seconds"]), _as_object(None), bound),
-        "speed_scope": numpy.choose(known["speed_scope"], [_as_object(one) for one in SPEED_SCOPES]),
-        **served,
-    }
+def put_pace_words(grid: Grid) -> None:
+    """Put in what a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to
+    first token, which has no end where the queue grows. None where the speed is not known."""
+
+    def put(name: str, function: Callable[..., Any], *reads: str) -> None:
+        grid.combine(name, function, reads, ROW)
+
+    put("queue", lambda *columns: _queues(dict(zip(_OF_QUEUE, columns, strict=True))), *_OF_QUEUE)
+
+    def bound(grows: Any, bound_by: Any, tpot_seconds: Any) -> Any:
+        words = numpy.where(grows == 1, _as_object("queue"), bound_by)
+        return numpy.where(numpy.isnan(tpot_seconds), _as_object(None), words)
+
+    put("bound_by", bound, "grows", "bound_by", "tpot_seconds")
+    scopes = [_as_object(scope) for scope in SPEED_SCOPES]
+    put("speed_scope", lambda scope: numpy.choose(scope.astype(int), scopes), "speed_scope")
+    for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high"):
+        put(name, lambda grows, seconds: numpy.where(grows == 1, numpy.nan, seconds), "grows", name)
 
 
-def _as_object(one: Any) -> Any:
-    return numpy.array(one, object)
+def _as_object(word: str | None) -> Any:
+    return numpy.array(word, object)
 
 
-def _queues(said: Mapping[str, Any]) -> Any:
+_OF_QUEUE = (
+    "requests_per_second", "max_requests_per_second", "concurrent_requests", "grows", "waiting_requests",
+)  # fmt: skip
+
+
+def _queues(columns: Mapping[str, Any]) -> Any:
     """One sentence per row where requests queue, else None."""
-    kinds = (said["grows"], _ENDLESS), (said["waiting"] > 0, _WAITS)
-    return _written(numpy.full(len(said["grows"]), None, object), said, True, kinds)
+    kinds = (columns["grows"] == 1, _ENDLESS), (columns["waiting_requests"] > 0, _WAITS)
+    return _written(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)

@@ -82,14 +82,16 @@ Declared = Table | Again | Repeat
 
 @dataclass(frozen=True)
 class Program:
-    """Axes, and tables in the order in which they are worked out."""
+    """Axes, and tables in the order in which they are worked out; parts: tables that are only read again."""
 
     axes: tuple[Axis, ...]
     tables: tuple[Declared, ...]
+    parts: tuple[Table, ...] = ()
 
     def __getitem__(self, name: str) -> Table:
         """The table of that name."""
-        return next(table for table in self.tables if isinstance(table, Table) and table.name == name)
+        tables = (*self.tables, *self.parts)
+        return next(table for table in tables if isinstance(table, Table) and table.name == name)
 
     def replacing(self, formulas: Mapping[str, Iterable[Formula]]) -> Program:
         """The same program with other formulas of the same names in some tables."""

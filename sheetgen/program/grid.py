@@ -6,7 +6,7 @@ layout), a load of a model. numpy's shapes follow from the axes; nobody else ali
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -64,6 +64,35 @@ class Grid:
             column = numpy.array(column, float) if isinstance(column, list) else column
             own = axes if getattr(column, "ndim", 0) else ()
             self.columns[name] = (*self.columns.get(name, ()), (own, column))
+
+    def combine(self, name: str, function: Callable[..., Column], reads: Iterable[str], axes: Axes) -> None:
+        """Put in what a function makes of columns, on the fewest axes that these differ by; what no formula says, as
+        texts and what is filled in."""
+        names = tuple(reads)
+        own = self.fewest_axes(names, axes)
+        self.put(own, {name: function(*(self.spread(read, own) for read in names))})
+
+    def restricted(self, kept: Mapping[str, Any]) -> Grid:
+        """The grid with some positions of its axes alone; those of other axes stay."""
+        places = {}
+        for (axis, other), positions in self.places.items():
+            positions = positions[kept[axis]] if axis in kept else positions
+            if other in kept:
+                numbers = numpy.zeros(self.sizes[other], int)
+                numbers[kept[other]] = numpy.arange(len(kept[other]))
+                positions = numbers[positions]
+            places[axis, other] = positions
+        columns = {}
+        for name, every in self.columns.items():
+            columns[name] = tuple((axes, self._restricted(column, axes, kept)) for axes, column in every)
+        return Grid(columns, places, self.sizes | {axis: len(positions) for axis, positions in kept.items()})
+
+    @staticmethod
+    def _restricted(column: Column, axes: Axes, kept: Mapping[str, Any]) -> Column:
+        for side, axis in enumerate(axes):
+            if axis in kept and column.shape[side] > 1:
+                column = column.take(kept[axis], side)
+        return column
 
     def has(self, name: str, axes: Axes) -> bool:
         """True for a column that can be read over `axes`."""

@@ -20,13 +20,13 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
-from sheetgen.grouped import Grouped, factorized
+from sheetgen.program.grid import Columns, Grid, View
+from sheetgen.program.row_program import ROW
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import rates
-from sheetgen.sizing.memory import non_torch_bytes_per_tp
-from sheetgen.sizing.parallelism import heads_divide, is_measured
-from sheetgen.sizing.speed import measured_scope, speed_kind
+from sheetgen.sizing.parallelism import heads_divide
+from sheetgen.sizing.speed import speed_kind
 from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from sheetgen.catalog.hosted import HostedFile
     from sheetgen.catalog.plausible import Plausible
 
-Columns = dict[str, Any]
 NO_TEXT: Any = None  # in a column of texts
 
 
@@ -137,93 +136,127 @@ def wrong_values(given: Mapping[str, Any], catalog: Catalog) -> tuple[str, ...]:
     return (*problems, *str(errors[0] or "").splitlines())
 
 
-def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> None:
+def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
     """Fill the blanks whose default follows from the names or from the other numbers; requests at once that follow
-    from a rate are left blank."""
-    blank = numpy.isnan
-    for name in [name.removeprefix(OWN) for name in columns if name.startswith(OWN)]:
-        numbers[name] = numpy.where(blank(numbers[name]), columns.pop(OWN + name), numbers[name])
-    context = numbers["context_tokens"]
-    numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])
-    prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
-    rest = numpy.where(blank(prompt), default_answer(context, workloads), context - prompt)
-    output = numpy.where(blank(answer), rest, answer)
-    numbers["output_tokens"] = output
-    numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
+    from a rate are left blank. own: the inputs whose default is the engine's."""
+    blank, choose = numpy.isnan, numpy.where
+
+    def put(name: str, function: Callable[..., Any], *reads: str) -> None:
+        grid.combine(name, function, reads, ROW)
+
+    for name in own:
+        put(name, lambda given, default: choose(blank(given), default, given), name, OWN + name)
+        del grid.columns[OWN + name]
+    context = "context_tokens"
+    put("max_model_len", lambda length, most: choose(blank(length), most, length), "max_model_len", context)
+
+    def answer(prompt: Any, answer: Any, context: Any) -> Any:
+        rest = choose(blank(prompt), default_answer(context, workloads), context - prompt)
+        return choose(blank(answer), rest, answer)
+
+    put("output_tokens", answer, "input_tokens", "output_tokens", context)
+    tokens = ("input_tokens", "output_tokens", context)
+    put("input_tokens", lambda prompt, answer, context: choose(blank(prompt), context - answer, prompt), *tokens)
     # Where the load was stated as a rate, requests at once follow from the speed, which is not known yet.
-    stated = numbers["requests_per_second"]
-    by_day = rates.peak_requests_per_second.of(numbers | {"seconds_in_an_hour": SECONDS_PER_HOUR})
-    numbers["requests_per_second"] = numpy.where((stated > 0) & (stated != by_day), numpy.nan, by_day)
-    people, asked = numbers["users"], numbers["concurrent_requests"]
-    in_flight = round_up(numpy.where(blank(people), 1, people) * numbers["active_fraction"])
-    is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
-    follows = (blank(asked) | is_mean) & blank(people) & (by_day > 0)
-    numbers["concurrent_requests"] = numpy.select([follows, blank(asked)], [numpy.nan, in_flight], asked)
+    grid.evaluate((rates.peak_requests_per_second,), ROW)
+    put(
+        "requests_per_second",
+        lambda stated, peak: choose((stated > 0) & (stated != peak), numpy.nan, peak),
+        "requests_per_second",
+        "peak_requests_per_second",
+    )
+
+    def at_once(people: Any, active: Any, asked: Any, peak: Any) -> Any:
+        in_flight = round_up(choose(blank(people), 1, people) * active)
+        is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
+        follows = (blank(asked) | is_mean) & blank(people) & (peak > 0)
+        return numpy.select([follows, blank(asked)], [numpy.nan, in_flight], asked)
+
+    stated = ("users", "active_fraction", "concurrent_requests", "peak_requests_per_second")
+    put("concurrent_requests", at_once, *stated)
 
 
-def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: Any) -> None:
+def check(grid: Grid, model_id: Callable[[Any], str], errors: Any) -> None:
     """Report in `errors` what cannot go together in rows that have no error yet."""
-    sound = numpy.equal(errors, NO_TEXT)
+    sound, trial = numpy.equal(errors, NO_TEXT), grid.again({})
 
-    def refuse(bad: Any, reason: Callable[[Any], str]) -> None:
-        for i in numpy.flatnonzero(bad & sound) if bad.any() else ():
-            _report(errors, int(i), reason(i))
+    def refuse(bad: Callable[..., Any], reads: Sequence[str], reason: Callable[..., str]) -> None:
+        """Refuse rows by a condition on some columns; the reason reads the row's number and the same columns."""
+        trial.combine("is_refused", bad, reads, ROW)
+        if not numpy.any(trial.columns["is_refused"][-1][1]):
+            return
+        rows = numpy.flatnonzero(trial.spread("is_refused", ROW) & sound)
+        columns = [grid.spread(name, ROW) for name in reads]
+        for row in rows:
+            _report(errors, int(row), reason(row, *(column[row] for column in columns)))
 
-    limit, size = columns["max_context_tokens"], numbers["tensor_parallel_size"]
-    context, length = numbers["context_tokens"], numbers["max_model_len"]
+    refuse(
+        lambda context, limit: context > limit,
+        ("context_tokens", "max_context_tokens"),
+        lambda row, context, limit: (
+            f"context_tokens is {context:,.0f}, over the {limit:,.0f} that {model_id(row)} allows."
+            f" Use {limit:.0f} or less."
+        ),
+    )
+    refuse(
+        lambda length, context, limit: (length > limit) & (context <= limit),
+        ("max_model_len", "context_tokens", "max_context_tokens"),
+        lambda row, length, context, limit: (
+            f"max_model_len is {length:,.0f}, over the {limit:,.0f} that {model_id(row)} allows."
+        ),
+    )
+    refuse(
+        lambda length, context: length < context,
+        ("max_model_len", "context_tokens"),
+        lambda row, length, context: f"max_model_len is {length:,.0f}, below the context of {context:,.0f} tokens.",
+    )
+    refuse(
+        numpy.isnan,
+        ("requests_per_second",),
+        lambda row, rate: "requests_per_second and requests_per_day are given together. Keep one.",
+    )
+    refuse(
+        lambda people, active, asked: (people > 0) & (asked != round_up(people * active)),
+        ("users", "active_fraction", "concurrent_requests"),
+        lambda row, people, active, asked: (
+            f"users is {people:,.0f}, {active:.6g} of them active, and concurrent_requests {asked:,.10g}. Keep one."
+        ),
+    )
+    refuse(
+        lambda prompt, answer, context: (prompt < 0) | (answer < 0) | (prompt + answer > context),
+        ("input_tokens", "output_tokens", "context_tokens"),
+        lambda row, prompt, answer, context: (
+            f"input_tokens and output_tokens do not fit in the context of {context:,.0f} tokens."
+        ),
+    )
+
+    def is_uneven(heads: Any, size: Any) -> Any:
+        return numpy.mod(heads, numpy.maximum(size, 1)) > 0
 
     refuse(
-        context > limit,
-        lambda i: (
-            f"context_tokens is {context[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows."
-            f" Use {limit[i]:.0f} or less."
+        is_uneven,
+        ("n_heads", "tensor_parallel_size"),
+        lambda row, heads, size: (
+            f"tensor_parallel_size is {size:.0f}, which does not divide the {heads:.0f} heads of {model_id(row)}."
         ),
     )
     refuse(
-        (length > limit) & (context <= limit),
-        lambda i: f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.",
-    )
-    refuse(
-        length < context, lambda i: f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens."
-    )
-    prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
-    refuse(
-        numpy.isnan(numbers["requests_per_second"]),
-        lambda i: "requests_per_second and requests_per_day are given together. Keep one.",
-    )
-    people, asked = numbers["users"], numbers["concurrent_requests"]
-    active = numbers["active_fraction"]
-    refuse(
-        (people > 0) & (asked != round_up(people * active)),
-        lambda i: (
-            f"users is {people[i]:,.0f}, {active[i]:.6g} of them active, and concurrent_requests {asked[i]:,.10g}."
-            " Keep one."
+        lambda heads, full, windowed, size: (
+            ~is_uneven(heads, size) & numpy.equal(heads_divide(heads, full, windowed, size), 0)
+        ),
+        ("n_heads", "full_kv_heads", "windowed_kv_heads", "tensor_parallel_size"),
+        lambda row, heads, full, windowed, size: (
+            f"tensor_parallel_size is {size:.0f}, over which the KV heads of {model_id(row)}"
+            f" ({' and '.join(f'{count:.0f}' for count in (full, windowed) if count)}) cannot be shared:"
+            " engines refuse it."
         ),
     )
     refuse(
-        (prompt < 0) | (answer < 0) | (prompt + answer > context),
-        lambda i: f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.",
-    )
-    heads, layers = columns["n_heads"], columns["n_layers"]
-    uneven = numpy.mod(heads, numpy.maximum(size, 1)) > 0
-    refuse(
-        uneven,
-        lambda i: (
-            f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}."
+        lambda stages, layers: stages > layers,
+        ("pipeline_parallel_size", "n_layers"),
+        lambda row, stages, layers: (
+            f"pipeline_parallel_size is {stages:.0f}, more than the {layers:.0f} layers of {model_id(row)}."
         ),
-    )
-    kv = columns["full_kv_heads"], columns["windowed_kv_heads"]
-    refuse(
-        ~uneven & (heads_divide(heads, *kv, size) == 0),
-        lambda i: (
-            f"tensor_parallel_size is {size[i]:.0f}, over which the KV heads of {model_id(i)}"
-            f" ({' and '.join(f'{k[i]:.0f}' for k in kv if k[i])}) cannot be shared: engines refuse it."
-        ),
-    )
-    stages = numbers["pipeline_parallel_size"]
-    refuse(
-        stages > layers,
-        lambda i: f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.",
     )
 
 
@@ -479,87 +512,110 @@ def draft_columns(draft: Model | None) -> Columns:
 
 @dataclass(frozen=True)
 class Points:
-    """Deployments as columns of one length.
+    """Deployments as rows of a grid.
 
-    inputs: every input, completed with the defaults used. errors: the reason why a row cannot be computed,
-    or None. good: positions of the rows without error. values: what the formulas read, for those rows only.
-    names: what the names of the good rows stand for. reference: where they were found.
-
-    Of the rows of a frame, columns that have one value in all rows of a group are `Grouped`.
+    inputs: every input, completed with the defaults used, as columns. errors: the reason why a row cannot be computed,
+    or None. good: positions of the rows without error, which alone are in the grid. axis: that of `distinct`, what the
+    names of rows stand for: `row`, or `names` where rows of a frame share them. reference: where they were found.
     """
 
     inputs: dict[str, Any]
     errors: Any
     good: Any
-    values: Columns
-    names: Sequence[Resolved] | Grouped
+    grid: Grid
+    axis: str
+    distinct: Sequence[Resolved | None]
     reference: Reference
+
+    @property
+    def values(self) -> View:
+        """What the formulas read, as columns of the rows."""
+        return self.grid.table(*ROW)
+
+    @property
+    def names(self) -> list[Resolved]:
+        """What the names of each row stand for."""
+        if self.axis == "row":
+            return list(self.distinct)  # type: ignore[arg-type]
+        return [self.distinct[place] for place in self.grid.places["row", "names"]]  # type: ignore[misc]
 
 
 # By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.
 NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | None]]
-# What `check` reads of them, row by row.
-CHECKED = ("max_context_tokens", "n_heads", "n_layers", "full_kv_heads", "windowed_kv_heads")
+# What rows have beside what they give: constants of the formulas.
+CONSTANTS = {
+    "seconds_in_an_hour": SECONDS_PER_HOUR,
+    "bytes_per_gigabit": GBPS,
+    "anchored_scope": SPEED_SCOPES.index("anchored"),
+}
 
 
 def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: NamedRows | None = None) -> Points:
     """Check and complete `given` (columns by input name; a missing column or a blank takes the default).
 
-    With `known`, rows of one frame by their names, these are looked up once for all parts of the frame, and what is
-    the same in all rows of `values` stands there once.
+    With `known`, rows of one frame by their names, these are looked up once for all parts of the frame, and what rows
+    have in common stands once in the grid.
     """
     texts, code, keys = _texts(given, n_rows)
     is_frame, known = known is not None, {} if known is None else known
     for key in keys:
         if key not in known:
             row, problems = dict(zip(NAMES, key, strict=True)), Problems()
-            if one := problems.attempt(resolve, row, catalog):
-                own = {**_named_columns(one), "kv_reserved": int(row["kv_allocation"] == "reserved")}
-                known[key] = one, None, own
+            if names := problems.attempt(resolve, row, catalog):
+                own = {**_named_columns(names), "kv_reserved": int(row["kv_allocation"] == "reserved")}
+                known[key] = names, None, own
             else:
                 known[key] = None, "\n".join(problems), None
     rows = [known[key] for key in keys]
-    found = objects(one for one, _, _ in rows)
+    resolved = objects(names for names, _, _ in rows)
     errors = objects(error for _, error, _ in rows)[code]
     numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
-    group, one_row, few = _groups(code, numbers) if is_frame else (code, numpy.arange(n_rows), list[str]())
-
-    def column(values: Any) -> Any:
-        return Grouped(values, group) if is_frame else values
-
-    for name in NUMBERS:
-        if name not in numbers:
-            numbers[name] = column(numpy.full(len(one_row), _default(name)))
-        elif name in few:
-            numbers[name] = column(numbers[name][one_row])
     some = next((columns for _, _, columns in known.values() if columns), None)
-    columns: Columns = {}
-    if some is not None:
-        table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
-        for name, row in zip(some, table.T, strict=True):
-            same = is_frame and name not in CHECKED and (row == row[0]).all()
-            columns[name] = row[0] if same else column(row[code[one_row]])
-        fill(numbers, columns, catalog.workloads())
-        check(numbers, columns, lambda i: found[code[i]].model.id, errors)
+    of_names = {} if some is None else numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
+    named = dict(zip(some or (), numpy.transpose(of_names), strict=True))
+    grid = _grid_of_groups(code, numbers, named) if is_frame else _grid_of_rows(code, numbers, named, n_rows)
+    if named:
+        fill(grid, [name.removeprefix(OWN) for name in named if name.startswith(OWN)], catalog.workloads())
+        check(grid, lambda i: resolved[code[i]].model.id, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
-    values = {**columns, **numbers, "names": column(found[code[one_row]])}
-    if len(good) < n_rows:
-        left, again = numpy.unique(group[good], return_inverse=True) if is_frame else (None, None)
-        values = {
-            k: Grouped(v.values[left], again) if isinstance(v, Grouped) else v[good] if numpy.ndim(v) else v
-            for k, v in values.items()
-        }
-    names = values.pop("names") if is_frame else values.pop("names").tolist()
-    if len(good):
-        _derive(values)
-    else:
-        values = {}
     at_version = NAMES.index("engine_version")
-    versions = [one.engine.default_version if one else None for one in found]
+    versions = [one.engine.default_version if one else None for one in resolved]
     texts["engine_version"] = objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
-    inputs = {name: (texts | numbers)[name] for name in DEFAULTS}
-    return Points(inputs, errors, good, values, names, Reference(catalog))
+    inputs = {name: texts[name] if name in texts else grid.spread(name, ROW) for name in DEFAULTS}
+    distinct = resolved if is_frame else resolved[code]
+    if len(good) < n_rows:
+        kept = {"row": good}
+        if is_frame:
+            kept["group"] = numpy.unique(grid.places["row", "group"][good])
+        else:
+            distinct = distinct[good]
+        grid = grid.restricted(kept)
+    return Points(inputs, errors, good, grid, "names" if is_frame else "row", distinct.tolist(), Reference(catalog))
+
+
+def _grid_of_rows(code: Any, numbers: Columns, named: Columns, n_rows: int) -> Grid:
+    """Rows that have nothing in common. code: which of the distinct names a row has, whose numbers are in `named`."""
+    grid = Grid.over(row=n_rows)
+    grid.put((), CONSTANTS)
+    grid.put(ROW, {name: column[code] for name, column in named.items()})
+    grid.put(ROW, {name: numpy.full(n_rows, _default(name)) for name in NUMBERS if name not in numbers})
+    grid.put(ROW, numbers)
+    return grid
+
+
+def _grid_of_groups(code: Any, numbers: Columns, named: Columns) -> Grid:
+    """Rows in groups that are alike in their names and in the numbers that have few values."""
+    group, first_row, few = _groups(code, numbers)
+    grid = Grid.over(names=int(code.max(initial=-1)) + 1)
+    grid = grid.along("group", {"names": code[first_row]}).along("row", {"group": group})
+    grid.put((), CONSTANTS | {name: _default(name) for name in NUMBERS if name not in numbers})
+    same = {name: column[0] for name, column in named.items() if (column == column[0]).all()}
+    grid.put((), same)
+    grid.put(("names",), {name: column for name, column in named.items() if name not in same})
+    grid.put(("group",), {name: numbers[name][first_row] for name in few})
+    grid.put(ROW, {name: column for name, column in numbers.items() if name not in few})
+    return grid
 
 
 ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardly less than to work out its rows
@@ -579,6 +635,20 @@ def _groups(code: Any, numbers: Columns) -> tuple[Any, Any, list[str]]:
     one_row = numpy.zeros(group.max(initial=-1) + 1, int)
     one_row[group] = numpy.arange(n_rows)
     return group, one_row, few
+
+
+MANY_ROWS = 1000  # from here on it pays to import pandas
+
+
+def factorized(column: Any) -> tuple[Any, Any]:
+    """Which of its different values a column has in each row, and these, in the order in which they come."""
+    if len(column) > MANY_ROWS and getattr(column, "dtype", None) in (object, int):
+        import pandas
+
+        return pandas.factorize(column, use_na_sentinel=False)
+    column = column.tolist() if isinstance(column, numpy.ndarray) else list(column)
+    places = {value: i for i, value in enumerate(dict.fromkeys(column))}
+    return numpy.fromiter(map(places.__getitem__, column), int, len(column)), list(places)
 
 
 def objects(values: Iterable[Any]) -> Any:
@@ -617,8 +687,8 @@ def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
 def _named_columns(names: Resolved) -> Columns:
     """All numbers that the names of a row contribute, the engine's defaults among them.
 
-    Bands of memory are those where the constants were set on this GPU and version, up to the largest TP among the runs;
-    elsewhere they are those under names that end in _elsewhere. Bands of speed have names that end in their scope.
+    Bands of memory have names that end in _here where the constants were set on this GPU and version, up to the largest
+    TP among the runs, and in _elsewhere; bands of speed end in their scope.
     """
     engine, gpu, kind = names.engine, names.gpu, model_kind(names.model)
     memory = gpu.memory.engine_bytes
@@ -633,7 +703,7 @@ def _named_columns(names: Resolved) -> Columns:
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
         **engine.columns(),
-        **band_columns(engine, here),
+        **{f"{k}_here": v for k, v in band_columns(engine, here).items()},
         **{f"{k}_elsewhere": v for k, v in band_columns(engine, engine.scope_elsewhere(gpu)).items()},
         "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
         **draft_columns(names.draft),
@@ -652,28 +722,3 @@ def _named_columns(names: Resolved) -> Columns:
         "plain_fp8_latent": int(engine.keeps_plain_fp8_latents(gpu.architecture)),
         **{OWN + name: value for name, value in own.items()},
     }
-
-
-def _derive(values: Columns) -> None:
-    """Add to `values` what follows from names and sizes together."""
-    size = values["tensor_parallel_size"]
-    values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
-    values["non_torch_bytes_per_tp"] = non_torch_bytes_per_tp.of(values)
-    values["network_bytes_per_second"] = values["network_gbps"] * GBPS
-    # Without prefixes to keep, a state is one block whatever the release.
-    keeps = values["enable_prefix_caching"] == 1
-    values["state_blocks"] = numpy.where(keeps, values["state_blocks"], 1)
-    values["checkpoint_blocks"] = numpy.where(keeps, values["checkpoint_blocks"], 0)
-    values["is_calibrated"] = is_measured(size, values["calibrated_tensor_parallel_size"])
-    for name in [n for n in values if n.endswith("_elsewhere")]:
-        here = name.removesuffix("_elsewhere")
-        values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
-    scope, anchored = measured_scope.of(values), SPEED_SCOPES.index("anchored")
-    values["measured_scope"] = scope
-    # A measured point says nothing of the figure that it does not give.
-    factors = "speed_factor", "ttft_factor"
-    scopes = {factor: numpy.where(values[factor] != 1, anchored, scope) for factor in factors}
-    values["speed_scope"] = scopes["speed_factor"]
-    for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
-        scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]
-        values[name] = numpy.choose(scope, [values.pop(f"{name}_{s}") for s in SPEED_SCOPES])

@@ -642,3 +642,21 @@ def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Any:
     Source: 1k is 1,024 tokens.
     """
     return where(remainder(tokens, tokens_per_k) == 0, join_text(tokens / tokens_per_k, "k"), join_text(tokens))
+
+
+@formula("State blocks kept")
+def kept_state_blocks(state_blocks: Quantity, enable_prefix_caching: Quantity) -> Any:
+    """Blocks that a recurrent group holds for one sequence: one, whatever the release, without prefixes to keep.
+
+    Source: vLLM MambaManager.
+    """
+    return where(enable_prefix_caching == 1, state_blocks, 1)
+
+
+@formula("Checkpoint blocks kept")
+def kept_checkpoint_blocks(checkpoint_blocks: Quantity, enable_prefix_caching: Quantity) -> Any:
+    """Blocks more that admission charges a recurrent group; none without prefixes to keep.
+
+    Source: vLLM MambaManager.
+    """
+    return where(enable_prefix_caching == 1, checkpoint_blocks, 0)

@@ -241,7 +241,61 @@ def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, se
     return where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 0, error_bytes)
 
 
-@formula("Non-torch memory at this TP", within=[])
+@formula("Pool's error as set")
+def set_pool_error_bytes(
+    kv_pool_error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity
+) -> Any:
+    """By how many bytes the KV pool may be off its prediction; by none where it is set outright.
+
+    Source: docs/fidelity.md.
+    """
+    return pool_error_as_set(kv_pool_error_bytes, kv_cache_memory_bytes, set_pool_is_limit)
+
+
+@formula("Weights' error")
+def weights_error_bytes(weights_bytes_per_gpu: Quantity, weights_error_share: Quantity) -> Any:
+    """By how many bytes the weights of one GPU may be off their prediction.
+
+    Source: docs/fidelity.md.
+    """
+    return weights_bytes_per_gpu * weights_error_share
+
+
+@formula("Error in scope")
+def error_in_scope(is_calibrated: Quantity, error_here: Quantity, error_elsewhere: Quantity) -> Any:
+    """How far measurements lie from a prediction: on this GPU and version where its constants were set on runs of this
+    tensor-parallel size, else in all other logs.
+
+    Source: catalogs/engines, bands.
+    """
+    return where(is_calibrated, error_here, error_elsewhere)
+
+
+@formula("Requests of one rank")
+def requests_per_rank(concurrent_requests: Quantity, data_parallel_size: Quantity) -> Any:
+    """Requests at once on the fullest data-parallel rank.
+
+    Source: an even share.
+    """
+    return round_up(concurrent_requests / data_parallel_size)
+
+
+@formula("KV of one rank's requests")
+def charge_of_rank(
+    requests_per_rank: Quantity,
+    kv_blocks_per_sequence: Quantity,
+    kv_blocks_per_sequence_steady: Quantity,
+    kv_block_bytes: Quantity,
+) -> Any:
+    """The least pool of an undivided rank that holds its requests, in bytes.
+
+    Source: INTERFACE (1 + floor((pool - admission charge) / steady charge)), solved for the pool.
+    """
+    charged, steady = kv_blocks_per_sequence * kv_block_bytes, kv_blocks_per_sequence_steady * kv_block_bytes
+    return pool_for(requests_per_rank, charged, steady)
+
+
+@formula("Non-torch memory at this TP")
 def non_torch_bytes_per_tp(
     tensor_parallel_size: Quantity,
     is_older_gpu: Quantity,

@@ -12,6 +12,7 @@ from sheetgen.formula import (
     either,
     formula,
     largest,
+    number_where,
     ratio,
     remainder,
     round_down,
@@ -398,14 +399,27 @@ def pool_error_bytes(
 
     Source: docs/fidelity.md; catalogs/engines, bands.
     """
-    measured = is_measured(tensor_parallel_size, calibrated_tensor_parallel_size)
+    measured = is_calibrated(tensor_parallel_size, calibrated_tensor_parallel_size)
     error = where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
     return pool_error_as_set(error, kv_cache_memory_bytes, set_pool_is_limit)
 
 
-def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:
-    """Whether runs of this tensor-parallel size are among those that the constants were set on."""
+@formula("Constants set on runs of this TP", PLAIN)
+def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:
+    """True where runs of this tensor-parallel size are among those that the constants were set on.
+
+    Source: catalogs/engines (calibrated).
+    """
     return tensor_parallel_size <= calibrated_tensor_parallel_size
+
+
+@formula("GPUs of a replica", PLAIN)
+def gpus_of_replica(pipeline_stages: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
+    """GPUs of one replica on the stages that it needs; none where no number of them would do.
+
+    Source: INTERFACE (TP x PP x DP).
+    """
+    return number_where(pipeline_stages > 0, pipeline_stages * tensor_parallel_size * data_parallel_size)
 
 
 @formula("Sequences at the band's low end", within=[sequences.as_function_of()])

@@ -25,7 +25,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.units import PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
+from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
 # What a model makes a step read and compute ---------------------------------------------------------
 
@@ -781,3 +781,48 @@ def bound_by(
     named = where(cache == most, "KV reads", where(compute == most, "compute", "communication"))
     waits = both(running_requests < concurrent_requests, concurrent_requests >= 1)
     return where(waits, "queue", where(weights == most, "bandwidth", named))
+
+
+@formula("Runs that a band is from", PLAIN)
+def scope_of_factor(factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity) -> Any:
+    """Which runs the band of a figure is from: with a factor of its own, those that a measured point set right.
+
+    Source: docs/speed.md.
+    """
+    return where(factor != 1, anchored_scope, measured_scope)
+
+
+@formula("End of a band", FACTOR)
+def band_of_scope(
+    scope: Quantity, fitted: Quantity, other: Quantity, ranks: Quantity, stages: Quantity, anchored: Quantity
+) -> Any:
+    """The factor of a prediction at an end of its 80 % band: of the scope that `measured_scope` counts from 0.
+
+    Source: catalogs/engines/speed.yaml, bands.
+    """
+    above_ranks = where(scope < 2 + 2, stages, anchored)
+    above_other = where(scope < 2 + 1, ranks, above_ranks)
+    return where(scope < 1, fitted, where(scope < 2, other, above_other))
+
+
+@formula("Output tokens a second of a GPU", TWO_DECIMALS)
+def output_tokens_per_second_per_gpu(
+    output_tokens_per_second: Quantity,
+    tensor_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+) -> Any:
+    """Output tokens a second over the GPUs of the replica.
+
+    Source: definition.
+    """
+    return output_tokens_per_second / (tensor_parallel_size * pipeline_parallel_size * data_parallel_size)
+
+
+@formula("Waiting requests")
+def waiting_requests(concurrent_requests: Quantity, running_requests: Quantity) -> Any:
+    """Requests at once that wait for their turn.
+
+    Source: running_requests.
+    """
+    return concurrent_requests - running_requests

@@ -1,0 +1,297 @@
+"""The program of single deployments: the formulas of a sheet over one axis, a row for each deployment.
+
+What rows have in common stands once: facts of the names that a row gives (model, GPU, engine, precisions) on `names`,
+numbers that many rows share on `group`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy
+
+from sheetgen.program import quantities
+from sheetgen.program.declared import Again, Axis, Named, Program, Table, same_as
+from sheetgen.program.grid import Column, Columns, Grid
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, verdicts
+from sheetgen.units import TENSOR_PARALLEL_SIZES
+
+AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
+ROW = ("row",)
+ENDS = ("low", "high")  # of a band
+MEMORY_ERRORS = ("weights_error_share", "activation_error_bytes", "non_torch_error_bytes", "kv_pool_error_bytes")
+SPEED_BANDS = {
+    "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
+}  # fmt: skip
+MOST_STAGES = 64  # of pipelines that are tried for the fewest GPUs
+
+
+def _row(name: str, *formulas: Named) -> Table:
+    return Table(name, ROW, formulas)
+
+
+def _memory_ends() -> list[Named]:
+    """Both ends of the 80 % error band of what memory is predicted to take; none where no band is known."""
+    ends: list[Named] = []
+    for end in ENDS:
+        ends += [
+            (
+                f"weights_error_bytes_{end}",
+                memory.weights_error_bytes.reading(weights_error_share=f"weights_error_share_{end}"),
+            ),
+            (
+                f"set_pool_error_bytes_{end}",
+                memory.set_pool_error_bytes.reading(kv_pool_error_bytes=f"kv_pool_error_bytes_{end}"),
+            ),
+        ]
+        for name, predicted, error in (
+            ("weights_bytes_per_gpu", "weights_bytes_per_gpu", f"weights_error_bytes_{end}"),
+            ("activation_bytes_per_gpu", "activation_bytes_per_gpu", f"activation_error_bytes_{end}"),
+            ("non_torch_bytes_per_gpu", "non_torch_bytes_per_gpu", f"non_torch_error_bytes_{end}"),
+            ("kv_pool_bytes_per_gpu", "kv_budget_bytes_per_gpu", f"set_pool_error_bytes_{end}"),
+        ):
+            ends.append((f"{name}_{end}", memory.at_band_end.reading(predicted_bytes=predicted, error_bytes=error)))
+    return ends
+
+
+def _errors() -> list[Named]:
+    """The errors of memory in the scope of a row: the runs that the constants were set on, or all others."""
+    return [
+        (name, memory.error_in_scope.reading(error_here=f"{name}_here", error_elsewhere=f"{name}_elsewhere"))
+        for name in (f"{error}_{end}" for error in MEMORY_ERRORS for end in ENDS)
+    ]
+
+
+def _speed_scopes() -> list[Named]:
+    """The runs that bands of speed are from; a measured point says nothing of the figure that it does not give."""
+    found: list[Named] = [
+        speed.measured_scope,
+        ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
+        ("ttft_scope", speed.scope_of_factor.reading(factor="ttft_factor")),
+    ]
+    for figure in SPEED_BANDS:
+        scope = "ttft_scope" if figure == "ttft" else "speed_scope"
+        for name in (f"{figure}_band_{end}" for end in ENDS):
+            scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
+            found.append((name, speed.band_of_scope.reading(scope=scope, **scopes)))
+    return found
+
+
+def _speed_ends() -> list[Named]:
+    return [
+        (f"{name}_{end}", speed.at_speed_band.reading(predicted=name, band_factor=f"{figure}_band_{end}"))
+        for figure, name in SPEED_BANDS.items()
+        for end in ENDS
+    ]
+
+
+def _blocks(end: str) -> Again:
+    """What the pool holds where it comes out at an end of its band."""
+    kept = {f"{name}_{end}": name for name in ("kv_tokens", "max_concurrency")}
+    return Again(f"blocks_{end}", {"kv_pool_bytes_per_gpu": f"kv_pool_bytes_per_gpu_{end}"}, ("blocks",), kept)
+
+
+DEPLOYMENT = Program(
+    AXES,
+    (
+        _row(
+            "given",
+            memory.requests_per_rank,
+            memory.non_torch_bytes_per_tp,
+            speed.network_bytes_per_second.reading(least_network_gbps="network_gbps"),
+            ("state_blocks", kv_cache.kept_state_blocks),
+            ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
+            ("is_calibrated", parallelism.is_calibrated),
+            *_errors(),
+            *_speed_scopes(),
+        ),
+        # A draft model's layers and cache are counted among the layers that grow.
+        _row(
+            "without_draft",
+            same_as("other_bytes_without_draft", "other_bytes_per_token"),
+            same_as("other_layers_without_draft", "n_other_layers"),
+        ),
+        _row(
+            "with_draft",
+            (
+                "other_bytes_per_token",
+                draft.other_bytes_beside_draft.reading(other_bytes_per_token="other_bytes_without_draft"),
+            ),
+            ("n_other_layers", draft.layers_beside_draft.reading(n_other_layers="other_layers_without_draft")),
+        ),
+        _row("tokens", *quantities.TOKENS),
+        _row("model", *quantities.MODEL),
+        _row("shard", *quantities.SHARD),
+        _row("charge", *quantities.CHARGE),
+        _row("pool", *quantities.POOL),
+        # What a sequence takes before any division.
+        Again(
+            "undivided",
+            {"tensor_parallel_size": 1},
+            ("with_draft", "model", "shard", "charge"),
+            {
+                "kv_bytes_per_token": "kv_bytes_per_token",
+                "state_bytes_per_sequence": "state_bytes_per_sequence",
+                "unsharded_kv_blocks_per_sequence": "kv_blocks_per_sequence",
+                "unsharded_kv_blocks_per_sequence_steady": "kv_blocks_per_sequence_steady",
+                "unsharded_kv_block_bytes": "kv_block_bytes",
+            },
+        ),
+        Again(
+            "longest",
+            {"charged_tokens": "max_model_len", "admitted_tokens": "max_model_len"},
+            ("charge",),
+            {"full_kv_blocks_per_sequence": "kv_blocks_per_sequence"},
+        ),
+        _row("fit", *quantities.FIT),
+        _row("memory_ends", *_memory_ends()),
+        *(_blocks(end) for end in ENDS),
+        _row("filled_tokens", speed.filled_tokens),
+        Again(
+            "filled",
+            {"charged_tokens": "filled_tokens", "admitted_tokens": "filled_tokens"},
+            ("charge",),
+            {
+                "filled_kv_blocks_per_sequence": "kv_blocks_per_sequence",
+                "filled_kv_blocks_per_sequence_steady": "kv_blocks_per_sequence_steady",
+            },
+        ),
+        _row("work", *quantities.WORK),
+        _row("running", *quantities.RUNNING),
+        _row("step", *quantities.STEP),
+        _row("pace", *quantities.PACE),
+        _row("full_house", speed.full_house),
+        Again(
+            "full",
+            {"running_requests": "full_house"},
+            ("of_running",),
+            {"max_requests_per_second": "max_requests_per_second"},
+        ),
+        _row("grows", speed.grows, speed.waiting_requests, *_speed_ends(), speed.output_tokens_per_second_per_gpu),
+    ),
+    (
+        _row("of_running", *quantities.OF_RUNNING),  # what depends on how many requests run
+        _row("needed", *quantities.NEEDED),
+        _row("blocks", memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens),
+    ),
+)
+
+
+def evaluate_deployments(grid: Grid) -> None:
+    """Put every quantity of the deployments into their grid, which holds what the rows give."""
+    grid.work_out(*DEPLOYMENT.tables, program=DEPLOYMENT)
+    _put_longest_context(grid)
+    _put_fewest_gpus(grid)
+
+
+def deployment(values: Mapping[str, Column]) -> Columns:
+    """Every quantity of deployments whose facts are in `values`, numbers or columns of one length."""
+    grid = grid_of_rows(values)
+    evaluate_deployments(grid)
+    return {name: columns[-1][1] for name, columns in grid.columns.items()}
+
+
+def grid_of_rows(values: Mapping[str, Column]) -> Grid:
+    """A grid of rows that have nothing in common."""
+    lengths = [len(column) for column in values.values() if numpy.ndim(column)]
+    grid = Grid.over(row=max(lengths, default=1))
+    grid.put(ROW, values)
+    return grid
+
+
+def requests_at_rate(grid: Grid) -> Column:
+    """The fewest requests at once that are answered as fast as they arrive; where none are, as many as memory holds
+    at their full length, or one.
+
+    grid: of rows with requests_per_second, whatever their requests at once.
+    """
+    lone = grid.again({"concurrent_requests": 1.0})
+    evaluate_deployments(lone)
+    high = numpy.maximum(1, numpy.array(lone.spread("running_capacity", ROW), float))
+    full, low = lone.spread("sequences_per_replica", ROW), numpy.ones_like(high)
+
+    def in_flight(requests: Column) -> Column:
+        running = lone.again({})
+        running.put(ROW, {"running_requests": requests, "concurrent_requests": requests})
+        running.work_out(DEPLOYMENT["of_running"])
+        running.evaluate((rates.in_flight_at_peak,), ROW)
+        return running.spread("in_flight_at_peak", ROW)
+
+    while (low < high).any():
+        middle = numpy.floor((low + high) / 2)
+        keeps_up = in_flight(middle) <= middle
+        low, high = numpy.where(keeps_up, low, numpy.minimum(middle + 1, high)), numpy.where(keeps_up, middle, high)
+    return numpy.where(in_flight(high) <= high, high, numpy.maximum(1, full))
+
+
+def _put_longest_context(grid: Grid) -> None:
+    """The longest context at which all requests still fit, by bisection on the charge itself."""
+    names = ("kv_budget_bytes_per_gpu", "max_context_tokens", "output_tokens")
+    tables = [DEPLOYMENT[name] for name in ("tokens", "charge", "needed")]
+    reads = {name for table in tables for formula in table.named().values() for name in formula.inputs}
+    made = {name for table in tables for name in table.named()} | {"context_tokens", "max_model_len", "input_tokens"}
+    axes = grid.fewest_axes({*names, *(reads - made)}, ROW)
+    budget, most, answer = (grid.read(name, axes) for name in names)
+    low = numpy.zeros_like(budget, float)
+    high = most + low
+    while (low < high).any():
+        middle = numpy.ceil((low + high) / 2)
+        trial = grid.again({})
+        prompt = numpy.maximum(middle - answer, 0)
+        trial.put(axes, {"context_tokens": middle, "max_model_len": middle, "input_tokens": prompt})
+        trial.work_out(*tables)
+        fits = trial.read("kv_needed_bytes_per_gpu", axes) <= budget
+        low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
+    grid.put(axes, {"max_context_tokens_that_fit": low})
+
+
+def _put_fewest_gpus(grid: Grid) -> None:
+    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their tensor-parallel
+    size, of several the largest; NaN if none do."""
+    trials = []
+    for size in TENSOR_PARALLEL_SIZES:
+        # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
+        trial = grid.again(
+            {
+                "tensor_parallel_size": size,
+                "pipeline_parallel_size": 1,
+                "max_pipeline_parallel_size": MOST_STAGES,
+                "within_limit": 1,
+            }
+        )
+        trial.evaluate((memory.non_torch_bytes_per_tp,), ROW)
+        trial.work_out(*(DEPLOYMENT[name] for name in ("with_draft", "shard", "charge", "pool")))
+        trial.evaluate(FEWEST_GPUS, ROW)
+        trials.append(trial)
+    axes = trials[0].fewest_axes(("gpus_of_replica",), ROW)
+    best = best_size = numpy.full_like(trials[0].read("gpus_of_replica", axes), numpy.nan, float)
+    for size, trial in zip(TENSOR_PARALLEL_SIZES, trials, strict=True):
+        gpus = trial.read("gpus_of_replica", axes)
+        best_size = numpy.where((gpus <= best) | numpy.isnan(best) & (gpus > 0), size, best_size)
+        best = numpy.fmin(best, gpus)
+    grid.put(axes, {"min_gpus": best, "min_gpus_tensor_parallel_size": best_size})
+
+
+FEWEST_GPUS: tuple[Named, ...] = (
+    memory.stage_overhead_bytes,
+    *draft.beside((parallelism.layer_budget_bytes,)),
+    ("runs", parallelism.heads_divide),
+    ("charge_bytes", memory.charge_of_rank),
+    parallelism.layers_that_fit,
+    parallelism.pipeline_stages,
+    parallelism.gpus_of_replica,
+)
+
+
+# Whether a deployment fits, and what the sentence that says so reads. `runs_here`: whether the GPU runs its precisions.
+VERDICT: tuple[Named, ...] = (
+    verdicts.gpus_per_replica,
+    verdicts.fits,
+    verdicts.short_bytes,
+    ("short_by_bytes", verdicts.short_by_bytes),
+    ("min_gpus", verdicts.fewest_gpus),
+    verdicts.sequences_held,
+    verdicts.outright_pool_bytes,
+    verdicts.limit_bytes,
+    verdicts.left_bytes,
+)

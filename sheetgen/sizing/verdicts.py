@@ -1,0 +1,108 @@
+"""Whether a deployment fits, by how much it falls short, and what would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import Quantity, both, formula, is_number, largest, number_where, round_up, smallest, where
+from sheetgen.units import PLAIN
+
+
+@formula("GPUs of the replica", PLAIN)
+def gpus_per_replica(
+    tensor_parallel_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity
+) -> Any:
+    """GPUs of one replica, as it was asked for.
+
+    Source: INTERFACE (TP x PP x DP).
+    """
+    return tensor_parallel_size * pipeline_parallel_size * data_parallel_size
+
+
+@formula("Fits", PLAIN)
+def fits(
+    runs_here: Quantity, max_concurrency: Quantity, concurrent_requests: Quantity, sequences_per_replica: Quantity
+) -> Any:
+    """True where the GPU runs the precisions, the engine would start (one request of max_model_len fits in the pool)
+    and the replica holds all requests, in memory and under max_num_seqs.
+
+    Source: INTERFACE (fits).
+    """
+    return both(runs_here, max_concurrency >= 1, concurrent_requests <= sequences_per_replica)
+
+
+@formula("Short of")
+def short_bytes(
+    gpus_per_replica: Quantity,
+    shortage_bytes_per_gpu: Quantity,
+    full_kv_blocks_per_sequence: Quantity,
+    kv_block_bytes: Quantity,
+    stage_fraction: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+) -> Any:
+    """Bytes that all GPUs of the replica lack for its requests, or for one of max_model_len, without which the engine
+    does not start.
+
+    Source: shortage_bytes_per_gpu.
+    """
+    longest = full_kv_blocks_per_sequence * kv_block_bytes * stage_fraction
+    to_start = largest(0, longest - kv_budget_bytes_per_gpu)
+    return round_up(gpus_per_replica * largest(shortage_bytes_per_gpu, to_start))
+
+
+@formula("Short by")
+def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
+    """The same where the deployment does not fit; none where it does.
+
+    Source: short_bytes.
+    """
+    return number_where(fits == 0, short_bytes)
+
+
+@formula("Fewest GPUs", PLAIN)
+def fewest_gpus(
+    runs_here: Quantity, shortage_bytes_per_gpu: Quantity, min_gpus: Quantity, gpus_per_replica: Quantity
+) -> Any:
+    """Fewest GPUs of this kind that hold weights and cache: those asked for, where they do and nothing fewer was found;
+    none where the GPU does not run the precisions, or no number of them would do.
+
+    Source: INTERFACE (min_gpus).
+    """
+    fewer = where(is_number(min_gpus), smallest(min_gpus, gpus_per_replica), gpus_per_replica)
+    return number_where(runs_here, where(shortage_bytes_per_gpu == 0, fewer, min_gpus))
+
+
+@formula("Held in memory")
+def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) -> Any:
+    """Sequences that all ranks hold in memory, whatever max_num_seqs admits.
+
+    Source: sequences_in_pool.
+    """
+    return data_parallel_size * sequences_in_pool
+
+
+@formula("Pool set outright")
+def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
+    """The KV pool of one GPU that was set outright, and not as a limit, in bytes; else 0.
+
+    Source: vLLM --kv-cache-memory-bytes.
+    """
+    return kv_cache_memory_bytes * (1 - set_pool_is_limit)
+
+
+@formula("May be used")
+def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_budget_bytes: Quantity) -> Any:
+    """Bytes of one GPU that the engine may use; of engines whose pool is a share of what is free, all that they see.
+
+    Source: memory_budget_bytes.
+    """
+    return where(fraction_of_free == 1, gpu_memory_bytes, memory_budget_bytes)
+
+
+@formula("Left for a pool")
+def left_bytes(kv_budget_bytes_per_gpu: Quantity, outright_pool_bytes: Quantity) -> Any:
+    """Bytes that weights and overhead leave of one GPU.
+
+    Source: kv_budget_bytes_per_gpu, before what was set outright.
+    """
+    return kv_budget_bytes_per_gpu + outright_pool_bytes
