@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -259,11 +258,6 @@ class Catalog:
     def devices(self) -> Devices:
         """The GPUs by the names that drivers and engines print."""
         return Devices(self._names["devices"])
-
-    def gpu_words(self) -> tuple[str, ...]:
-        """GPUs as sentences name them: a word of letters and a number (h100, l40s), or several (dgx-spark)."""
-        word = r"[a-z]+[0-9]+[a-z]?|[a-z0-9]+(-[a-z0-9]+)+"
-        return tuple(name for name in self._names["gpus"] if re.fullmatch(word, name))
 
     @cached_property
     def _instances(self) -> tuple[Instance, ...]:
