@@ -175,8 +175,6 @@ class Fields:
 
     def count(self, key: str, default: Any = _NEEDED, least: int = 1, most: int = MAX_COUNT) -> int:
         value = self._given(key, default)
-        if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_COUNT:
-            value = int(value)
         return int(self._within(key, value, not isinstance(value, int), "a whole number", least, most))
 
     def count_or_zero(self, key: str, default: int = 0) -> int:

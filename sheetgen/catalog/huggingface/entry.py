@@ -99,8 +99,6 @@ def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
     else:
         text = outer.part(key)
         text_type = text.text("model_type", f"{model_type}_text")
-        if text_type not in FAMILIES and f"{model_type}_text" in FAMILIES and text_type == model_type:
-            text_type = f"{model_type}_text"
     family = _family(text, text_type)
     data = dict(text.data)
     if data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:

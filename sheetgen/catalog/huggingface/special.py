@@ -42,6 +42,7 @@ from sheetgen.catalog.huggingface.layers import (
     whole,
     with_ffn,
 )
+from sheetgen.errors import shown
 
 
 def gemma3n(f: Fields, family: Family) -> Decoder:
@@ -244,7 +245,7 @@ _NEAR = {
 }  # fmt: skip
 
 
-_WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
+_RATIOS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
 
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:
@@ -258,7 +259,7 @@ def ratios_of(f: Fields) -> list[int]:
     """Tokens that one compressed entry stands for, by layer; 0 where a layer has its window only."""
     n = f.layers()
     if f.data.get("layer_types") is not None:
-        return [int(word) for word in f.words("layer_types", _WORDS, n)]
+        return [int(word) for word in f.words("layer_types", _RATIOS, n)]
     listed = f.whole_numbers("compress_ratios")
     if len(listed) < n:
         f.refuse("compress_ratios", f"has {len(listed)} items, but the model has {n} layers.")
@@ -349,7 +350,14 @@ def mtp_kinds(f: Fields) -> list[str]:
     return [_LETTERS[letter] for letter in pattern]
 
 
-_BLOCK_KEYS_NOT_COUNTED = ("replace_with_linear", "sparsify", "window_length", "num_sink_tokens", "unshifted_sink")
+_BLOCK_KEYS_NOT_COUNTED = (
+    "intermediate_size",
+    "replace_with_linear",
+    "sparsify",
+    "window_length",
+    "num_sink_tokens",
+    "unshifted_sink",
+)
 
 
 def nemotron_nas(f: Fields, family: Family) -> Decoder:
@@ -359,7 +367,7 @@ def nemotron_nas(f: Fields, family: Family) -> Decoder:
 
 
 def _block(f: Fields, family: Family, block: Fields) -> Layer:
-    """An FFN's width is as stated, or two thirds of the multiple of the model's, rounded up to 256."""
+    """An FFN's width is two thirds of the multiple of the model's, rounded up to 256."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     attention, ffn = block.part("attention"), block.part("ffn")
     for part in (attention, ffn):
@@ -377,10 +385,7 @@ def _block(f: Fields, family: Family, block: Fields) -> Layer:
         tally += mixer.body + norms(f, family)
         attends, groups = mixer.mixer, mixer.groups
     if not ffn.flag("no_op", False):
-        if ffn.has("intermediate_size"):
-            width = ffn.count("intermediate_size")
-        else:
-            width = 256 * -(-int(2 * ffn.number("ffn_mult", most=100) * hidden / 3) // 256)
+        width = 256 * -(-int(2 * ffn.number("ffn_mult", most=100) * hidden / 3) // 256)
         tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)) + norms(f, family)
     return Layer(tally, groups, attends, dense_width=width)
 
@@ -445,9 +450,9 @@ def mpt(f: Fields, family: Family) -> Decoder:
         if attention.has(key) and attention.flag(key):
             attention.refuse(key, "is true, which is not counted.")
     if not f.flag("no_bias", True):
-        family = replace(family, norm_bias=True, qkv_bias=True, o_bias=True, mlp_bias=True)
-    if not attention.flag("alibi", True) and not attention.flag("rope", False) and f.flag("learned_pos_emb", True):
-        family = replace(family, positions=0)
+        f.refuse("no_bias", "is false, and biases are not counted.")
+    if not attention.flag("alibi", True):
+        attention.refuse("alibi", "is false, and positions of another kind are not counted.")
     return plain_decoder(f.reading({**f.defaults, "intermediate_size": width}, f.rename), family)
 
 
@@ -494,15 +499,10 @@ def gpt_neo(f: Fields, family: Family) -> Decoder:
 
 
 def laguna(f: Fields, family: Family) -> Decoder:
-    """The gate of attention is one number a head, or as wide as the query."""
-    gating = f.raw("gating")
-    if gating is True or gating in (None, "per-head"):
-        return plain_decoder(f, family)
-    if gating in (False, "none"):
-        return plain_decoder(f, replace(family, q_gate=""))
-    if gating == "per-element":
-        return plain_decoder(f, replace(family, q_gate="width"))
-    f.refuse("gating", f"is {str(gating)[:40]!r}, but must be true, false, per-head or per-element.")
+    """The gate of attention is one number a head."""
+    if f.raw("gating") not in (None, True, "per-head"):
+        f.refuse("gating", f"is {shown(f.raw('gating'))!r}, but must be true or per-head.")
+    return plain_decoder(f, family)
 
 
 def hunyuan(f: Fields, family: Family) -> Decoder:
@@ -526,31 +526,6 @@ def hunyuan(f: Fields, family: Family) -> Decoder:
         for i, layer in enumerate(decoder.layers)
     )
     return replace(decoder, layers=layers)
-
-
-def minimax_m3(f: Fields, family: Family) -> Decoder:
-    """Most layers pick blocks of tokens by index keys of their own."""
-    n = f.layers()
-    sparse_config = f.part("sparse_attention_config", {})
-    if f.data.get("layer_types") is not None:
-        words = {"minimax_m3_sparse": "sparse", "full_attention": "full"}
-        picks = [word == "sparse" for word in f.words("layer_types", words, n)]
-    elif sparse_config.has("sparse_attention_freq"):
-        picks = [bool(x) for x in sparse_config.whole_numbers("sparse_attention_freq", n)]
-    else:
-        picks = [False] * n
-    index = sparse_config if sparse_config.has("sparse_index_dim") else f
-    width = index.count(index.first("sparse_index_dim", "index_head_dim"), 128)
-    heads = index.count(index.first("sparse_num_index_heads", "index_n_heads"), 4)
-    hidden = f.count("hidden_size")
-    tally = linear(hidden, (heads + 1) * width, split="none") + whole(2 * width)
-    shape = {"kind": "indexer", "width": width, "entry_bytes": 2 * width}
-    sparse = moe_layers(f, family, n)
-    layers = []
-    for i in range(n):
-        layer = with_ffn(f, family, layer_mixer(f, family, i, "full"), sparse[i])
-        layers.append(replace(plus(layer, tally), groups=(*layer.groups, shape)) if picks[i] else layer)
-    return around(f, family, tuple(layers))
 
 
 def falcon_h1(f: Fields, family: Family) -> Decoder:
@@ -756,7 +731,6 @@ BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
         lfm2,
         lfm3,
         attention_free,
-        minimax_m3,
         gemma3n,
         gemma4,
         deepseek_v4,

@@ -254,26 +254,6 @@ def qwen3_vl(outer: Fields, text: Fields) -> int:
     return tower + 2 * width + merger + deep * (2 * merge * width + merger)
 
 
-def minimax_m3(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1280,
-            "intermediate_size": 5120,
-            "num_hidden_layers": 32,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-        },
-    )
-    width, hidden = v.count("hidden_size"), text.count("hidden_size")
-    middle = outer.count("projector_hidden_size", hidden)
-    tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + 2 * width
-    tower += blocks(v.count("num_hidden_layers"), width, v.count("intermediate_size"))
-    merged = v.count("spatial_merge_size") ** 2 * hidden
-    return tower + matrix(width, middle) + matrix(middle, hidden) + matrix(merged, middle) + matrix(middle, hidden)
-
-
 def glm4v(outer: Fields, text: Fields) -> int:
     v = outer.part(
         "vision_config",
@@ -367,7 +347,6 @@ TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
     "moonvit": moonvit,
     "gemma4": gemma4,
     "muse": muse,
-    "minimax_m3": minimax_m3,
     "glm4v": glm4v,
     "intern_vit": intern_vit,
     "glm5_next": glm5_next,
