@@ -10,9 +10,9 @@ import pytest
 from test_real_configs import FOLDER
 
 from sheetgen.catalog import Catalog, Model
-from sheetgen.catalog.huggingface import import_config
-from sheetgen.catalog.huggingface.families import REFUSED
 from sheetgen.errors import CatalogError
+from sheetgen.importer.families import REFUSED
+from sheetgen.importer.model_entry import import_config
 
 SMALL: dict[str, Any] = {
     "model_type": "qwen3_moe",

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sheetgen.catalog.huggingface.config import Fields
-from sheetgen.catalog.huggingface.families import Family, Moe
+from sheetgen.importer.config_reader import Fields
+from sheetgen.importer.families import Family, Moe
 
 WORDS = {
     "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",

@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
-from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.layers import (
+from sheetgen.errors import shown
+from sheetgen.importer.config_reader import MAX_LAYERS, Fields
+from sheetgen.importer.families import Family
+from sheetgen.importer.layers import (
     NOTHING,
     WORDS,
     Decoder,
@@ -42,7 +43,6 @@ from sheetgen.catalog.huggingface.layers import (
     whole,
     with_ffn,
 )
-from sheetgen.errors import shown
 
 
 def gemma3n(f: Fields, family: Family) -> Decoder:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
-from sheetgen.catalog.huggingface.config import Fields, config_path, read_config
-from sheetgen.catalog.huggingface.families import FAMILIES, REFUSED, WRAPPERS, Family
-from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
-from sheetgen.catalog.huggingface.quantization import precision_of
-from sheetgen.catalog.huggingface.rope import max_context, rope_tables
-from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, with_mtp
-from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model, stem
 from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.importer.config_reader import Fields, config_path, read_config
+from sheetgen.importer.families import FAMILIES, REFUSED, WRAPPERS, Family
+from sheetgen.importer.layers import NOTHING, Decoder, plain_decoder
+from sheetgen.importer.quantization import precision_of
+from sheetgen.importer.rope import max_context, rope_tables
+from sheetgen.importer.special import BUILDERS, eagle3, with_mtp
+from sheetgen.importer.towers import largest_item, vision_params
 from sheetgen.units import today
 
 

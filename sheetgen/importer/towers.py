@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sheetgen.catalog.huggingface.config import Fields
+from sheetgen.importer.config_reader import Fields
 
 
 def blocks(n: int, width: int, mlp: int, *, gated: bool = False, bias: bool = True, norm: int = 2) -> int:
