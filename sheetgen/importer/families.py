@@ -83,6 +83,10 @@ _OLD_GPT = {
     "hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
     "max_position_embeddings": "n_positions", "intermediate_size": "n_inner",
 }  # fmt: skip
+_MOSAIC = {
+    "hidden_size": "d_model", "num_attention_heads": "n_heads", "num_key_value_heads": "attn_config.kv_n_heads",
+    "num_hidden_layers": "n_layers", "max_position_embeddings": "max_seq_len",
+}  # fmt: skip
 _LLAMA_NESTED = {
     "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
     "num_attention_heads": 32, "max_position_embeddings": 2048,
@@ -96,17 +100,8 @@ _MISTRAL_NESTED = {
 }
 _GEMMA = replace(BIASED, tied=True)
 _PLAIN_MLP = Family(norm="layer", gated=False)
-_GPT2 = replace(
-    _PLAIN_MLP,
-    qkv_bias=True,
-    o_bias=True,
-    mlp_bias=True,
-    tied=True,
-    positions=0,
-    rope="none",
-    rename=_OLD_GPT,
-    builder="old_gpt",
-)
+_ALL_BIASED = replace(_PLAIN_MLP, qkv_bias=True, o_bias=True, mlp_bias=True)
+_GPT2 = replace(_ALL_BIASED, tied=True, positions=0, rope="none", rename=_OLD_GPT, builder="old_gpt")
 _OLMO2 = replace(BIASED, qk_norm="width")
 _HUNYUAN_DENSE = replace(BIASED, qk_norm="head", qk_norm_if="use_qk_norm")
 _COHERE = replace(BIASED, norms=1, norm="layer", norm_bias=False, tied=True)
@@ -114,10 +109,8 @@ _COHERE = replace(BIASED, norms=1, norm="layer", norm_bias=False, tied=True)
 DENSE: dict[str, Family] = {
     "llama": replace(LLAMA, nested=_LLAMA_NESTED),
     "mistral": Family(layers="windowed", nested=_MISTRAL_NESTED),
-    "ministral": Family(layers="windowed"),
-    "ministral3": Family(layers="windowed"),
-    "mimo": QWEN2,
-    "qwen2": QWEN2,
+    **dict.fromkeys(("ministral", "ministral3", "phi3"), Family(layers="windowed")),
+    **dict.fromkeys(("qwen2", "mimo"), QWEN2),
     "qwen3": QWEN3,
     **dict.fromkeys(("qwen2_vl_text", "qwen2_5_vl_text"), replace(QWEN2, rope="mrope")),
     "qwen3_vl_text": replace(QWEN3, rope="mrope"),
@@ -132,19 +125,9 @@ DENSE: dict[str, Family] = {
         defaults={"head_dim": 256, "sliding_window_pattern": 6, "max_position_embeddings": 131072},
         nested={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096},
     ),
-    "phi": Family(
-        qkv_bias=True,
-        o_bias=True,
-        norm="layer",
-        norms=1,
-        gated=False,
-        mlp_bias=True,
-        lm_head_bias=True,
-        partial_rotary=0.5,
-        qk_norm="head",
-        qk_norm_if="qk_layernorm",
+    "phi": replace(
+        _ALL_BIASED, norms=1, lm_head_bias=True, partial_rotary=0.5, qk_norm="head", qk_norm_if="qk_layernorm"
     ),
-    "phi3": Family(layers="windowed"),
     "granite": GRANITE,
     "granite_swa": replace(GRANITE, layers="first_of_four", sinks=True, defaults={"sliding_window": 128}),
     "glm": GLM,
@@ -169,12 +152,11 @@ DENSE: dict[str, Family] = {
         partial_rotary=0.25,
         builder="stablelm",
     ),
-    "starcoder2": Family(
+    "starcoder2": replace(
+        _PLAIN_MLP,
         layers="windowed",
         qkv_bias="use_bias",
         o_bias="use_bias",
-        norm="layer",
-        gated=False,
         mlp_bias="use_bias",
         tied=True,
         defaults={"use_bias": True},
@@ -182,8 +164,7 @@ DENSE: dict[str, Family] = {
     "nemotron": replace(LLAMA, norm="layer", gated=False, partial_rotary=0.5),
     "arcee": replace(LLAMA, gated=False),
     "apertus": replace(BIASED, gated=False, qk_norm="head", builder="apertus"),
-    "gpt2": _GPT2,
-    "gpt_bigcode": _GPT2,
+    **dict.fromkeys(("gpt2", "gpt_bigcode"), _GPT2),
     "gptj": replace(
         _PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rope="gptj", rename=_OLD_GPT, builder="old_gpt"
     ),
@@ -195,11 +176,10 @@ DENSE: dict[str, Family] = {
         rope="neox",
         defaults={"attention_bias": True},
     ),
-    "opt": Family(
+    "opt": replace(
+        _PLAIN_MLP,
         qkv_bias="enable_bias",
         o_bias="enable_bias",
-        norm="layer",
-        gated=False,
         mlp_bias="enable_bias",
         tied=True,
         positions=2,
@@ -209,30 +189,13 @@ DENSE: dict[str, Family] = {
         builder="opt",
     ),
     "bloom": replace(
-        _PLAIN_MLP,
-        qkv_bias=True,
-        o_bias=True,
-        mlp_bias=True,
+        _ALL_BIASED,
         tied=True,
         rope="none",
         rename={"num_hidden_layers": "n_layer", "num_attention_heads": "n_head", "hidden_size": "n_embed"},
         builder="bloom",
     ),
-    "mpt": Family(
-        norm="layer",
-        norm_bias=False,
-        gated=False,
-        tied=True,
-        rope="none",
-        builder="mpt",
-        rename={
-            "hidden_size": "d_model",
-            "num_attention_heads": "n_heads",
-            "num_key_value_heads": "attn_config.kv_n_heads",
-            "num_hidden_layers": "n_layers",
-            "max_position_embeddings": "max_seq_len",
-        },
-    ),
+    "mpt": replace(_PLAIN_MLP, norm_bias=False, tied=True, rope="none", builder="mpt", rename=_MOSAIC),
     "falcon": Family(
         norm="layer", gated=False, tied=True, builder="falcon", defaults={"max_position_embeddings": 2048}
     ),
@@ -298,28 +261,14 @@ SPARSE: dict[str, Family] = {
         norm_bias=False,
         moe=Moe(),
         rename={
+            **_MOSAIC,
             "num_experts": "ffn_config.moe_num_experts",
             "num_experts_per_tok": "ffn_config.moe_top_k",
             "moe_intermediate_size": "ffn_config.ffn_hidden_size",
-            "hidden_size": "d_model",
-            "num_attention_heads": "n_heads",
-            "num_key_value_heads": "attn_config.kv_n_heads",
-            "num_hidden_layers": "n_layers",
-            "max_position_embeddings": "max_seq_len",
         },
     ),
-    **dict.fromkeys(
-        (
-            "deepseek_v2",
-            "deepseek_v3",
-            "deepseek_v32",
-            "mistral_large_3",
-            "glm_moe_dsa",
-            "kimi_k2",
-            "glm4_moe_lite",
-        ),
-        DEEPSEEK,
-    ),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral_large_3"), DEEPSEEK),
+    **dict.fromkeys(("glm_moe_dsa", "glm4_moe_lite", "kimi_k2"), DEEPSEEK),
     "deepseek": replace(BIASED, moe=DEEPSEEK_MOE),
     "dots1": replace(BIASED, qk_norm="head", moe=DEEPSEEK_MOE),
     "bailing_moe": Family(
@@ -556,8 +505,7 @@ HYBRID: dict[str, Family] = {
 _GEMMA4 = Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512})
 SPECIAL: dict[str, Family] = {
     "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
-    "gemma4_text": _GEMMA4,
-    "gemma4_unified_text": _GEMMA4,
+    **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), _GEMMA4),
     "deepseek_v4": Family(
         rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all"), kv_cache="fp8"
     ),
