@@ -25,6 +25,8 @@ class Moe:
     shared: str | None = None  # the key with the number of shared experts, each as wide as a routed one
     shared_width: str | None = None  # or the key with the width of the one shared expert
     shared_gate: bool = False
+    shared_bias: Switch = False  # of the shared expert, and of the matrices around a latent
+    latent: str = ""  # the key of the narrower width that routed experts work in, with a matrix into it and one back
     router_bias: bool = False
     expert_bias: bool = False
     correction: bool = False  # a parameter, not a buffer, corrects the router's scores
@@ -101,6 +103,7 @@ _MISTRAL_NESTED = {
 _GEMMA = replace(BIASED, tied=True)
 _PLAIN_MLP = Family(norm="layer", gated=False)
 _ALL_BIASED = replace(_PLAIN_MLP, qkv_bias=True, o_bias=True, mlp_bias=True)
+_USE_BIAS = Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True)
 _GPT2 = replace(_ALL_BIASED, tied=True, positions=0, rope="none", rename=_OLD_GPT, builder="old_gpt")
 _OLMO2 = replace(BIASED, qk_norm="width")
 _HUNYUAN_DENSE = replace(BIASED, qk_norm="head", qk_norm_if="use_qk_norm")
@@ -141,7 +144,7 @@ DENSE: dict[str, Family] = {
     "exaone4": Family(layers="pattern", qk_norm="head"),
     "seed_oss": Family(qkv_bias="attention_bias", o_bias="attention_out_bias", mlp_bias="mlp_bias"),
     "smollm3": replace(LLAMA, layers="qwen2", tied=True),
-    "ernie4_5": Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True),
+    "ernie4_5": _USE_BIAS,
     "internlm3": Family(qkv_bias="qkv_bias", o_bias="bias", mlp_bias="bias"),
     "hunyuan_v1_dense": replace(_HUNYUAN_DENSE, defaults={"use_qk_norm": True}),
     "stablelm": Family(
@@ -152,15 +155,7 @@ DENSE: dict[str, Family] = {
         partial_rotary=0.25,
         builder="stablelm",
     ),
-    "starcoder2": replace(
-        _PLAIN_MLP,
-        layers="windowed",
-        qkv_bias="use_bias",
-        o_bias="use_bias",
-        mlp_bias="use_bias",
-        tied=True,
-        defaults={"use_bias": True},
-    ),
+    "starcoder2": replace(_USE_BIAS, layers="windowed", norm="layer", gated=False, defaults={"use_bias": True}),
     "nemotron": replace(LLAMA, norm="layer", gated=False, partial_rotary=0.5),
     "arcee": replace(LLAMA, gated=False),
     "apertus": replace(BIASED, gated=False, qk_norm="head", builder="apertus"),
@@ -278,11 +273,8 @@ SPARSE: dict[str, Family] = {
     "glm4_moe": _GLM_MOE,
     "glm4v_moe_text": replace(_GLM_MOE, rope="mrope"),
     "minimax_m2": Family(qk_norm="width", rope="rotary_dim", moe=LOCAL_MOE),
-    "ernie4_5_moe": Family(
-        qkv_bias="use_bias",
-        o_bias="use_bias",
-        mlp_bias="use_bias",
-        tied=True,
+    "ernie4_5_moe": replace(
+        _USE_BIAS,
         moe=Moe(n="moe_num_experts", top_k="moe_k", layers="range", shared="moe_num_shared_experts", correction=True),
     ),
     "hy_v3": replace(LLAMA, qk_norm="head", moe=FIRST_DENSE_MOE, defaults={"first_k_dense_replace": 1}),
@@ -348,7 +340,12 @@ SPARSE: dict[str, Family] = {
         },
     ),
     "hy_v4": replace(
-        DEEPSEEK, builder="hy_v4", sinks=True, q_gate="width", mtp="", defaults={"first_k_dense_replace": 1}
+        DEEPSEEK,
+        builder="hy_v4",
+        sinks=True,
+        q_gate="width",
+        mtp="",
+        defaults={"first_k_dense_replace": 1, "index_topk_freq": 4},
     ),
     "muse_spark_text": replace(
         BIASED,
@@ -356,7 +353,7 @@ SPARSE: dict[str, Family] = {
         q_gate="width",
         norms=3,
         builder="muse_spark",
-        moe=Moe(n="num_local_experts"),
+        moe=Moe(n="num_local_experts", latent="moe_hidden_size"),
         defaults={"sliding_window": 2048},
     ),
     "mistral_large4_text": replace(
@@ -413,12 +410,7 @@ _QWEN35 = replace(
 _QWEN35_MOE = replace(_QWEN35, moe=QWEN_SHARED_MOE)
 
 _MAMBA = Family(
-    linear="mamba1",
-    norms=1,
-    tied=True,
-    rope="none",
-    builder="attention_free",
-    defaults={"time_step_rank": "auto"},
+    linear="mamba1", norms=1, tied=True, rope="none", builder="attention_free", defaults={"time_step_rank": "auto"}
 )
 _LFM2 = Family(layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2")
 
@@ -448,7 +440,12 @@ HYBRID: dict[str, Family] = {
         rope="none",
         builder="nemotron_h",
         mtp="blocks",
-        moe=Moe(n="n_routed_experts", shared_width="moe_shared_expert_intermediate_size"),
+        moe=Moe(
+            n="n_routed_experts",
+            shared_width="moe_shared_expert_intermediate_size",
+            shared_bias="mlp_bias",
+            latent="moe_latent_size",
+        ),
     ),
     **dict.fromkeys(
         ("minimax", "minimax_text_01", "minimax_m1"),
@@ -502,9 +499,23 @@ HYBRID: dict[str, Family] = {
     ),
 }
 
-_GEMMA4 = Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512})
+_GEMMA4 = Family(
+    layers="pattern",
+    tied=True,
+    qk_norm="head",
+    rope="gemma4",
+    builder="gemma4",
+    defaults={"sliding_window": 512, "sliding_window_pattern": 6},
+)
 SPECIAL: dict[str, Family] = {
-    "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
+    "gemma3n_text": Family(
+        layers="pattern",
+        tied=True,
+        qk_norm="head",
+        rope="gemma3",
+        builder="gemma3n",
+        defaults={"sliding_window_pattern": 5},
+    ),
     **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), _GEMMA4),
     "deepseek_v4": Family(
         rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all"), kv_cache="fp8"

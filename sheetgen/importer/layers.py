@@ -303,11 +303,16 @@ def moe(f: Fields, family: Family) -> Layer:
     rule = family.moe
     assert rule is not None
     hidden, n, width = f.count("hidden_size"), f.count(rule.n), f.count(rule.width)
+    bias = f.flag(rule.shared_bias, False)
     tally = whole(n * hidden + n * rule.router_bias + n * rule.correction)
     if shared := shared_experts(f, rule)[1]:
-        tally += matrices(hidden, shared, family.gated)
+        tally += matrices(hidden, shared, family.gated, bias)
         if rule.shared_gate:
             tally += whole(hidden)
+    if rule.latent and f.has(rule.latent):
+        latent = f.count(rule.latent)
+        tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
+        hidden = latent
     one = matrices(hidden, width, family.gated, rule.expert_bias)
     return Layer(tally, routed=n * one.total, moe_width=width)
 
@@ -315,7 +320,7 @@ def moe(f: Fields, family: Family) -> Layer:
 def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
     """Their number, and the width of all together."""
     if rule.shared_width:
-        width = f.count_or_zero(rule.shared_width)
+        width = f.count(rule.shared_width, least=0)
         return int(width > 0), width
     n = f.count_or_zero(rule.shared) if rule.shared else 0
     return n, n and n * f.count(rule.width)

@@ -23,7 +23,6 @@ from sheetgen.importer.layers import (
     Tally,
     around,
     dense,
-    full_every,
     gqa,
     heads_of,
     kv_shape,
@@ -47,7 +46,7 @@ from sheetgen.importer.layers import (
 
 def gemma3n(f: Fields, family: Family) -> Decoder:
     n, hidden = f.layers(), f.count("hidden_size")
-    kinds = _kinds(f, n, 5)
+    kinds = layer_kinds(f, family)
     key = "intermediate_size"
     widths = f.whole_numbers(key, n) if isinstance(f.raw(key), list) else [f.count(key)] * n
     inputs, rank = f.count("altup_num_inputs", 4), f.count("laurel_rank", 64)
@@ -65,7 +64,7 @@ def gemma3n(f: Fields, family: Family) -> Decoder:
 
 def gemma4(f: Fields, family: Family) -> Decoder:
     n, hidden = f.layers(), f.count("hidden_size")
-    kinds = _kinds(f, n, 6)
+    kinds = layer_kinds(f, family)
     kinds[-1] = "full"  # its class makes the last layer full whatever the config says
     shared_from = n - f.count_or_zero("num_kv_shared_layers")
     k_is_v = f.flag("attention_k_eq_v", False)
@@ -91,12 +90,6 @@ def gemma4(f: Fields, family: Family) -> Decoder:
         routed = n_experts * matrices(hidden, moe_width, True).total
         layers.append(replace(layer, routed=routed, moe_width=moe_width))
     return _with_per_layer(f, replace(around(f, family, tuple(layers)), experts=experts), NOTHING)
-
-
-def _kinds(f: Fields, n: int, period: int) -> list[str]:
-    if f.data.get("layer_types") is not None:
-        return f.words("layer_types", {k: v for k, v in WORDS.items() if v in ("full", "windowed")}, n)
-    return full_every(n, period, "windowed")
 
 
 def _layer(
@@ -147,9 +140,6 @@ def with_streams(decoder: Decoder, of_layer: Tally, at_end: Tally) -> Decoder:
 def hy_v4(f: Fields, family: Family) -> Decoder:
     """Streams are read and written without a matrix between them; every fourth layer picks tokens."""
     hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
-    if f.raw("indexer_types") is None:
-        kinds = ["full" if i == 0 or (i - 1) % 4 == 0 else "shared" for i in range(f.layers())]
-        f = f.adding(indexer_types=kinds)
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
     return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
 
@@ -312,20 +302,12 @@ def nemotron_h(f: Fields, family: Family) -> Decoder:
 
 
 def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
-    """Experts may work in a narrower latent, with a projection into it and one back."""
-    if kind == "mlp":
-        return plus(replace(dense(f, family), groups=(no_cache("mlp"),)), norms(f, family))
-    if kind != "moe":
+    """One part with its norm; an FFN or experts keep no cache."""
+    if kind in ("mlp", "moe"):
+        part = replace(dense(f, family) if kind == "mlp" else moe(f, family), groups=(no_cache(kind),))
+    else:
         part = layer_mixer(f, family, 0, kind)
-        return plus(part, norms(f, family))
-    hidden, n, width = f.count("hidden_size"), f.count("n_routed_experts"), f.count("moe_intermediate_size")
-    bias = f.flag("mlp_bias", False)
-    latent = f.count("moe_latent_size", hidden)
-    shared = f.count("moe_shared_expert_intermediate_size")
-    tally = whole(n * hidden) + matrices(hidden, shared, False, bias) + norms(f, family)
-    if f.has("moe_latent_size"):
-        tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
-    return Layer(tally, (no_cache("moe"),), routed=n * 2 * latent * width, moe_width=width)
+    return plus(part, norms(f, family))
 
 
 def _parts(f: Fields) -> list[str]:
@@ -667,18 +649,9 @@ MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
 
 
 def muse_spark(f: Fields, family: Family) -> Decoder:
-    """Experts in a narrower width, with a matrix and a norm before and after; residuals gated by element."""
-    hidden, latent = f.count("hidden_size"), f.count("moe_hidden_size")
-    n, width = f.count("num_local_experts"), f.count("moe_intermediate_size")
-    decoder = plain_decoder(f, replace(family, moe=None))
-    new = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
-    more = new + whole(2 * hidden) + dense(f, family).body * -1
-    routed = n * 3 * latent * width
-    layers = tuple(
-        replace(layer, body=layer.body + more, routed=routed, dense_width=0, moe_width=width)
-        for layer in decoder.layers
-    )
-    return replace(decoder, layers=layers, experts=(n, f.count("num_experts_per_tok"), 0))
+    """Norms before and after the experts, of their narrower width; residuals gated by element."""
+    more = whole(2 * f.count("moe_hidden_size") + 2 * f.count("hidden_size"))
+    return with_streams(plain_decoder(f, family), more, NOTHING)
 
 
 def lfm3(f: Fields, family: Family) -> Decoder:
