@@ -209,7 +209,7 @@ class Catalog:
         return self.resolve_model(name)[0]
 
     def lists_model(self, name: str) -> bool:
-        """Whether a folder has a model under exactly this name."""
+        """True where a folder has a model under exactly this name."""
         return name.strip().lower() in self._names["models"]
 
     def add_model(self, model: Model, where: str) -> None:

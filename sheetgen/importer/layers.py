@@ -35,8 +35,8 @@ def layer_kinds(f: Fields, family: Family) -> Kinds:
 
 def full_every(n: int, period: int, others: str, offset: int | None = None) -> Kinds:
     """Full attention once a period, in its last place where no other is said."""
-    at = period - 1 if offset is None else offset
-    return ["full" if i % period == at else others for i in range(n)]
+    place = period - 1 if offset is None else offset
+    return ["full" if i % period == place else others for i in range(n)]
 
 
 def _qwen2(f: Fields, n: int) -> Kinds:
@@ -313,8 +313,8 @@ def moe(f: Fields, family: Family) -> Layer:
         latent = f.count(rule.latent)
         tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
         hidden = latent
-    one = matrices(hidden, width, family.gated, rule.expert_bias)
-    return Layer(tally, routed=n * one.total, moe_width=width)
+    expert = matrices(hidden, width, family.gated, rule.expert_bias)
+    return Layer(tally, routed=n * expert.total, moe_width=width)
 
 
 def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
@@ -385,14 +385,14 @@ def mamba2(f: Fields, family: Family) -> Layer:
     groups = f.count(f.first("mamba_n_groups", "n_groups"))
     kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
     inner = heads * width
-    said = inner  # the heads must fill the width that the config gives as well, where it does
+    stated = inner  # the heads must fill the width that the config gives as well, where it does
     if f.has("mamba_d_ssm"):
-        said = f.count("mamba_d_ssm")
+        stated = f.count("mamba_d_ssm")
     elif f.has("mamba_expand"):
-        said = int(f.number("mamba_expand") * hidden)
-    if said != inner:
+        stated = int(f.number("mamba_expand") * hidden)
+    if stated != inner:
         key = f.first("mamba_d_ssm", "mamba_expand")
-        f.refuse(key, f"gives {said:,} Mamba channels, but its heads have {inner:,}.")
+        f.refuse(key, f"gives {stated:,} Mamba channels, but its heads have {inner:,}.")
     conv = inner + 2 * groups * d_state
     proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias"), False)
     conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)

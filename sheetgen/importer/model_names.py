@@ -24,7 +24,7 @@ def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is that of a `.json` file or a folder: a model of the user's own, not one of the catalogs."""
+    """True for a `.json` file or a folder: a model of the user's own, not a name in the catalogs."""
     if name.lower().endswith(".json") or name.startswith(("/", "./", "../", "~", ".\\")) or "\\" in name:
         return True
     try:

@@ -132,7 +132,7 @@ def collecting(f: Fields, streams: int) -> Tally:
     return whole(streams * (streams * f.count("hidden_size") + 1) + 1)
 
 
-def with_streams(decoder: Decoder, of_layer: Tally, at_end: Tally) -> Decoder:
+def add_to_layers(decoder: Decoder, of_layer: Tally, at_end: Tally = NOTHING) -> Decoder:
     layers = tuple(plus(layer, of_layer) for layer in decoder.layers)
     return replace(decoder, layers=layers, rest=decoder.rest + at_end)
 
@@ -141,7 +141,7 @@ def hy_v4(f: Fields, family: Family) -> Decoder:
     """Streams are read and written without a matrix between them; every fourth layer picks tokens."""
     hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
-    return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
+    return add_to_layers(plain_decoder(f, family), of_layer, collecting(f, streams))
 
 
 def glm5_next(f: Fields, family: Family) -> Decoder:
@@ -155,7 +155,7 @@ def glm5_next(f: Fields, family: Family) -> Decoder:
         else layer
         for layer in decoder.layers
     )
-    return with_streams(replace(decoder, layers=layers), mixing(f, f.count("hc_mult", 4)), whole(0))
+    return add_to_layers(replace(decoder, layers=layers), mixing(f, f.count("hc_mult", 4)))
 
 
 def pooled(shape: Shape, pool: int) -> Shape:
@@ -242,7 +242,7 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
     streams, ratios = f.count("hc_mult"), ratios_of(f)
     made = {ratio: with_ffn(f, family, _attention(f, ratio), sparse=True) for ratio in set(ratios)}
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
-    return with_streams(decoder, mixing(f, streams), collecting(f, streams))
+    return add_to_layers(decoder, mixing(f, streams), collecting(f, streams))
 
 
 def ratios_of(f: Fields) -> list[int]:
@@ -296,7 +296,9 @@ _PART_WORDS = {
 
 def nemotron_h(f: Fields, family: Family) -> Decoder:
     """A layer is one thing: Mamba 2, attention, an FFN, or experts."""
-    kinds = _parts(f)
+    kinds = layer_parts(f, ("layers_block_type", "layer_types"), "hybrid_override_pattern")
+    if f.has("num_hidden_layers") and len(kinds) != f.layers():
+        f.refuse("num_hidden_layers", f"is {f.layers()}, but {len(kinds)} layers are listed.")
     made = {kind: hybrid_layer(f, family, kind) for kind in set(kinds)}
     return around(f, family, tuple(made[kind] for kind in kinds))
 
@@ -310,26 +312,14 @@ def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
     return plus(part, norms(f, family))
 
 
-def _parts(f: Fields) -> list[str]:
-    for key in ("layers_block_type", "layer_types"):
-        if f.data.get(key) is not None:
-            return f.words(key, _PART_WORDS, f.layers() if f.has("num_hidden_layers") else None)
-    pattern = f.text("hybrid_override_pattern")
-    if len(pattern) > MAX_LAYERS or set(pattern) - set(_LETTERS) or not pattern:
-        f.refuse("hybrid_override_pattern", f"must be letters of {' '.join(_LETTERS)}, one a layer.")
-    if f.has("num_hidden_layers") and len(pattern) != f.layers():
-        f.refuse("hybrid_override_pattern", f"has {len(pattern)} letters, but the model has {f.layers()} layers.")
-    return [_LETTERS[letter] for letter in pattern]
-
-
-def mtp_kinds(f: Fields) -> list[str]:
-    """The layers of one step of multi-token prediction: attention and experts unless the config says otherwise."""
-    if f.raw("mtp_layers_block_type") is not None:
-        return f.words("mtp_layers_block_type", _PART_WORDS)
-    pattern = f.text("mtp_hybrid_override_pattern", "*E")
-    if set(pattern) - set(_LETTERS) or len(pattern) > 20:
-        f.refuse("mtp_hybrid_override_pattern", f"must be letters of {' '.join(_LETTERS)}, one a layer.")
-    return [_LETTERS[letter] for letter in pattern]
+def layer_parts(f: Fields, lists: tuple[str, ...], pattern: str, *default: str) -> list[str]:
+    """One word a layer: from the list that is given, else from the letters under the key `pattern`."""
+    if stated := next((key for key in lists if f.data.get(key) is not None), None):
+        return f.words(stated, _PART_WORDS)
+    letters = f.text(pattern, *default)
+    if not 0 < len(letters) <= MAX_LAYERS or set(letters) - set(_LETTERS):
+        f.refuse(pattern, f"must be letters of {' '.join(_LETTERS)}, one a layer.")
+    return [_LETTERS[letter] for letter in letters]
 
 
 _BLOCK_KEYS_NOT_COUNTED = (
@@ -362,8 +352,8 @@ def _block(f: Fields, family: Family, block: Fields) -> Layer:
         group = attention.count("n_heads_in_group")
         if heads % group:
             attention.refuse("n_heads_in_group", f"{group} does not divide the {heads} heads.")
-        each = f.count("head_dim", hidden // heads)
-        mixer = gqa(f, family, "full", Heads(heads, heads // group, each, each))
+        width_of_head = f.count("head_dim", hidden // heads)
+        mixer = gqa(f, family, "full", Heads(heads, heads // group, width_of_head, width_of_head))
         tally += mixer.body + norms(f, family)
         attends, groups = mixer.mixer, mixer.groups
     if not ffn.flag("no_op", False):
@@ -385,7 +375,8 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
         return replace(decoder, notes=(*decoder.notes, "the MTP layers are not counted"))
     joining = 2 * f.count("hidden_size") ** 2 + 3 * norms(f, family).total  # norms of both inputs and of the output
     if family.mtp == "blocks":
-        layers = [hybrid_layer(f, family, kind) for kind in mtp_kinds(f)]
+        kinds = layer_parts(f, ("mtp_layers_block_type",), "mtp_hybrid_override_pattern", "*E")
+        layers = [hybrid_layer(f, family, kind) for kind in kinds]
     else:
         kind = "full" if family.linear or family.attention == "gqa" else "mla"
         mixer = layer_mixer(f, family, len(decoder.layers) - 1, kind)
@@ -397,9 +388,9 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
 
 def old_gpt(f: Fields, family: Family) -> Decoder:
     """GPT-2 and its kin: an absent n_inner is four times the width; multi_query means one KV head."""
-    one = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
+    has_one_kv_head = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
     f = _with_four_times(f)
-    return plain_decoder(f.adding(num_key_value_heads=1) if one else f, family)
+    return plain_decoder(f.adding(num_key_value_heads=1) if has_one_kv_head else f, family)
 
 
 def _with_four_times(f: Fields) -> Fields:
@@ -442,8 +433,8 @@ def falcon(f: Fields, family: Family) -> Decoder:
     """Three generations: many KV heads, one, or a few; and one or two norms before the parallel parts."""
     heads = f.count("num_attention_heads")
     new = f.flag("new_decoder_architecture", False)
-    one = f.flag("multi_query", True) and not new
-    n_kv = f.count("num_kv_heads", heads) if new else 1 if one else heads
+    has_one_kv_head = f.flag("multi_query", True) and not new
+    n_kv = f.count("num_kv_heads", heads) if new else 1 if has_one_kv_head else heads
     n_norms = f.count("num_ln_in_parallel_attn", 2 if new else 1) if f.flag("parallel_attn", True) else 2
     bias = f.flag("bias", False)
     family = replace(family, qkv_bias=bias, o_bias=bias, mlp_bias=bias, norms=n_norms)
@@ -573,8 +564,8 @@ def inkling(f: Fields, family: Family) -> Decoder:
         layers.append(plus(replace(layer, mixer=layer.mixer + extra), extra + whole(2 * hidden * kernel)))
     scales = sum(layer.routed > 0 for layer in layers)  # one of each router
     sink = f.flag("shared_expert_sink", True) * f.count_or_zero("n_shared_experts") * hidden * scales
-    each = -(-n_state // len(layers))
-    shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": each, "state_dtype": "bf16"}
+    n_of_layer = -(-n_state // len(layers))
+    shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": n_of_layer, "state_dtype": "bf16"}
     layers = [replace(layer, groups=(*layer.groups, shape)) for layer in layers]
     rest = decoder.rest + whole(hidden + scales + sink)  # a norm of the embedding
     return replace(decoder, layers=tuple(layers), rest=rest, parallel_hybrid=True)
@@ -610,7 +601,7 @@ def qwen4(f: Fields, family: Family) -> Decoder:
     for i, (kind, layer) in enumerate(zip(layer_kinds(f, family), decoder.layers, strict=True), 1):
         extra = read * 2 + linear(wide, streams, split="none") * 2
         if kind == "full" and f.has("indexer_n_heads"):
-            n, n_kv, width = (f.count(f"indexer_{what}") for what in ("n_heads", "kv_heads", "head_dim"))
+            n, n_kv, width = (f.count(f"indexer_{part}") for part in ("n_heads", "kv_heads", "head_dim"))
             extra += linear(hidden, (n + n_kv) * width, split="none") + whole(2 * width)
             # One 16-bit key for a block of tokens; the raw ones of the last, and the state of the n-grams' convolution,
             # have KV groups of their own. Source: vLLM 0.33, models/qwen4_exp (qsa_cache.py, ple_layer.py).
@@ -651,7 +642,7 @@ MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
 def muse_spark(f: Fields, family: Family) -> Decoder:
     """Norms before and after the experts, of their narrower width; residuals gated by element."""
     more = whole(2 * f.count("moe_hidden_size") + 2 * f.count("hidden_size"))
-    return with_streams(plain_decoder(f, family), more, NOTHING)
+    return add_to_layers(plain_decoder(f, family), more)
 
 
 def lfm3(f: Fields, family: Family) -> Decoder:

@@ -65,7 +65,7 @@ def _named_tower(v: Fields, default: str) -> tuple[Fields, int]:
     return v, count(v)
 
 
-# What the class of a tower takes where its vision_config says nothing, beside what nearly all take.
+# Defaults of a tower's class for what its vision_config leaves out, beside those that nearly all share.
 _USUAL = {"patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2}
 _DEFAULTS: dict[str, dict[str, float]] = {
     "llama4": {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "image_size": 448,
@@ -272,10 +272,10 @@ def largest_item(outer: Fields, tower: str) -> tuple[dict[str, Any] | None, tupl
     """Its language tokens and pixel elements, or why they are not known."""
     if not tower or not outer.raw("vision_config"):
         return None, ()
-    found = ITEMS[tower](outer) if tower in ITEMS else None
-    if found is None:
+    item = ITEMS[tower](outer) if tower in ITEMS else None
+    if item is None:
         return None, ("the largest image is not in config.json: no encoder is entered",)
-    tokens, pixels, source = found
+    tokens, pixels, source = item
     return {"max_item_tokens": tokens, "max_item_elements": 3 * pixels, "source": f"config.json: {source}"}, ()
 
 
@@ -333,8 +333,8 @@ def _intern_vit_image(outer: Fields) -> Item | None:
     tiles = outer.count("max_dynamic_patch")
     tiles += tiles > 1 and outer.flag("use_thumbnail", True)
     side = outer.count("force_image_size", v.count("image_size"))
-    each = int((side // v.count("patch_size")) ** 2 * downsample_ratio(outer) ** 2)
-    return tiles * each, tiles * side * side, f"{tiles} tiles of {side} x {side}"
+    tile_tokens = int((side // v.count("patch_size")) ** 2 * downsample_ratio(outer) ** 2)
+    return tiles * tile_tokens, tiles * side * side, f"{tiles} tiles of {side} x {side}"
 
 
 ITEMS: dict[str, Callable[[Fields], Item | None]] = {
