@@ -308,7 +308,7 @@ SPARSE: dict[str, Family] = {
         norms=4,
         rename={"first_k_dense_replace": "num_dense_layers"},
         moe=replace(FIRST_DENSE_MOE, correction=True),
-        defaults={"first_k_dense_replace": 1, "global_attn_every_n_layers": 4},
+        defaults={"first_k_dense_replace": 1, "global_attn_every_n_layers": 4, "sliding_window": 1024},
     ),
     # The bias of the gate, one number a head, counts as the sinks of others do.
     "beam": replace(
@@ -500,7 +500,7 @@ HYBRID: dict[str, Family] = {
 }
 
 _GEMMA4 = Family(
-    layers="pattern",
+    layers="always_windowed",
     tied=True,
     qk_norm="head",
     rope="gemma4",
@@ -509,7 +509,7 @@ _GEMMA4 = Family(
 )
 SPECIAL: dict[str, Family] = {
     "gemma3n_text": Family(
-        layers="pattern",
+        layers="always_windowed",
         tied=True,
         qk_norm="head",
         rope="gemma3",

@@ -101,6 +101,7 @@ RULES: dict[str, Callable[[Fields, int], Kinds]] = {
     "full": lambda f, n: ["full"] * n,
     "windowed": lambda f, n: ["windowed" if f.has("sliding_window") else "full"] * n,
     "alternate": lambda f, n: full_every(n, 2, "windowed"),
+    "always_windowed": lambda f, n: full_every(n, f.count("sliding_window_pattern"), "windowed"),
     "interval": lambda f, n: full_every(n, f.count("full_attention_interval", 4), "linear"),
     "mimo": lambda f, n: ["windowed" if kind else "full" for kind in f.whole_numbers("hybrid_layer_pattern", n)],
     "required": lambda f, n: f.words("layer_types", WORDS, n),

@@ -641,8 +641,10 @@ MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
 
 def muse_spark(f: Fields, family: Family) -> Decoder:
     """Norms before and after the experts, of their narrower width; residuals gated by element."""
-    more = whole(2 * f.count("moe_hidden_size") + 2 * f.count("hidden_size"))
-    return add_to_layers(plain_decoder(f, family), more)
+    decoder = plain_decoder(f, family)
+    if not all(layer.routed for layer in decoder.layers):
+        f.refuse("num_local_experts", "leaves layers without experts, which are not counted.")
+    return add_to_layers(decoder, whole(2 * f.count("moe_hidden_size") + 2 * f.count("hidden_size")))
 
 
 def lfm3(f: Fields, family: Family) -> Decoder:

@@ -248,6 +248,23 @@ def test_a_variant_that_no_published_config_has_is_refused(name: str, change: di
         import_config({**config, **change}, name=name)
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "refusal"),
+    [
+        ("gemma-4-31b", {"sliding_window": None}, "sliding_window is missing"),
+        ("gemma-3n-e4b", {"sliding_window": None}, "sliding_window is missing"),
+        ("muse-spark-open-816b-a42b", {"num_local_experts": None}, "num_local_experts leaves layers without experts"),
+        ("step-3.7-flash", {"share_expert_dim": None}, "share_expert_dim is missing"),
+    ],
+)
+def test_a_needed_key_set_to_null_is_refused(name: str, change: dict[str, Any], refusal: str) -> None:
+    config = json.loads((FOLDER / f"{name}.json").read_text())
+    if "text_config" in config:
+        change = {"text_config": {**config["text_config"], **change}}
+    with pytest.raises(CatalogError, match=refusal):
+        import_config({**config, **change}, name=name)
+
+
 def test_a_block_with_an_ffn_width_of_its_own_is_refused() -> None:
     config = json.loads((FOLDER / "llama-3_3-nemotron-super-49b-v1.json").read_text())
     config["block_configs"][0]["ffn"]["intermediate_size"] = 1024
