@@ -160,16 +160,9 @@ DENSE: dict[str, Family] = {
     "arcee": replace(LLAMA, gated=False),
     "apertus": replace(BIASED, gated=False, qk_norm="head", builder="apertus"),
     **dict.fromkeys(("gpt2", "gpt_bigcode"), _GPT2),
-    "gptj": replace(
-        _PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rope="gptj", rename=_OLD_GPT, builder="old_gpt"
-    ),
+    "gptj": replace(_PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rename=_OLD_GPT, builder="old_gpt"),
     "gpt_neox": replace(
-        _PLAIN_MLP,
-        qkv_bias="attention_bias",
-        o_bias="attention_bias",
-        mlp_bias=True,
-        rope="neox",
-        defaults={"attention_bias": True},
+        _PLAIN_MLP, qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias=True, defaults={"attention_bias": True}
     ),
     "opt": replace(
         _PLAIN_MLP,
@@ -272,7 +265,7 @@ SPARSE: dict[str, Family] = {
     "mistral4": replace(DEEPSEEK, defaults={"first_k_dense_replace": 0}),
     "glm4_moe": _GLM_MOE,
     "glm4v_moe_text": replace(_GLM_MOE, rope="mrope"),
-    "minimax_m2": Family(qk_norm="width", rope="rotary_dim", moe=LOCAL_MOE),
+    "minimax_m2": Family(qk_norm="width", moe=LOCAL_MOE),
     "ernie4_5_moe": replace(
         _USE_BIAS,
         moe=Moe(n="moe_num_experts", top_k="moe_k", layers="range", shared="moe_num_shared_experts", correction=True),
@@ -448,8 +441,7 @@ HYBRID: dict[str, Family] = {
         ),
     ),
     **dict.fromkeys(
-        ("minimax", "minimax_text_01", "minimax_m1"),
-        Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
+        ("minimax", "minimax_text_01", "minimax_m1"), Family(layers="minimax", linear="lightning", moe=LOCAL_MOE)
     ),
     "kimi_linear": replace(
         DEEPSEEK, layers="kimi", linear="kda", rope="none", moe=replace(FIRST_DENSE_MOE, top_k="num_experts_per_token")
