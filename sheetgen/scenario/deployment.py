@@ -21,6 +21,7 @@ from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.grouped import Grouped, factorized
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import rates
@@ -332,7 +333,7 @@ def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     """The model of that name and the precision that the name states. Raises ScenarioError for a draft of another."""
     if name is None:
         raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
-    model, dtype = catalog.resolve_model(str(name))
+    model, dtype = resolve_model(str(name), catalog)
     if model.kind == "draft":
         raise ScenarioError(f"model {model.id} is a draft of another model: name it as draft_model.")
     return model, dtype
@@ -344,7 +345,7 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
-    draft = catalog.model(name)
+    draft = resolve_model(name, catalog)[0]
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
     if other:
