@@ -1,8 +1,7 @@
 """sheetgen: what it takes to serve a language model, as a workbook and a page. See `sheetgen --help`.
 
-From Python: `size(model="70b", ...)`, `size_frame(DataFrame)`, `recommend(model="70b", ...)` and
-`decode(model="70b", claim="12,000 tok/s at concurrency 512 on 8x H100")`. They load when they are first used, so that
-importing sheetgen costs nothing.
+From Python: `size(model="70b", ...)`, `size_frame(DataFrame)` and `recommend(model="70b", ...)`. They load when they
+are first used, so that importing sheetgen costs nothing.
 """
 
 from __future__ import annotations
@@ -14,26 +13,24 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sheetgen.api import recommend, size, size_frame
-    from sheetgen.decode import decode
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "decode", "recommend", "size", "size_frame"]
+__all__ = ["__version__", "recommend", "size", "size_frame"]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
         import importlib
 
-        return getattr(importlib.import_module("sheetgen.decode.answer" if name == "decode" else "sheetgen.api"), name)
+        return getattr(importlib.import_module("sheetgen.api"), name)
     raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")
 
 
 class _Package(type(sys)):  # type: ignore[misc]
-    """Keeps `sheetgen.recommend` and `sheetgen.decode` the functions: importing the modules of those names would take
-    their places."""
+    """Keeps `sheetgen.recommend` the function: importing the package of that name would take its place."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in ("decode", "recommend") and isinstance(value, type(sys))):
+        if not (name == "recommend" and isinstance(value, type(sys))):
             super().__setattr__(name, value)
 
 

@@ -1,15 +1,15 @@
-"""A company's template: name, logo, colours and a footer line, from one small file, for workbook and PDF.
+"""A company's template: name, logo, two colours and a footer line, from one small file, for workbook and PDF.
 
 ```
 name: Acme GmbH
 logo: logo.png              # beside the file or in a folder below it; PNG, JPEG or SVG
-colors: {heading: "#12263F", accent: "#0B5FFF", tint: "#EEF3FB"}
+colors: {heading: "#12263F", accent: "#0B5FFF"}
 footer: Confidential. Planning only.
 ```
 
 The file is read as strictly as catalogs are, every problem with its line. Words must be readable in its colours: WCAG 2
-level AA asks a contrast of 4.5. What carries meaning is not among them: the tints of fits, tight and none, and the blue
-on yellow of inputs.
+level AA asks a contrast of 4.5. Grounds, and what carries meaning (fits, tight and none, the blue on yellow of inputs),
+keep the sheet's own colours.
 
 A logo is read from PNG, JPEG or SVG, known by its content, never by the ending of its name. It is decoded within limits
 and written anew as one clean PNG, so that nothing of the file itself (metadata, profiles, what hides behind the
@@ -25,7 +25,7 @@ import colorsys
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,15 +41,8 @@ if TYPE_CHECKING:
 
 LEAST_CONTRAST = 4.5
 WHITE = "#FFFFFF"
-PAGE = {"heading": "#17212B", "accent": "#24476F", "tint": "#F3F6F9"}  # the PDF's own, where a brand names none
-ON_TINT = ("#3B4753", "#8F1D16")  # the lightest words that stand on the tint, in one_page.css
-RESERVED = {  # hues of the grounds that carry meaning, in degrees
-    "the yellow of inputs and the amber of little headroom": 50,
-    "the green of what fits": 141,
-    "the red of what does not fit": 3,
-}
-_TOO_NEAR = 25  # degrees
-_GREY = 8  # of 255: below this difference between its parts a ground has no hue that one would see
+PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the PDF's own, where a brand names none
+TINT = "#F3F6F9"  # the ground of the answers, in one_page.css and page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
@@ -68,28 +61,12 @@ class Colors(Entry):
 
     heading: Color = None  # the title, the sections' headings (white words on it in the workbook), the page's rules
     accent: Color = None  # the answers, and the links of the page
-    tint: Color = None  # the ground of the answers on the page, and of the tables' heads in the workbook
 
     def wrong(self) -> Iterator[tuple[str, str]]:
-        """Which colour cannot be read or is taken, and one sentence with its contrast and one that would do."""
-        tint, ground = self.tint, min(WHITE, self.tint or PAGE["tint"], key=_luminance)
-        for name in ("heading", "accent"):
-            color = getattr(self, name)
-            if color is not None and contrast(color, ground) < LEAST_CONTRAST:
-                on_white = contrast(color, WHITE) < LEAST_CONTRAST
-                where, other = ("white", WHITE) if on_white else (f"the tint {ground}", ground)
-                yield name, _too_pale(name, color, where, other, (ground,))
-        if tint is None:
-            return
-        ink = min(ON_TINT, key=lambda ink: contrast(tint, ink))
-        if contrast(tint, ink) < LEAST_CONTRAST:
-            yield "tint", _too_pale("tint", tint, f"dark words ({ink})", ink, ON_TINT)
-        parts = bytes.fromhex(tint[1:])
-        hue = 360 * _hls(tint)[0]
-        for what, taken in RESERVED.items():
-            if max(parts) - min(parts) >= _GREY and abs((hue - taken + 180) % 360 - 180) < _TOO_NEAR:
-                means = f"too near to {what}, which means something"
-                yield "tint", f"tint is {tint!r}, {means}. Take a grey, a blue or a violet"
+        """Which colour cannot be read, and one sentence with its contrast and one that would do."""
+        for name, color in self.model_dump(exclude_none=True).items():
+            if contrast(color, TINT) < LEAST_CONTRAST:
+                yield name, _too_pale(name, color)
 
 
 def contrast(one: str, other: str) -> float:
@@ -98,22 +75,16 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def _too_pale(name: str, color: str, where: str, other: str, others: Iterable[str]) -> str:
-    """That `color` cannot be read with `other`, and the first one of its hue that can be with all `others`."""
-    advice, step = ("Take one that is lighter", 0.01) if name == "tint" else ("Take one that is darker", -0.01)
-    hue, light, saturation = _hls(color)
-    while 0 <= (light := light + step) <= 1:
-        red, green, blue = (round(p * 255) for p in colorsys.hls_to_rgb(hue, light, saturation))
-        found = f"#{red:02X}{green:02X}{blue:02X}"
-        if all(contrast(found, each) >= LEAST_CONTRAST for each in others):
-            advice = f"Try {found!r}"
-            break
-    ratio = int(contrast(color, other) * 100) / 100  # rounded down: 4.46 must not read as 4.5
-    return f"{name} is {color!r}: its contrast with {where} is {ratio}, and words need {LEAST_CONTRAST}. {advice}"
-
-
-def _hls(color: str) -> tuple[float, float, float]:
-    return colorsys.rgb_to_hls(*(p / 255 for p in bytes.fromhex(color[1:])))
+def _too_pale(name: str, color: str) -> str:
+    """That `color` cannot be read on the page, and the first darker one of its hue that can be."""
+    where, ground = ("white", WHITE) if contrast(color, WHITE) < LEAST_CONTRAST else (f"the tint {TINT}", TINT)
+    hue, light, saturation = colorsys.rgb_to_hls(*(part / 255 for part in bytes.fromhex(color[1:])))
+    darker = color
+    while contrast(darker, TINT) < LEAST_CONTRAST:
+        light = max(light - 0.01, 0)
+        darker = "#{:02X}{:02X}{:02X}".format(*(round(p * 255) for p in colorsys.hls_to_rgb(hue, light, saturation)))
+    ratio = int(contrast(color, ground) * 100) / 100  # rounded down: 4.46 must not read as 4.5
+    return f"{name} is {color!r}: its contrast with {where} is {ratio}, and words need {LEAST_CONTRAST}. Try {darker!r}"
 
 
 def _luminance(color: str) -> float:
@@ -390,6 +361,6 @@ class BrandFile(Entry):
     footer: Annotated[Label, _line(MAX_FOOTER, "a footer")] | None = None
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
-        """Colours that cannot be read, or that are taken by a meaning."""
+        """Colours that cannot be read."""
         for name, sentence in self.colors.wrong():
             yield ("colors", name), sentence

@@ -14,12 +14,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sheetgen import cost, estimate
+from sheetgen import cost
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
+from sheetgen.program.quantities import OF_RUNNING, POINT, TOKENS
+from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
+from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.program.sheet_program import BESIDE_DRAFT
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import (
@@ -299,8 +302,8 @@ def _formulas_of(*modules: Any) -> list[Formula]:
 
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
 _NOT_OF_SIZE = (speed.at_speed_band, speed.network_bytes_per_second)  # one network for all; here --network-gbps
-SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
-_OF_A_POINT = (*estimate.POINT, draft.draft_bytes_per_token, *SPEED)
+SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
+_OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
 SPEED_BANDS = {
@@ -322,7 +325,7 @@ GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_pe
 # Results of which a sentence of DERIVED says how they follow.
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
-_PACE_NAMES = frozenset(f.name for f in estimate.OF_RUNNING)
+_PACE_NAMES = frozenset(f.name for f in OF_RUNNING)
 # What has no end where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests at once: with those that arrive their queue grows without bound, see `grows`.)"
@@ -333,6 +336,7 @@ CIRCUMSTANCES = {
     "filled": "read at charged_tokens = filled_tokens",
     "full": "read at running_requests = full_house",
 }
+CIRCUMSTANCES_AGAIN = ("longest", "filled", "full")
 
 
 IN_FLIGHT = "users x active_fraction, rounded up"
@@ -430,17 +434,15 @@ class Derivation:
     the catalogs and the question gave."""
 
     def __init__(self, sized: Sized, overrides: Mapping[str, Any]) -> None:
-        values = sized.points.values
-        alone = {**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]}
-        known = sized.known
+        known, undivided = sized.known, sized.points.grid.again({"tensor_parallel_size": 1})
+        evaluate_deployments(undivided)
+        again = {name: sized.grid.read_again(DEPLOYMENT.again(name), DEPLOYMENT) for name in CIRCUMSTANCES_AGAIN}
         self.readings: dict[str, Mapping[str, Any]] = {
             "point": known,
-            "whole": estimate.point(alone),
-            "longest": estimate.evaluate(estimate.CHARGE, known | estimate.all_of(known["max_model_len"])),
-            "filled": estimate.evaluate(estimate.CHARGE, known | estimate.all_of(known["filled_tokens"])),
-            "full": estimate.evaluate(estimate.OF_RUNNING, known | {"running_requests": speed.full_house.of(known)}),
+            "whole": undivided.table(*ROW),
+            **{name: grid.table(*ROW) for name, grid in again.items()},
         }
-        self.before_draft = values
+        self.before_draft = sized.points.values
         self.texts = {name: sized.results[name][0] for name in TEXTS}
         self.grows = bool(known["grows"][0] == 1)
         names, scope = sized.points.names[0], self.texts["speed_scope"]
@@ -487,7 +489,7 @@ class Derivation:
     def _input(self, name: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
-        tokens = {one.name: one.label for one in estimate.TOKENS}
+        tokens = {one.name: one.label for one in TOKENS}
         if reading == "longest" and name in tokens:
             return Step(name, tokens[name], self.value(name, reading), "tokens", "computed", "max_model_len")
         if reading == "filled" and name in tokens:
@@ -586,7 +588,7 @@ def find(name: str) -> str:
 def elsewhere(name: str) -> frozenset[str]:
     """What a derivation does not go into: under speed, how the memory's quantities came about."""
     of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
-    return frozenset((*(f.name for f in estimate.POINT), *READ_AGAIN)) if of_speed else frozenset()
+    return frozenset((*(f.name for f in POINT), *READ_AGAIN)) if of_speed else frozenset()
 
 
 _UNITS = (

@@ -21,10 +21,8 @@ GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen
 def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
     """Put verdicts into a grid of sized deployments: fits, short_by_bytes, min_gpus, verdict.
 
-    names: what the names of the positions of `axis` stand for. short_by_bytes is the whole replica's, NaN where it fits;
-    min_gpus is NaN where no number of them would do. A deployment fits when the GPU runs its precisions, the engine
-    would start (one request of max_model_len fits in the pool) and the replica holds all requests, in memory and under
-    max_num_seqs.
+    names: what the names of the positions of `axis` stand for. short_by_bytes is the whole replica's, none where it
+    fits; min_gpus is none where no number of them would do.
     """
 
     def put_of_names(name: str, of: Callable[[Resolved], Any]) -> None:

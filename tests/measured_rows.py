@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy
 import pandas
 
 from sheetgen.catalog import Catalog
-from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of, evaluate, point
+from sheetgen.program.grid import evaluate
+from sheetgen.program.quantities import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of
+from sheetgen.program.row_program import DEPLOYMENT, deployment
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import draft, memory
 from sheetgen.units import DTYPES, GIB
@@ -83,7 +85,7 @@ def predict(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     `headless_` quantities are those of a pipeline stage without the output head. Raises ValueError with all rows
     that cannot be sized.
     """
-    found = _evaluated(rows, catalog, point)
+    found = _evaluated(rows, catalog, deployment)
     headless = _evaluated(rows, catalog, _stage_without_head)
     for name in ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu"):
         found[f"headless_{name}"] = headless[name]
@@ -117,7 +119,7 @@ def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.
     bad = [f"{name}: {error}" for name, error in zip(rows["id"], points.errors, strict=True) if error]
     if bad:
         raise ValueError("rows that cannot be sized:\n" + "\n".join(bad))
-    known = sizing({**points.values, **_as_logged(rows, points.values)})
+    known = sizing(evaluate(DEPLOYMENT["given"].quantities, {**points.values, **_as_logged(rows, points.values)}))
     return pandas.DataFrame({name: numpy.broadcast_to(c, len(rows)) for name, c in known.items()}, index=rows.index)
 
 
@@ -134,7 +136,7 @@ def _before_v1(rows: pandas.DataFrame) -> dict[str, Any]:
     return limits
 
 
-def _as_logged(rows: pandas.DataFrame, values: dict[str, Any]) -> dict[str, Any]:
+def _as_logged(rows: pandas.DataFrame, values: Mapping[str, Any]) -> dict[str, Any]:
     """The memory that the engine saw, the pool that it printed, and MTP layers, shaped as the model's own."""
     logged: dict[str, Any] = {"logged_pool_bytes": rows["kv_pool_gib_per_gpu"].to_numpy(float) * GIB}
     if "gpu_total_gib" in rows:

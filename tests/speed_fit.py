@@ -22,8 +22,10 @@ from measured_rows import DATA
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
-from sheetgen.estimate import PACE, STEP, evaluate, point
 from sheetgen.formula import Formula
+from sheetgen.program.grid import evaluate
+from sheetgen.program.quantities import PACE, STEP
+from sheetgen.program.row_program import deployment
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
@@ -147,7 +149,7 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
     refused = [e for e in points.errors if e]
     if refused:
         raise ValueError(f"{len(refused)} rows are refused: {refused[0]}")
-    known = point(points.values)
+    known = deployment(points.values)
     values = {k: numpy.broadcast_to(numpy.asarray(v), (len(rows),)) for k, v in known.items()}
     generation = [_generation(one.gpu.architecture) for one in points.names]
     names = list(zip(rows["engine"], generation, strict=True))

@@ -17,7 +17,7 @@ from speed_fit import FIGURES
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
-from sheetgen.estimate import point
+from sheetgen.program.row_program import deployment
 from sheetgen.scenario.deployment import DEFAULTS, SPEED_SCOPES, complete
 from sheetgen.sizing import speed
 
@@ -67,7 +67,7 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
         raise ValueError("rows that are refused:\n" + "\n".join(refused))
     wave = (rows["load"] == "wave").to_numpy()
     waits = numpy.where(wave, HALF, points.values["wait_factor"])
-    known = point({**points.values, "wait_factor": waits})
+    known = deployment({**points.values, "wait_factor": waits})
     found = {name: known[name] for name, _ in FIGURES.values()}
     found["output_tokens_per_second"] = found["output_tokens_per_second"] * numpy.minimum(
         rows["n_replicas"], rows["concurrent_requests"]

@@ -16,7 +16,7 @@ import click
 import pytest
 import yaml
 from books import book_bytes
-from pages import brief_of, markdown_of, text_of, web_of
+from pages import markdown_of, text_of, web_of
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
@@ -136,7 +136,7 @@ def page(solved: Solution) -> Page:
 def drawn(page: Page) -> Iterator[str]:
     """All that shows of a page, and its mail."""
     yield re.sub(r"<style.*?</style>|<[^>]*>", "\n", html.unescape(web_of(page)), flags=re.DOTALL)
-    yield from (markdown_of(page), brief_of(page))
+    yield markdown_of(page)
     letter = Letter(page, "sheet")
     yield letter.subject()
     yield from (re.sub(r"<[^>]*>", "\n", html.unescape(body)) for body in bodies(letter, ROOT / "templates"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -19,7 +18,7 @@ from pydantic import Field
 from sheetgen.catalog import hardware
 from sheetgen.catalog.base import Document, E, Entry, read_document, validate
 from sheetgen.catalog.hardware import Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
-from sheetgen.catalog.model import LeftOutFile, Model, is_path, stem, without_precision
+from sheetgen.catalog.model import LeftOutFile, Model, stem, without_precision
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 
@@ -208,15 +207,17 @@ class Catalog:
     def model(self, name: str) -> Model:
         return self.resolve_model(name)[0]
 
+    def lists_model(self, name: str) -> bool:
+        """True where a folder has a model under exactly this name."""
+        return name.strip().lower() in self._names["models"]
+
+    def add_model(self, model: Model, where: str) -> None:
+        """Keep an entry of the user's own for `read_document`; `where` is the file that it was made from."""
+        self._imported[f"models/{model.id}.yaml"] = Document(where, model.model_dump(mode="json"), {})
+
     def resolve_model(self, name: str) -> tuple[Model, str | None]:
         """The model that `name` means, and the weight dtype if the name says one."""
         low = name.strip().lower()
-        if low not in self._names["models"] and is_path(name):
-            from sheetgen.catalog.huggingface import import_file
-
-            model, where = import_file(name)  # a config of the user's own; `read_document` then has its entry too
-            self._imported[f"models/{model.id}.yaml"] = Document(where, model.model_dump(mode="json"), {})
-            return model, None
         for key, stated in ((low, None), without_precision(low) or (low, None)):
             found = self._names["models"].get(key) or self._names["models"].get(stem(key))
             if found:
@@ -259,11 +260,6 @@ class Catalog:
     def devices(self) -> Devices:
         """The GPUs by the names that drivers and engines print."""
         return Devices(self._names["devices"])
-
-    def gpu_words(self) -> tuple[str, ...]:
-        """GPUs as sentences name them: a word of letters and a number (h100, l40s), or several (dgx-spark)."""
-        word = r"[a-z]+[0-9]+[a-z]?|[a-z0-9]+(-[a-z0-9]+)+"
-        return tuple(name for name in self._names["gpus"] if re.fullmatch(word, name))
 
     @cached_property
     def _instances(self) -> tuple[Instance, ...]:

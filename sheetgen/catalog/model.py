@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -203,16 +202,6 @@ def without_precision(name: str) -> tuple[str, str] | None:
         if match := pattern.search(low):
             return low[: match.start()], dtype
     return None
-
-
-def is_path(name: str) -> bool:
-    """A `.json` file, or a folder: a model of the user's own, not a name in the catalogs."""
-    if name.lower().endswith(".json") or name.startswith(("/", "./", "../", "~", ".\\")) or "\\" in name:
-        return True
-    try:
-        return (Path(name) / "config.json").is_file()
-    except (OSError, ValueError):  # too long, or no file name at all
-        return False
 
 
 _ATTENTION = (  # columns of the layer list; 0 where a model has no such part

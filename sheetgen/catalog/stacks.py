@@ -127,7 +127,7 @@ class Launcher(Entry):
 
 
 class Run(Entry):
-    """A benchmark run that a rule cites; `decode` takes its rate for possible."""
+    """A benchmark run that a rule cites."""
 
     engine: Id
     model: Id

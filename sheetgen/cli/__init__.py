@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from sheetgen import __version__
-from sheetgen.cli.ask import decode, diagnose, explain, recommend, size
+from sheetgen.cli.ask import diagnose, explain, recommend, size
 from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.entries import check, list_entries, show
@@ -131,7 +131,6 @@ def main() -> None:
       sheetgen build --models 8b,70b,405b
       sheetgen recommend --model 70b --context 16k --users 200
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
-      sheetgen decode --model 70b --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
       sheetgen pull edited-sheet.xlsx
       sheetgen diff last-quarter.xlsx this-quarter.xlsx
       sheetgen plan plan.yaml
@@ -145,7 +144,6 @@ for command in (
     build,
     recommend,
     size,
-    decode,
     pull,
     diff,
     plan,

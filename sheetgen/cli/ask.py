@@ -1,4 +1,4 @@
-"""The commands that put one question: `size`, `recommend`, `decode`, `explain` and `diagnose`."""
+"""The commands that put one question: `size`, `recommend`, `explain` and `diagnose`."""
 
 from __future__ import annotations
 
@@ -199,57 +199,6 @@ def recommend(
             say("\n".join(("", *pools(solved, apart(solved, 0)))))
         if launch and engines:
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
-
-
-@command()
-@model_option(required=True, help="Model by catalog id, alias, Hugging Face id, or a config.json.")
-@click.option("--claim", metavar="TEXT", help="The claim as it was made; its numbers are read, and options win.")
-@click.option("--gpu", metavar="NAME", help="GPU by id or alias.")
-@click.option("--gpus", "--n-gpus", "n_gpus", metavar="NUMBER", help="How many of them the claim is about.")
-@click.option("--tokens-per-second", metavar="NUMBER", help="Output tokens per second of all GPUs together.")
-@click.option("--per-gpu", is_flag=True, default=None, help="The rate is of each GPU, not of all.")
-@click.option("--concurrency", metavar="NUMBER", help="Requests at once: concurrency, batch size, users.")
-@text_options(
-    ("input_tokens", "TOKENS", "Tokens of the claim's prompts. Default: not stated, the usual lengths are tried."),
-    ("output_tokens", "TOKENS", "Tokens of its answers. Default: not stated."),
-    ("weight_dtype",),
-    ("kv_cache_dtype", "DTYPE", "Precision of the KV cache. Default: not stated, bf16 and fp8 are tried."),
-    *OF_ENGINE,
-    ("tensor_parallel_size", "NUMBER", "Default: not stated, 1, 2, 4 and 8 are tried."),
-    ("context_tokens", "TOKENS", "Your context: 16k, or 16384."),
-    ("users", "NUMBER", "Your requests at once. Default: the claim's concurrency."),
-)
-@common
-def decode(as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None:
-    """Decode a benchmark claim: "12,000 tok/s at concurrency 512 on 8x H100".
-
-    What context each request can have had and at which precision of the KV cache, how many requests really fit at
-    once, whether the claim can be true, and what it would be at your context. All GPUs are laid out as replicas of
-    TP 1, 2, 4 or 8 (with experts also data-parallel attention); layouts that waste half are not held against it.
-
-    \b
-    consistent  within the 80 % band of a reading
-    slower      below the fastest readings' bands
-    unlikely    above every band
-    impossible  above what perfect software reaches
-    unknown     the GPU's speed is not published
-
-    --json has claim, per_user, verdict, verdict_words, nearest (the reading that needs the least belief),
-    longest_context_tokens (by KV precision), longest_context_words, capacity (by layout and KV precision), shapes (by
-    lengths: verdict, nearest, readings), at_context (predicted, scaled_by_claim, readings), cautions (kind, words). A
-    rate has its band under _low and _high.
-
-    \b
-    Examples:
-      sheetgen decode --model 70b --weight-dtype fp8 --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
-      sheetgen decode --model 70b --gpu h100 --gpus 8 --tokens-per-second 1500 --per-gpu --concurrency 512
-      sheetgen decode --model gpt-oss-120b --claim "9k tok/s, 256 users, 4x H200, 1k/1k" --context 32k --users 100
-    """
-    from sheetgen.cli.decode_text import text
-    from sheetgen.decode import decoded
-
-    found = decoded(options, catalog)
-    answer(as_json, found, lambda: text(found))
 
 
 @command()

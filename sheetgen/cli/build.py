@@ -15,7 +15,7 @@ from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_op
 from sheetgen.cli.output import folded, note, print_json, say, step, warn, warn_of_letters, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.units import count
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -40,9 +40,6 @@ OWN_LOAD = (
 @command()
 @text_options("sheet", *OWN_LOAD, "rate", "active", *ANSWER)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
-@click.option(
-    "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
-)
 @click.option("--attach", is_flag=True, default=None, help="Put the workbook inside the PDF.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
@@ -65,7 +62,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     named = formats_named(asked.pop("format", None))
     formats, place = named or DEFAULT_FORMATS, place_of(asked.pop("out", None), asked.pop("name", None))
     brand = brand_of(asked.pop("brand", None))
-    archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats, place.name)
+    archive = archive_of(asked.pop("attach", None), formats, place.name)
     from sheetgen.api import sheet_record
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
@@ -83,7 +80,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
     files, missing = draw(solved, formats, catalog, brand=brand, archive=archive, launched=launched)
-    targets = {place_of_format(place, name): data for name, data in files.items()}
+    targets = {Path(f"{place}.{name}"): data for name, data in files.items()}
     write_drawn(targets, missing)
     warn_of_letters(solved.question, files, brand, quiet)
     if as_json:
@@ -158,7 +155,7 @@ def pull(
     drawn, missing = draw(pulled.solved, kinds, catalog, brand=drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
-    targets = {place_of_format(place, name): content for name, content in files.items()}
+    targets = {Path(f"{place}.{name}"): content for name, content in files.items()}
     write_drawn(targets, missing, spared=Path(edited))
     warn_of_letters(pulled.solved.question, drawn, drawn_with, quiet)
     if as_json:
@@ -277,11 +274,6 @@ def place_of(folder: str | None, name: str | None) -> Path:
     return Path("output" if folder is None else folder) / name
 
 
-def place_of_format(place: Path, name: str) -> Path:
-    """The file of a format: sheet.pdf, sheet.full.md."""
-    return Path(f"{place}.{FORMATS[name].ending or name if name in FORMATS else name}")
-
-
 def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
     """The formats asked for, in order; none where the default holds."""
     from sheetgen.scenario.parse import words
@@ -294,16 +286,15 @@ def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -
     return tuple(dict.fromkeys(found))
 
 
-def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: str) -> Archive:
-    """What the PDF is to be, and to hold. Raises ScenarioError where that cannot be."""
+def archive_of(attach: Any, formats: Sequence[str], name: str) -> Archive:
+    """What the PDF is to carry. Raises ScenarioError where that cannot be."""
     said = "false" if attach is None else str(attach).strip().lower()
     if said not in ("true", "false"):
         raise ScenarioError(f"attach is {shown(attach)!r}. Write true or false.")
     attached = said == "true"
-    for option, is_asked in (("pdf_variant", variant is not None), ("attach", attached)):
-        if is_asked and "pdf" not in formats:
-            raise ScenarioError(f"{option} is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
-    return Archive(variant_named(variant, attach=attached), f"{name}.xlsx" if attached else "")
+    if attached and "pdf" not in formats:
+        raise ScenarioError(f"attach is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
+    return Archive(f"{name}.xlsx" if attached else "")
 
 
 @gc_paused()

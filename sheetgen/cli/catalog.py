@@ -133,7 +133,8 @@ def import_model(
       sheetgen catalog import ./Qwen3-8B --to my-catalogs
       sheetgen catalog import Qwen/Qwen3-8B --out qwen3-8b.yaml
     """
-    from sheetgen.catalog.huggingface import fetch_config, import_config, import_file, is_hub_id, write_yaml
+    from sheetgen.importer.config_reader import fetch_config, is_hub_id
+    from sheetgen.importer.model_entry import import_config, import_file, write_yaml
 
     if out and to:
         raise click.UsageError("--out and --to exclude each other.")

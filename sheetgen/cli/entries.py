@@ -178,10 +178,11 @@ def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]
     """The file and the fields of an entry. Raises UnknownNameError where there is none of that kind."""
     key = name.strip().lower()
     if kind == "model":
+        from sheetgen.importer.model_names import resolve_model
         from sheetgen.scenario.deployment import model_columns
         from sheetgen.sizing.kv_cache import kv_bytes_per_token, state_bytes_per_sequence
 
-        model = catalog.model(name)
+        model = resolve_model(name, catalog)[0]
         columns = model_columns(model, model.weight_dtype, model.kv_cache_dtype)
         derived = {
             f"kv_bytes_per_token at {model.kv_cache_dtype}": kv_bytes_per_token.of(columns),

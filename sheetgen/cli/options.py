@@ -51,7 +51,7 @@ HEADINGS = {
     "Output": (),  # and all else
 }
 MOST_IN_A_LIST = 20  # options of a help without headings
-OF_FILES = ("out", "name", "format", "pdf_variant", "attach")  # options of `build` that change no answer
+OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change no answer
 
 
 class Command(click.Command):

@@ -129,7 +129,7 @@ def warn_of_letters(question: Question, files: Collection[str], brand: Brand | N
     from sheetgen.writers.formats import templates_folder
     from sheetgen.writers.layout import FONTS, undrawable
 
-    if quiet or not {"pdf", "png"} & set(files):
+    if quiet or "pdf" not in files:
         return
     heads = {name: str(question.options.get(name) or "") for name in ("title", "owner", "approver")}
     heads |= {"brand": brand.name} if brand else {}

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
+from sheetgen.cli.build import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, step, table, write_files
 from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
     from sheetgen.plan.read import Plan
-    from sheetgen.writers.formats import Archive
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
@@ -152,7 +151,6 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     help="Say what changed since that plan: its JSON, or its workbook as built. Default: plan.since of the file.",
 )
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
-@click.option("--pdf-variant", metavar="NAME", help="Standard of the PDF, as `sheetgen build` has it.")
 @click.option(
     "--sheets",
     is_flag=True,
@@ -168,7 +166,6 @@ def build(
     name: str | None,
     since: str | None,
     paper: str,
-    pdf_variant: str | None,
     sheets: bool,
     brand: str | None,
     as_json: bool,
@@ -185,13 +182,13 @@ def build(
 
     named = formats_named(formats, FORMATS) or (DEFAULT_FORMATS,)
     place = place_of(out, NAME if name is None else name)
-    archive, brand_read = archive_of(pdf_variant, None, named, place.name), brand_of(brand)
+    brand_read = brand_of(brand)
     solved = solved_file(file, catalog, since, paper)
     answer, found = solved.whole.answer, solved.record
     linked = sheet_names(answer, place) if sheets else {}
-    written, problems = draw_plan(named, place, solved, brand_read, archive, linked)
+    written, problems = draw_plan(named, place, solved, brand_read, linked)
     if sheets:
-        written |= draw_sheets(answer, place, linked, brand_read, archive, problems)
+        written |= draw_sheets(answer, place, linked, brand_read, problems)
     write_drawn(written, problems)
     if as_json:
         print_json(found)
@@ -373,7 +370,6 @@ def draw_plan(
     place: Path,
     solved: Solved,
     brand: Brand | None,
-    archive: Archive | None = None,
     sheets: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[Path, bytes], Problems]:
     """The plan's files, and what is missing to draw the others. sheets: see `drawn`."""
@@ -381,7 +377,7 @@ def draw_plan(
     for one in formats:
         step(f"drawing {one}")
         try:
-            written[Path(f"{place}.{one}")] = drawn(one, solved, brand, archive, sheets)
+            written[Path(f"{place}.{one}")] = drawn(one, solved, brand, sheets)
         except MissingLibraryError as error:
             problems.extend(error.problems)
     return written, problems
@@ -391,7 +387,6 @@ def drawn(
     name: str,
     solved: Solved,
     brand: Brand | None,
-    archive: Archive | None = None,
     sheets: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """The plan in a format. sheets: by service the workbook beside it that is its sizing sheet."""
@@ -400,7 +395,7 @@ def drawn(
 
     page, found = solved.page, solved.record
     sha256 = solved.whole.answer.plan.catalog.catalog_sha256()
-    options = Options(brand=brand, archive=replace(archive or Archive(), catalog_sha256=sha256))
+    options = Options(brand=brand, archive=Archive(catalog_sha256=sha256))
     match name:
         case "xlsx":
             from sheetgen.plan.book import build_plan_book
@@ -432,7 +427,7 @@ def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
 
 
 def draw_sheets(
-    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, archive: Archive, problems: Problems
+    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, problems: Problems
 ) -> dict[Path, bytes]:
     """Workbook and PDF of every service by their files; what could not be drawn is added to the problems."""
     from sheetgen.plan.sized_alone import alone, sheet_options
@@ -445,7 +440,7 @@ def draw_sheets(
         service = answer.plan.services[one.service].id
         step(f"the sizing sheet of {service}")
         solved = solve(ask(catalog, sheet_options(answer, one)))
-        found, missing = draw(solved, OF_SHEET, catalog, brand=brand, archive=archive)
+        found, missing = draw(solved, OF_SHEET, catalog, brand=brand)
         workbook = place.with_name(names[service])
         files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
         problems.extend(f"{service}: {line}" for line in missing)

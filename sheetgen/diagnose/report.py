@@ -16,6 +16,7 @@ from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
 from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
 from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.recommend import short_tokens
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import wrong_values
@@ -138,7 +139,7 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
             reasons = error.problems
     if replayed is None:  # a name that was typed and is in no catalog is the user's to mend
         if "model" in given:
-            catalog.resolve_model(str(given["model"]))
+            resolve_model(str(given["model"]), catalog)
         if "gpu" in given:
             catalog.gpu(str(given["gpu"]))
     is_well = verdict.bill.label == HEALTHY and verdict.queue is None

@@ -15,6 +15,7 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import Launcher
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import formula, ratio, round_down, round_up
+from sheetgen.program.row_program import ROW
 from sheetgen.scenario.deployment import DEFAULTS, Resolved
 from sheetgen.units import DTYPES, GIB
 from sheetgen.verdict import judge, obstacle
@@ -130,7 +131,9 @@ def trials(
 
     of_good = [launchers[row] for row in sized.points.good.tolist()]
     names = [with_caches(one, launcher) for one, launcher in zip(sized.points.names, of_good, strict=True)]
-    verdicts = judge(sized.known, names)
+    judged = sized.grid.again({})
+    judge(judged, names, sized.points.axis)
+    fits, sentences = (judged.spread(name, ROW) for name in ("fits", "verdict"))
     alone, beside = numpy.array([(one.uncharged_gib, one.uncharged_gib_at_more_ranks) for one in of_good]).T
     uncharged = numpy.where(numpy.asarray(sized.known["tensor_parallel_size"]) > 1, beside, alone) * GIB
     known = {**sized.known, "uncharged_bytes": uncharged}
@@ -143,8 +146,8 @@ def trials(
             record(sized, row),
             numbers,
             names[place],
-            bool(verdicts.fits[place]),
-            verdicts.verdict[place],
+            bool(fits[place]),
+            sentences[place],
             float(left[place]),
             float(needed[place]),
         )

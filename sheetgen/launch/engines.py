@@ -13,9 +13,10 @@ from typing import Any
 import yaml
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model, is_path
+from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import Input, Launcher
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.importer.model_names import is_path
 from sheetgen.launch.check import UNQUANTIZED, Trial, known_checkpoint
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.units import count
@@ -83,8 +84,7 @@ def checkpoint_for(
     quoted(typed.strip())
     model, dtype = names.model, names.weight_dtype
     words = launcher.weight_dtypes.get(dtype, ())
-    listed = any(typed.strip().lower() in folder.index.models for folder in catalog.folders)
-    if is_path(typed) and not listed:
+    if is_path(typed) and not catalog.lists_model(typed):
         return _folder(typed, model, dtype, words)
     own = typed.strip() if "/" in typed else None  # a Hugging Face id, in its catalog spelling where it has one
     if own is not None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import is_file, read_bounded, read_text
-from sheetgen.catalog.huggingface.config import read_bytes
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
+from sheetgen.importer.config_reader import read_bytes
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import A_LOAD

@@ -14,6 +14,7 @@ from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
     DOLLARS,
@@ -290,10 +291,10 @@ class _Reading:
                 place: Loc = (*at, "model", j, "id") if "model" in own else at
                 if "like" in own and "model" not in own:  # said of the other service
                     try:
-                        self.catalog.resolve_model(served.id)
+                        resolve_model(served.id, self.catalog)
                     except SheetgenError:
                         continue
-                elif self._found(place, self.catalog.resolve_model, served.id) is None:
+                elif self._found(place, resolve_model, served.id, self.catalog) is None:
                     continue
                 try:
                     options = _options(policy, prices, supply, as_of, service, served)

@@ -93,6 +93,10 @@ class Program:
         tables = (*self.tables, *self.parts)
         return next(table for table in tables if isinstance(table, Table) and table.name == name)
 
+    def again(self, name: str) -> Again:
+        """The tables that are read again under that name."""
+        return next(table for table in self.tables if isinstance(table, Again) and table.name == name)
+
     def replacing(self, formulas: Mapping[str, Iterable[Formula]]) -> Program:
         """The same program with other formulas of the same names in some tables."""
 

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from sheetgen.formula import Formula
 from sheetgen.program.declared import Again, Axes, Declared, Named, Program, Repeat, by_name
 
 Column: TypeAlias = Any  # a number, or a numpy array with a side for each of its axes
@@ -85,7 +84,8 @@ class Grid:
         columns = {}
         for name, every in self.columns.items():
             columns[name] = tuple((axes, self._restricted(column, axes, kept)) for axes, column in every)
-        return Grid(columns, places, self.sizes | {axis: len(positions) for axis, positions in kept.items()})
+        sizes = {axis: len(positions) for axis, positions in kept.items()}
+        return Grid(columns, places, {**self.sizes, **sizes})
 
     @staticmethod
     def _restricted(column: Column, axes: Axes, kept: Mapping[str, Any]) -> Column:
@@ -196,13 +196,18 @@ class Grid:
             for name, column in carried.items():
                 self.columns[name] = (*self.columns[name], column)
 
-    def _work_out_again(self, again: Again, program: Program) -> None:
+    def read_again(self, again: Again, program: Program) -> Grid:
+        """A copy in which tables are read again under other values."""
         tables = [program[name] for name in again.tables]
         copy = replace(self, columns=dict(self.columns))
         for name, value in again.under.items():
             own, column = self.columns[value][-1] if isinstance(value, str) else ((), value)
             copy.columns[name] = (*copy.columns.get(name, ()), (own, column))
-        copy.work_out(*tables, program=program)
+        copy.work_out(*tables)
+        return copy
+
+    def _work_out_again(self, again: Again, program: Program) -> None:
+        copy = self.read_again(again, program)
         for name, quantity in again.keeps.items():
             self.columns[name] = (*self.columns.get(name, ()), copy.columns[quantity][-1])
 
@@ -231,9 +236,9 @@ class View(Mapping[str, Column]):
         return isinstance(name, str) and self.grid.has(name, self.axes)
 
 
-def evaluate(formulas: Iterable[Formula], values: Mapping[str, Column]) -> Columns:
-    """`values` and, under its own name, the result of each formula in turn."""
+def evaluate(quantities: Iterable[Named], values: Mapping[str, Column]) -> Columns:
+    """`values` and, by name, the result of each formula in turn: what needs no axes."""
     known = dict(values)
-    for formula in formulas:
-        known[formula.name] = formula.of(known)
+    for name, formula in by_name(quantities):
+        known[name] = formula.of(known)
     return known

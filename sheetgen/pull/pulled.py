@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import is_path
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.importer.model_names import is_path
 from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import discounts, parse

@@ -1,8 +1,8 @@
 """The reverse question: what a sum a month, or machines that one has, serve at most within the targets.
 
 Machines of several kinds serve side by side, each kind in the layout that makes the most of all of them. A failure is
-one in all, wherever it takes most: one replica, one machine, or the machines of one zone, over which they are spread:
-each machine, those that serve most first, stands in the zone that serves least until then.
+one in all, wherever it takes most: one replica, one machine, or the machines of one zone. Each kind is spread evenly
+over the zones, by the rule of `parallelism.surviving_replicas`.
 """
 
 from __future__ import annotations
@@ -248,14 +248,7 @@ class _Machines:
             return 0 * parts[None]
         if self.survive < parallelism.ZONE:
             return numpy.minimum(numpy.eye(len(offers)), parts)
-        lost, served = numpy.zeros((self.zones, len(offers))), [0.0] * self.zones
-        each = self.known["paced_requests"][offers] * numpy.maximum(1, self.known["replicas_per_instance"][offers])
-        for i in numpy.argsort(-each, kind="stable"):
-            for _ in range(int(parts[i])):
-                zone = served.index(min(served))
-                lost[zone, i] += 1
-                served[zone] += float(each[i])
-        return lost
+        return numpy.ceil(parts / self.zones)[None]
 
     def worst(self, one: Formula, offers: Any, more: Any = 0) -> tuple[Any, float]:
         """The loss after which these offers serve least, and how much that is."""
@@ -268,8 +261,7 @@ class _Machines:
         """By kind the offer with which all serve the most after the loss; None where it has none that serves.
 
         A loss of one part takes the greatest of all kinds: with every greatest that there can be each kind serves what
-        it can, the most of which is the most of all. Of a zone each kind begins with the offer that alone is best, and
-        changes it for another as long as all serve more.
+        it can, the most of which is the most of all. A zone takes its share of each kind, whatever the others are.
         """
         every = numpy.arange(len(self.counts))
         full, usd = self.serves(one, every), self.counts * self.known["instance_month_usd"]
@@ -284,22 +276,13 @@ class _Machines:
         found: list[int | None] = [None] * len(self.kinds)
         most = (0.0, 0.0, 0.0)
 
-        def tried(picks: list[int | None]) -> bool:
-            nonlocal found, most
-            taken = numpy.array([i for i in picks if i is not None], int)
-            if not len(taken):
-                return False
-            this = self.worst(one, taken)[1], -float(usd[taken].sum()), -float(self.counts[taken].sum())
-            if better := this > most:
-                found, most = picks, this
-            return better
-
         for limit in (numpy.inf,) if of_zone else numpy.unique(loss):
-            tried([next(iter(offers[loss[offers] <= limit].tolist()), None) for offers in ranked])
-        several = enumerate(ranked) if of_zone and len(ranked) > 1 else ()
-        others = [(kind, int(offer)) for kind, offers in several for offer in offers]
-        while any([tried([*found[:kind], offer, *found[kind + 1 :]]) for kind, offer in others]):
-            pass
+            picks = [next(iter(offers[loss[offers] <= limit].tolist()), None) for offers in ranked]
+            taken = numpy.array([i for i in picks if i is not None], int)
+            if len(taken):
+                served = self.worst(one, taken)[1], -float(usd[taken].sum()), -float(self.counts[taken].sum())
+                if served > most:
+                    found, most = picks, served
         return found
 
     def answers(self) -> Iterator[tuple[Most | None, ...]]:

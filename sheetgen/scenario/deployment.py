@@ -20,6 +20,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.program.grid import Columns, Grid, View
 from sheetgen.program.row_program import ROW
 from sheetgen.scenario import parse
@@ -365,7 +366,7 @@ def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     """The model of that name and the precision that the name states. Raises ScenarioError for a draft of another."""
     if name is None:
         raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
-    model, dtype = catalog.resolve_model(str(name))
+    model, dtype = resolve_model(str(name), catalog)
     if model.kind == "draft":
         raise ScenarioError(f"model {model.id} is a draft of another model: name it as draft_model.")
     return model, dtype
@@ -377,7 +378,7 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
-    draft = catalog.model(name)
+    draft = resolve_model(name, catalog)[0]
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
     if other:
@@ -572,8 +573,10 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
     some = next((columns for _, _, columns in known.values() if columns), None)
-    of_names = {} if some is None else numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
-    named = dict(zip(some or (), numpy.transpose(of_names), strict=True))
+    named: Columns = {}
+    if some is not None:
+        table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
+        named = dict(zip(some, table.T, strict=True))
     grid = _grid_of_groups(code, numbers, named) if is_frame else _grid_of_rows(code, numbers, named, n_rows)
     if named:
         fill(grid, [name.removeprefix(OWN) for name in named if name.startswith(OWN)], catalog.workloads())

@@ -15,6 +15,7 @@ from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
@@ -527,7 +528,7 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
         return None
     ids = [one.model.id for one in models]
     try:
-        return ids.index(catalog.resolve_model(name)[0].id)
+        return ids.index(resolve_model(name, catalog)[0].id)
     except (ValueError, SheetgenError):
         raise ScenarioError(
             f"ask is {shown(name)!r}. It must be one of the sheet's models: {', '.join(ids)}."
@@ -545,7 +546,7 @@ def _models(
     problems = Problems()
     found: list[SheetModel] = []
     for name in names:
-        model, named_dtype = problems.attempt(catalog.resolve_model, name) or (None, None)
+        model, named_dtype = problems.attempt(resolve_model, name, catalog) or (None, None)
         if model is not None and model.kind == "draft":
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
         elif model is not None:

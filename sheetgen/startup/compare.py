@@ -12,6 +12,7 @@ from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import stem, without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.startup.read import QUANTITIES, Measured, StartupLog, measure
 from sheetgen.startup.words import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.units import GIB, KV_NOT_SIZED
@@ -102,7 +103,7 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
 def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
     """An engine may allow some tokens more than the model's config does: size the model's own limit, and say so."""
     length = sized.inputs.get("max_model_len")
-    limit = catalog.resolve_model(str(sized.inputs["model"]))[0].max_context_tokens if length else None
+    limit = resolve_model(str(sized.inputs["model"]), catalog)[0].max_context_tokens if length else None
     if length and limit and length > limit:
         sized.notes.append(f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was {done}.")
         sized.inputs["max_model_len"] = limit

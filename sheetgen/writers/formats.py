@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.errors import SheetgenError
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -26,7 +26,6 @@ class Format:
     """Where its writer is, and what it needs."""
 
     writer: str  # module.function
-    ending: str = ""  # of the file's name, where that is not the format's
     of_book: bool = False  # draws the book, not the page
     every_lever: bool = False  # shows the levers of every load, not of the headline's alone
     may_lack: bool = False  # is left out, with a word why, where it cannot be drawn and was not named
@@ -45,8 +44,6 @@ FORMATS = {  # by name, which is the ending of the file's name
     "json": Format("json.write_json", every_lever=True),
     "csv": Format("csv.write_loads"),
     "md": Format("markdown.write_brief"),
-    "md-full": Format("markdown.write_markdown", ending="full.md"),
-    "png": Format("pdf.write_png", may_lack=True),
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")
 
@@ -60,32 +57,13 @@ def templates_folder() -> Path:
     raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
 
 
-ACCESSIBLE = "pdf/ua-1"  # the variant where none is named
-VARIANTS = (ACCESSIBLE, "pdf/a-2a", "pdf/a-2u", "pdf/a-3a", "pdf/a-3u")  # WeasyPrint's names, of those we validate
-HOLD_A_WORKBOOK = (ACCESSIBLE, "pdf/a-3a", "pdf/a-3u")  # a PDF/A-2 holds no file but a PDF/A
-
-
 @dataclass(frozen=True)
 class Archive:
-    """The variant; the name of the workbook's file where that is to be attached, and its bytes; the catalogs' hash."""
+    """What the PDF carries: the workbook's file name and bytes where that is to be attached; the catalogs' hash."""
 
-    variant: str = ACCESSIBLE
     name: str = ""
     workbook: bytes = b""
     catalog_sha256: str = ""
-
-
-def variant_named(name: str | None, *, attach: bool) -> str:
-    """The variant requested, by WeasyPrint's name in any case. Raises ScenarioError."""
-    if name is None:
-        return ACCESSIBLE
-    found = name.strip().lower()
-    if found not in VARIANTS:
-        allowed = ", ".join(VARIANTS)
-        raise ScenarioError(f"pdf_variant is {shown(name)!r}. Allowed: {allowed}.{did_you_mean(found, VARIANTS)}")
-    if attach and found not in HOLD_A_WORKBOOK:
-        raise ScenarioError(f"attach: a {found} file cannot hold a workbook. Use {' or '.join(HOLD_A_WORKBOOK[1:])}.")
-    return found
 
 
 def _nothing(*_: str) -> Any:
@@ -98,7 +76,7 @@ class Options:
 
     templates: Path = field(default_factory=templates_folder)
     brand: Brand | None = None
-    archive: Archive = field(default=Archive())  # what the PDF is, and carries
+    archive: Archive = field(default=Archive())  # what the PDF carries
     record: Callable[[], dict[str, Any]] = _nothing  # the answer as JSON has it
     file: Callable[[str], bytes] = _nothing  # the same sheet in another format, by its ending
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sheetgen.sheet.page import Page, Source, Table, Text, glance, tables_of
+from sheetgen.sheet.page import Page, Source, Table, Text, glance
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import visible
 
@@ -36,30 +36,9 @@ def write_brief(page: Page, options: Options) -> bytes:
     return document(parts)
 
 
-def write_markdown(page: Page, options: Options) -> bytes:
-    """The page as GitHub-flavoured Markdown, the answer first; a brand's name before it, its footer line after it."""
-    return document(_parts(page, options))
-
-
 def document(parts: Iterable[str]) -> bytes:
     """The parts that say something, each a paragraph."""
     return ("\n\n".join(filter(None, parts)) + "\n").encode()
-
-
-def _parts(page: Page, options: Options) -> Iterator[str]:
-    brand = options.brand
-    yield plain(brand.name) if brand else ""
-    yield f"# {plain(page.title)}"
-    yield f"**{plain(page.question)}**"
-    yield f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}."
-    yield from tables_text(tables_of(page))
-    yield plain(page.left_out)
-    yield "## Assumptions"
-    yield bullets(plain(a) for a in page.assumptions)
-    yield "## Sources"
-    yield bullets(source_text(s) for s in page.sources)
-    yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹."
-    yield plain(brand.footer) if brand else ""
 
 
 def tables_text(tables: Iterable[Table]) -> Iterator[str]:

@@ -1,14 +1,13 @@
 """The page as a PDF: one A4 or Letter page that stands alone, and the part for engineers behind it; the bundled fonts,
-nothing fetched, the same bytes every time; and the first page as a picture (PNG).
+nothing fetched, the same bytes every time.
 
 The print has one size: only the white between things gives way, and then the page goes on overleaf. Every PDF is
-tagged and says that it conforms to PDF/UA-1; a PDF/A says both.
+tagged and says that it conforms to PDF/UA-1 and PDF/A-3a.
 """
 
 from __future__ import annotations
 
 import datetime
-import io
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
@@ -16,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.brand import Brand
-from sheetgen.errors import MissingLibraryError, PageError, shown
+from sheetgen.errors import PageError, shown
 from sheetgen.sheet.page import Cell, Page
-from sheetgen.writers.formats import ACCESSIBLE, Archive, Options, gc_paused
+from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import FONTS, LOGO, SPACINGS, Spacing, usual
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
+VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
 _MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
 
@@ -36,7 +36,7 @@ class Layout:
     is_whole: bool
 
     def pdf(self, archive: Archive | None = None) -> bytes:
-        """The file: tagged, so that it can be read aloud."""
+        """The file: tagged, so that it can be read aloud, and fit for an archive."""
         from weasyprint import Attachment
 
         archive, document = archive or Archive(), self.document.copy()
@@ -54,7 +54,7 @@ class Layout:
         )
         return bytes(
             document.write_pdf(
-                pdf_variant=archive.variant,
+                pdf_variant=VARIANT,
                 pdf_tags=True,
                 attachments=[workbook] if archive.name else [],
                 finisher=finish,
@@ -187,32 +187,13 @@ _SCHEMAS = (
 
 
 def xmp(archive: Archive, version: str) -> bytes:
-    """What is added to the metadata: sheetgen's version, the catalogs' hash; in a PDF/A also that it is a PDF/UA,
-    and what the added names mean."""
+    """What is added to the metadata: sheetgen's version, the catalogs' hash, that it is a PDF/UA too, and the meaning
+    of these names."""
     ours = {"Version": version} | ({"CatalogSHA256": archive.catalog_sha256} if archive.catalog_sha256 else {})
     fields = "".join(f"<sheetgen:{name}>{escape(value)}</sheetgen:{name}>" for name, value in ours.items())
-    parts = [f'<rdf:Description rdf:about="" xmlns:sheetgen="{NAMESPACE}">{fields}</rdf:Description>']
-    if archive.variant != ACCESSIBLE:
-        is_ua = "<pdfuaid:part>1</pdfuaid:part>"
-        parts += [f'<rdf:Description rdf:about="" xmlns:pdfuaid="{_UA}">{is_ua}</rdf:Description>', _SCHEMAS]
+    parts = (
+        f'<rdf:Description rdf:about="" xmlns:sheetgen="{NAMESPACE}">{fields}</rdf:Description>',
+        f'<rdf:Description rdf:about="" xmlns:pdfuaid="{_UA}"><pdfuaid:part>1</pdfuaid:part></rdf:Description>',
+        _SCHEMAS,
+    )
     return "\n".join(parts).encode()
-
-
-DPI = 150  # an A4 page becomes 1,240 x 1,754 pixels
-_MISSING = "The picture (png) needs pypdfium2, which is not installed. python -m pip install pypdfium2"
-
-
-def write_png(page: Page, options: Options) -> bytes:
-    """The PDF's first page as a PNG. Raises MissingLibraryError where pypdfium2 is not installed."""
-    try:
-        import pypdfium2
-    except ImportError as error:
-        raise MissingLibraryError(_MISSING) from error
-    document = pypdfium2.PdfDocument(options.file("pdf"))
-    try:
-        bitmap = document[0].render(scale=DPI / 72)
-        out = io.BytesIO()
-        bitmap.to_pil().save(out, "PNG", dpi=(DPI, DPI), optimize=True)
-    finally:
-        document.close()
-    return out.getvalue()

@@ -83,7 +83,6 @@ for _word, _tint in STATUS.items():
 BRANDED = {
     "title": ("font_color", "heading"),
     "section": ("bg_color", "heading"),
-    "head": ("bg_color", "tint"),
     "answer": ("font_color", "accent"),
 }
 

@@ -13,7 +13,7 @@ TEMPLATES = Path(__file__).parents[2] / "templates"
 EXAMPLE = TEMPLATES / "brand" / "brand.yaml"
 LONG_NAME = "Gesellschaft für angewandte Sprachmodelle mbH & Co. KG, Ulm"
 LONG_FOOTER = "Vertraulich. Nur für die Planung, keine Zusage. Acme GmbH, Musterstraße 1, 10115 Berlin, HRB 12345 B."
-COLORS = Colors(heading="#4A148C", accent="#8E24AA", tint="#F3EEFA")
+COLORS = Colors(heading="#4A148C", accent="#8E24AA")
 
 
 def picture(width: int, height: int, kind: str = "PNG", mode: str = "RGB") -> bytes:

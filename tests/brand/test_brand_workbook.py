@@ -85,13 +85,25 @@ def test_every_value_and_formula_is_the_one_without_a_brand() -> None:
 
 
 def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> None:
-    for role in ("title", "section", "head", "answer"):
+    for role in ("title", "section", "answer"):
         part, name = BRANDED[role]
         assert style(role, "General", COLORS)[part] == getattr(COLORS, name) != style(role, "General")[part]
         assert style(role, "General", Colors()) == style(role, "General")
-    for role in ("input", "fixed", "computed", "link", "tier", "kv", "money", "light", "link_text", "legend_fits"):
+    for role in (
+        "head",
+        "input",
+        "fixed",
+        "computed",
+        "link",
+        "tier",
+        "kv",
+        "money",
+        "light",
+        "link_text",
+        "legend_fits",
+    ):
         assert style(role, "0", COLORS) == style(role, "0")
-    assert set(BRANDED) == {"title", "section", "head", "answer"} and len(STATUS) == 4
+    assert set(BRANDED) == {"title", "section", "answer"} and len(STATUS) == 4
 
 
 @pytest.mark.parametrize("brand", ["none", "example", "wide", "codes", "unbroken"])

@@ -72,8 +72,6 @@ def test_resolved(catalog: Catalog, line: str) -> None:
         ("qwen3", ["qwen3-8b", "and others"]),
         ("falcon-40", ["Did you mean falcon-40b?"]),
         ("zzzz", ["is not in the catalogs. One of your own is read with --catalogs DIR.", "sheetgen list models"]),
-        ("my/config.json", ["my/config.json: cannot be read (No such file or directory)"]),
-        ("./model", ["./model: cannot be read (No such file or directory)"]),
         ("", ["is not in the catalogs"]),
         ("x" * 10_000, ["is not in the catalogs", "…"]),
         ("a\x00b\x1b[31m", ["\\x00", "\\x1b"]),
@@ -86,14 +84,6 @@ def test_not_resolved(catalog: Catalog, name: str, words: list[str]) -> None:
     assert len(caught.value.problems) == 1
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 500
-
-
-def test_a_folder_with_a_config_is_a_path(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "config.json").write_text("{}")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CatalogError, match=r"mine/config\.json: model_type is missing"):
-        catalog.model("mine")
 
 
 def test_context_follows_the_name(catalog: Catalog) -> None:

@@ -54,11 +54,7 @@ def test_one_is_not_plural(arguments: tuple[str, ...], run) -> None:  # type: ig
 
 
 def test_one_is_not_plural_elsewhere(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    of_one = ("--model", "8b", "--gpu", "h100", "--gpus", "1", "--concurrency", "1", "--tokens-per-second", "90")
     for arguments in (
-        ("decode", *of_one),
-        ("decode", *of_one, "--tensor-parallel-size", "4"),
-        ("decode", *of_one, "--model", "405b"),
         ("size", "--model", "8b", "--kv-budget", "max_batch_size=1"),
         ("explain", "load_requests", "--model", "8b"),
         ("explain", "n_instances", "--model", "8b"),

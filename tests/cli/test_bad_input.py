@@ -58,7 +58,7 @@ ONE_LINE = {
     "headline": (("build", "--models", "8b", "--headline", "rag:0"), "It must be a whole number from 1 to"),
     "format": (
         ("build", "--models", "8b", "--format", "docx"),
-        "Allowed: xlsx, pdf, html, json, csv, md, md-full, png.",
+        "Allowed: xlsx, pdf, html, json, csv, md.",
     ),
     "name": (("build", "--models", "8b", "--name", "../x"), "without a folder"),
     "as of": (("build", "--models", "8b", "--as-of", "soon"), "as_of is 'soon'"),

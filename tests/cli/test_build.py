@@ -128,7 +128,7 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         return {p.name for p in command.params if isinstance(p, click.Option) and p.name}
 
     common = {"as_json", "catalogs", "quiet"}
-    files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand", "flags"}
+    files = {"format", "attach", "out", "name", "scenario", "brand", "flags"}
     assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS, *OF_ASKED}
     load = {
         "model",

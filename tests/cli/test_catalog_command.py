@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.huggingface.config import is_hub_id
+from sheetgen.importer.config_reader import is_hub_id
 
 Run = Callable[..., Result]
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"

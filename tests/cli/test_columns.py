@@ -43,8 +43,6 @@ COMMANDS = (
     f"size --from-log {STARTUP / 'vllm-0.8.3.log'} --gpu a100 --model deepseek-r1-distill-qwen-1.5b",
     "recommend --model 70b --context 16k --users 200 --flags vllm",
     "recommend --model 405b --context 128k --users 32 --tpot-ms 2 --all",
-    "decode --model 70b --weight-dtype fp8 --context 16k --claim @12,000 tok/s at concurrency 512 on 8x H100@",
-    "decode --model deepseek-v3 --context 32k --users 100 --claim @20k tok/s, 1024 users, 8x H200@",
     *(f"diagnose {LOGS / name}" for name in ("001.log", "058.log", "064.log")),
     f"build {' '.join(LOAD)} --format json --flags vllm --out .",
     "diff a.json b.json",

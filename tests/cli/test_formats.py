@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import csv
-import sys
 from pathlib import Path
-
-import pytest
 
 FEW = ("--instances", "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g", "--as-of", "2026-11-20")
 ASKED = ("--models", "8b", "--workloads", "chat", "--tiers", "1,32", "--headline", "chat:32", *FEW)
 
 
 def test_build_writes_each_format_once(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    result = run("build", *ASKED, "--format", "html,csv,md,md-full,json,CSV", "--out", "o")
+    result = run("build", *ASKED, "--format", "html,csv,md,json,CSV", "--out", "o")
     assert result.exit_code == 0, result.stderr
     assert sorted(p.name for p in (here / "o").iterdir()) == [
-        f"sizing-sheet.{e}" for e in ("csv", "full.md", "html", "json", "md")
+        f"sizing-sheet.{e}" for e in ("csv", "html", "json", "md")
     ]
     assert (here / "o" / "sizing-sheet.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     with (here / "o" / "sizing-sheet.csv").open(newline="") as lines:
         assert [row["tier"] for row in csv.DictReader(lines)] == ["1", "32"]
-
-
-def test_a_picture_of_the_page(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    pytest.importorskip("pypdfium2")
-    result = run("build", *ASKED, "--format", "png", "--out", "o")
-    assert result.exit_code == 0, result.stderr
-    assert [p.name for p in (here / "o").iterdir()] == ["sizing-sheet.png"]
-    assert (here / "o" / "sizing-sheet.png").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_without_pypdfium2_what_else_was_requested_is_written(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    result = run("build", *ASKED, "--format", "csv,png", "--out", "o")
-    assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1 and "pip install pypdfium2" in result.stderr
-    assert [one.name for one in (here / "o").iterdir()] == ["sizing-sheet.csv"]
 
 
 def test_pull_writes_them_too(run, here: Path) -> None:  # type: ignore[no-untyped-def]

@@ -71,7 +71,6 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
             "build",
             "recommend",
             "size",
-            "decode",
             "pull",
             "diff",
             "plan",

@@ -34,7 +34,7 @@ from pathlib import Path
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.hosted import hosted_file
 from sheetgen.catalog.stacks import LeverFile, StackFile
-from sheetgen.cli.build import archive_of, draw
+from sheetgen.cli.build import draw
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 catalog = Catalog()
@@ -45,7 +45,7 @@ question.reference.assumptions, catalog.file(LeverFile), catalog.file(StackFile)
 guidance.fingerprints(catalog), hosted_file(catalog)
 """,
     timed="""
-files, _ = draw(solve(ask(catalog, asked)), ["pdf"], catalog, archive=archive_of(None, None, "", ""))
+files, _ = draw(solve(ask(catalog, asked)), ["pdf"], catalog)
 Path(sys.argv[2]).write_bytes(files["pdf"])
 """,
 )

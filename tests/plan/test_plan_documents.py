@@ -77,8 +77,8 @@ def laid(paper: str) -> Layout:
 
 
 @cache
-def pdf(paper: str = "a4", variant: str = "pdf/a-3a") -> bytes:
-    return laid(paper).pdf(Archive(variant, catalog_sha256="ab" * 32))
+def pdf(paper: str = "a4") -> bytes:
+    return laid(paper).pdf(Archive(catalog_sha256="ab" * 32))
 
 
 @cache
@@ -189,7 +189,7 @@ def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
 
 def test_it_is_accessible_and_an_archive() -> None:
     jobs = [("PDFA-3A", pdf("a4")), ("PDFUA-1", pdf("a4"))]
-    jobs += [("PDFUA-1", pdf("a4", "pdf/ua-1")), ("PDFUA-1", pdf("letter"))] if IN_LONG else []
+    jobs += [("PDFUA-1", pdf("letter"))] if IN_LONG else []
     for report in validate(jobs):
         assert report.failed == []
         assert report.compliant and report.checks > FEWEST_CHECKS
@@ -288,7 +288,7 @@ def test_the_same_bytes_again() -> None:
     options = Options(TEMPLATES)
     assert write_plan_docx(page(), options) == word()
     assert write_plan_html(page(), options) == write_plan_html(page(), options)
-    assert write_plan_pdf(page(), Options(TEMPLATES, archive=Archive("pdf/a-3a", catalog_sha256="ab" * 32))) == pdf()
+    assert write_plan_pdf(page(), Options(TEMPLATES, archive=Archive(catalog_sha256="ab" * 32))) == pdf()
 
 
 def hostile(evil: str) -> PlanPage:
@@ -367,8 +367,6 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
         refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", named])
         assert refused.exit_code == 1
         assert f"format is '{named}'. Allowed: xlsx, pdf, docx, html, json, md, csv." in refused.output
-    wrong = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", "md", "--pdf-variant", "pdf/a-3a"])
-    assert wrong.exit_code == 1 and "pdf_variant is for the PDF" in wrong.output
 
 
 def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from sheetgen.sheet.build_page import build_page, page_in_dollars
 from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Options, templates_folder
 from sheetgen.writers.html import render_html, write_web
-from sheetgen.writers.markdown import write_markdown
+from sheetgen.writers.markdown import write_brief
 from sheetgen.writers.pdf import lay_out
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
@@ -38,7 +38,7 @@ def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -
     assert str(asked.monthly).startswith("€") and f"{dollars.cards[1].monthly} a month" in str(asked.in_dollars)
     beside = {str(card.in_dollars) for card in page.cards}
     first, *letter = render_html(page, templates=templates_folder()), *bodies(Letter(page, "x"), templates_folder())
-    for text in (first, *letter, write_web(page, Options()).decode(), write_markdown(page, Options()).decode()):
+    for text in (first, *letter, write_web(page, Options()).decode(), write_brief(page, Options()).decode()):
         told = re.sub(r"\\(.)", r"\1", text)
         for said in beside:
             told = told.replace(said, "")

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
-from sheetgen.estimate import point
+from sheetgen.program.row_program import deployment
 from sheetgen.scenario.deployment import complete
 
 CATALOG = Catalog()
@@ -55,7 +55,7 @@ def deployments(draw: Callable[..., Any], ranks: tuple[int, ...] = (1, 2, 8), st
 
 def of(*rows: Row) -> list[dict[str, Any]]:
     """All quantities of each row; a combination that cannot be sized is drawn again."""
-    known = point(completed(rows))
+    known = deployment(completed(rows))
     columns = {name: numpy.broadcast_to(numpy.asarray(c), len(rows)) for name, c in known.items()}
     return [{name: column[i] for name, column in columns.items()} for i in range(len(rows))]
 
@@ -96,7 +96,7 @@ def queues(known: Row) -> bool:
 @examples
 def test_better_hardware_is_never_slower(name: str, row: Row, more: float) -> None:
     values = completed((row,))
-    never_slower(point(values), point({**values, name: values[name] * more}))
+    never_slower(deployment(values), deployment({**values, name: values[name] * more}))
 
 
 @given(row=deployments())

@@ -12,8 +12,10 @@ from recalculation import ALLOWED_FUNCTIONS, compare, functions_used, poison, re
 from test_speed_properties import CATALOG, ENGINES, GPUS, MODELS, TIMES, Row
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from sheetgen.estimate import SPEED, evaluate, point
 from sheetgen.formula import Expr
+from sheetgen.program.grid import evaluate
+from sheetgen.program.quantities import SPEED
+from sheetgen.program.row_program import deployment
 from sheetgen.scenario.deployment import complete
 from sheetgen.sizing import speed
 
@@ -28,7 +30,7 @@ def test_every_model_has_a_speed_on_every_gpu() -> None:
         rows = {"model": [m for m, _ in some], "gpu": [g for _, g in some], "context_tokens": [512] * len(some)}
         points = complete({**rows, "concurrent_requests": [users] * len(some)}, len(some), CATALOG)
         assert not any(points.errors)
-        known = point(points.values)
+        known = deployment(points.values)
         for name in (*(f.name for f in SPEED), "max_requests_per_second", "tpot_seconds_low", "ttft_seconds_high"):
             column = numpy.asarray(known[name])
             assert column.dtype.kind in "US" or numpy.isfinite(column).all(), name
@@ -40,7 +42,7 @@ def test_every_model_has_a_speed_on_every_gpu() -> None:
 # Both readings
 
 N_ROWS = 60
-OUTPUTS = [f.name for f in SPEED if f.name != "max_requests_per_second"]  # point() has that of a full house
+OUTPUTS = [f.name for f in SPEED if f.name != "max_requests_per_second"]  # deployment() has that of a full house
 ALONE = (speed.full_house, speed.grows, speed.max_requests_per_second, speed.at_speed_band)
 
 
@@ -66,7 +68,7 @@ def sample() -> Row:
 
 def test_columns_are_the_numbers() -> None:
     values = sample()
-    known = point(values)
+    known = deployment(values)
     assert {"queue", "bandwidth", "compute"} <= set(known["bound_by"].tolist())
     inputs = {name for f in SPEED for name in f.inputs}
     for i in range(N_ROWS):
@@ -81,7 +83,7 @@ def test_columns_are_the_numbers() -> None:
 def test_excel_says_the_same(tmp_path: Path) -> None:
     """The text of every formula of speed, on cells that hold its inputs."""
     values = sample()
-    known = point(values)
+    known = deployment(values)
     known |= {"requests_per_second": known["max_requests_per_second"] * numpy.resize([0.5, 1, 2], N_ROWS)}
     known |= {"predicted": known["tpot_seconds"], "band_factor": known["tpot_band_high"]}
     formulas = [f for f in SPEED if f.name not in {a.name for a in ALONE}] + list(ALONE)

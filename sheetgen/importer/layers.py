@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sheetgen.catalog.huggingface.config import Fields
-from sheetgen.catalog.huggingface.families import Family, Moe
+from sheetgen.importer.config_reader import Fields
+from sheetgen.importer.families import Family, Moe
 
 WORDS = {
     "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
@@ -35,8 +35,8 @@ def layer_kinds(f: Fields, family: Family) -> Kinds:
 
 def full_every(n: int, period: int, others: str, offset: int | None = None) -> Kinds:
     """Full attention once a period, in its last place where no other is said."""
-    at = period - 1 if offset is None else offset
-    return ["full" if i % period == at else others for i in range(n)]
+    place = period - 1 if offset is None else offset
+    return ["full" if i % period == place else others for i in range(n)]
 
 
 def _qwen2(f: Fields, n: int) -> Kinds:
@@ -48,16 +48,10 @@ def _qwen2(f: Fields, n: int) -> Kinds:
 
 
 def _pattern(f: Fields, n: int) -> Kinds:
-    """Every so many layers one is full. Some configs write the pattern as letters: LLLG."""
+    """Every so many layers one is full."""
     if not f.has("sliding_window"):
         return ["full"] * n
     key = f.first("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
-    if isinstance(f.raw(key), str):
-        letters = f.text(key)
-        if not letters or set(letters) - set("LG"):
-            f.refuse(key, f"is {letters[:20]!r}, but must be a number or letters L (local) and G (global).")
-        kinds = ["windowed" if letters[i % len(letters)] == "L" else "full" for i in range(n)]
-        return [*kinds[:-1], "full"]
     return full_every(n, f.count(key), "windowed")
 
 
@@ -105,13 +99,13 @@ def _kimi(f: Fields, n: int) -> Kinds:
 
 RULES: dict[str, Callable[[Fields, int], Kinds]] = {
     "full": lambda f, n: ["full"] * n,
-    "linear": lambda f, n: ["linear"] * n,
     "windowed": lambda f, n: ["windowed" if f.has("sliding_window") else "full"] * n,
     "alternate": lambda f, n: full_every(n, 2, "windowed"),
+    "always_windowed": lambda f, n: full_every(n, f.count("sliding_window_pattern"), "windowed"),
     "interval": lambda f, n: full_every(n, f.count("full_attention_interval", 4), "linear"),
     "mimo": lambda f, n: ["windowed" if kind else "full" for kind in f.whole_numbers("hybrid_layer_pattern", n)],
     "required": lambda f, n: f.words("layer_types", WORDS, n),
-    "bamba": lambda f, n: ["linear"] * n if f.raw(at := "attn_layer_indices") is None else _full_at(at, f, n),
+    "bamba": lambda f, n: _full_at("attn_layer_indices", f, n),
     "conv": lambda f, n: _full_at("full_attn_idxs", f, n),
     "first_of_four": lambda f, n: full_every(n, 4, "windowed", 0),
     "last_of_four": lambda f, n: full_every(n, 4, "windowed", (n - 1) % 4),
@@ -287,11 +281,8 @@ def has_indexer(f: Fields, layer: int) -> bool:
     if f.raw("indexer_types") is not None:
         kinds = f.words("indexer_types", {"full": "full", "shared": "shared"}, f.layers())
         return kinds[layer] == "full"
-    if f.raw("index_topk_pattern") is not None:
-        pattern = f.text("index_topk_pattern")
-        if set(pattern) - set("FS") or len(pattern) != f.layers():
-            f.refuse("index_topk_pattern", "must be letters F (full) and S (shared), one a layer.")
-        return pattern[layer] == "F"
+    if f.has("index_topk_pattern"):
+        f.refuse("index_topk_pattern", "is not read: indexer_types must say which layers keep index keys.")
     after = layer - f.count_or_zero("index_skip_topk_offset", 2) + 1
     return max(after, 0) % f.count("index_topk_freq", 1) == 0
 
@@ -313,19 +304,24 @@ def moe(f: Fields, family: Family) -> Layer:
     rule = family.moe
     assert rule is not None
     hidden, n, width = f.count("hidden_size"), f.count(rule.n), f.count(rule.width)
+    bias = f.flag(rule.shared_bias, False)
     tally = whole(n * hidden + n * rule.router_bias + n * rule.correction)
     if shared := shared_experts(f, rule)[1]:
-        tally += matrices(hidden, shared, family.gated)
+        tally += matrices(hidden, shared, family.gated, bias)
         if rule.shared_gate:
             tally += whole(hidden)
-    one = matrices(hidden, width, family.gated, rule.expert_bias)
-    return Layer(tally, routed=n * one.total, moe_width=width)
+    if rule.latent and f.has(rule.latent):
+        latent = f.count(rule.latent)
+        tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
+        hidden = latent
+    expert = matrices(hidden, width, family.gated, rule.expert_bias)
+    return Layer(tally, routed=n * expert.total, moe_width=width)
 
 
 def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
     """Their number, and the width of all together."""
     if rule.shared_width:
-        width = f.count_or_zero(rule.shared_width)
+        width = f.count(rule.shared_width, least=0)
         return int(width > 0), width
     n = f.count_or_zero(rule.shared) if rule.shared else 0
     return n, n and n * f.count(rule.width)
@@ -384,22 +380,22 @@ def state(conv: int, elements: int, dtype: str) -> Shape:
 
 def mamba2(f: Fields, family: Family) -> Layer:
     hidden = f.count("hidden_size")
-    heads = f.count(f.first("mamba_n_heads", "mamba_num_heads", "n_mamba_heads", "num_heads"))
-    width = f.count(f.first("mamba_d_head", "mamba_head_dim", "mamba_headdim", "head_dim"))
+    heads = f.count(f.first("mamba_n_heads", "mamba_num_heads", "num_heads"))
+    width = f.count(f.first("mamba_d_head", "mamba_head_dim", "head_dim"))
     d_state = f.count(f.first("mamba_d_state", "ssm_state_size", "state_size"))
-    groups = f.count(f.first("mamba_n_groups", "mamba_ngroups", "n_groups"))
+    groups = f.count(f.first("mamba_n_groups", "n_groups"))
     kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
     inner = heads * width
-    said = inner  # the heads must fill the width that the config gives as well, where it does
+    stated = inner  # the heads must fill the width that the config gives as well, where it does
     if f.has("mamba_d_ssm"):
-        said = f.count("mamba_d_ssm")
+        stated = f.count("mamba_d_ssm")
     elif f.has("mamba_expand"):
-        said = int(f.number("mamba_expand") * hidden)
-    if said != inner:
+        stated = int(f.number("mamba_expand") * hidden)
+    if stated != inner:
         key = f.first("mamba_d_ssm", "mamba_expand")
-        f.refuse(key, f"gives {said:,} Mamba channels, but its heads have {inner:,}.")
+        f.refuse(key, f"gives {stated:,} Mamba channels, but its heads have {inner:,}.")
     conv = inner + 2 * groups * d_state
-    proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias", "add_bias_linear"), False)
+    proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias"), False)
     conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
     tally = linear(hidden, inner + conv + heads, proj_bias) + linear(inner, hidden, proj_bias, split="in")
     tally += plain(conv * kernel + conv * conv_bias + 3 * heads)

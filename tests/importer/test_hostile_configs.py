@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sheetgen.catalog.huggingface import import_config, import_file
 from sheetgen.errors import CatalogError
+from sheetgen.importer.model_entry import import_config, import_file
 
 GOOD: dict[str, Any] = {
     "model_type": "llama",
@@ -91,7 +91,7 @@ def test_wrong_values(tmp_path: Path, key: str, value: Any, told: str) -> None:
     assert told in line and key.removeprefix("num_key_value_heads") in line
 
 
-CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
 
 @pytest.mark.parametrize("ratio", [0, -1, 2])

@@ -13,7 +13,7 @@ import pytest
 from test_real_configs import FOLDER, KNOWN, REFUSED, facts
 
 from sheetgen.catalog import Catalog, Model, default_folder
-from sheetgen.catalog.huggingface import import_config
+from sheetgen.importer.model_entry import import_config
 
 Config = dict[str, Any]
 IDS = sorted(path.stem for path in (default_folder() / "models").glob("*.yaml"))

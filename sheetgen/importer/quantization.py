@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sheetgen.catalog.huggingface.config import Fields
+from sheetgen.importer.config_reader import Fields
 
 _TORCH = {
     "bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32", "torch.bfloat16": "bf16",

@@ -25,6 +25,8 @@ class Moe:
     shared: str | None = None  # the key with the number of shared experts, each as wide as a routed one
     shared_width: str | None = None  # or the key with the width of the one shared expert
     shared_gate: bool = False
+    shared_bias: Switch = False  # of the shared expert, and of the matrices around a latent
+    latent: str = ""  # the key of the narrower width that routed experts work in, with a matrix into it and one back
     router_bias: bool = False
     expert_bias: bool = False
     correction: bool = False  # a parameter, not a buffer, corrects the router's scores
@@ -68,7 +70,6 @@ FIRST_DENSE_MOE = Moe(layers="first_k", shared="num_shared_experts")
 QWEN_MOE = Moe(layers="sparse_step")
 QWEN_SHARED_MOE = replace(QWEN_MOE, shared_width="shared_expert_intermediate_size", shared_gate=True)
 LOCAL_MOE = Moe(n="num_local_experts", width="intermediate_size")
-QWEN_SPARSE = {"decoder_sparse_step": 1}
 
 BIASED = Family(qkv_bias="attention_bias", o_bias="attention_bias")
 LLAMA = replace(BIASED, mlp_bias="mlp_bias")
@@ -84,6 +85,10 @@ _OLD_GPT = {
     "hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
     "max_position_embeddings": "n_positions", "intermediate_size": "n_inner",
 }  # fmt: skip
+_MOSAIC = {
+    "hidden_size": "d_model", "num_attention_heads": "n_heads", "num_key_value_heads": "attn_config.kv_n_heads",
+    "num_hidden_layers": "n_layers", "max_position_embeddings": "max_seq_len",
+}  # fmt: skip
 _LLAMA_NESTED = {
     "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
     "num_attention_heads": 32, "max_position_embeddings": 2048,
@@ -97,17 +102,9 @@ _MISTRAL_NESTED = {
 }
 _GEMMA = replace(BIASED, tied=True)
 _PLAIN_MLP = Family(norm="layer", gated=False)
-_GPT2 = replace(
-    _PLAIN_MLP,
-    qkv_bias=True,
-    o_bias=True,
-    mlp_bias=True,
-    tied=True,
-    positions=0,
-    rope="none",
-    rename=_OLD_GPT,
-    builder="old_gpt",
-)
+_ALL_BIASED = replace(_PLAIN_MLP, qkv_bias=True, o_bias=True, mlp_bias=True)
+_USE_BIAS = Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True)
+_GPT2 = replace(_ALL_BIASED, tied=True, positions=0, rope="none", rename=_OLD_GPT, builder="old_gpt")
 _OLMO2 = replace(BIASED, qk_norm="width")
 _HUNYUAN_DENSE = replace(BIASED, qk_norm="head", qk_norm_if="use_qk_norm")
 _COHERE = replace(BIASED, norms=1, norm="layer", norm_bias=False, tied=True)
@@ -115,10 +112,8 @@ _COHERE = replace(BIASED, norms=1, norm="layer", norm_bias=False, tied=True)
 DENSE: dict[str, Family] = {
     "llama": replace(LLAMA, nested=_LLAMA_NESTED),
     "mistral": Family(layers="windowed", nested=_MISTRAL_NESTED),
-    "ministral": Family(layers="windowed"),
-    "ministral3": Family(layers="windowed"),
-    "mimo": QWEN2,
-    "qwen2": QWEN2,
+    **dict.fromkeys(("ministral", "ministral3", "phi3"), Family(layers="windowed")),
+    **dict.fromkeys(("qwen2", "mimo"), QWEN2),
     "qwen3": QWEN3,
     **dict.fromkeys(("qwen2_vl_text", "qwen2_5_vl_text"), replace(QWEN2, rope="mrope")),
     "qwen3_vl_text": replace(QWEN3, rope="mrope"),
@@ -133,19 +128,9 @@ DENSE: dict[str, Family] = {
         defaults={"head_dim": 256, "sliding_window_pattern": 6, "max_position_embeddings": 131072},
         nested={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096},
     ),
-    "phi": Family(
-        qkv_bias=True,
-        o_bias=True,
-        norm="layer",
-        norms=1,
-        gated=False,
-        mlp_bias=True,
-        lm_head_bias=True,
-        partial_rotary=0.5,
-        qk_norm="head",
-        qk_norm_if="qk_layernorm",
+    "phi": replace(
+        _ALL_BIASED, norms=1, lm_head_bias=True, partial_rotary=0.5, qk_norm="head", qk_norm_if="qk_layernorm"
     ),
-    "phi3": Family(layers="windowed"),
     "granite": GRANITE,
     "granite_swa": replace(GRANITE, layers="first_of_four", sinks=True, defaults={"sliding_window": 128}),
     "glm": GLM,
@@ -159,7 +144,7 @@ DENSE: dict[str, Family] = {
     "exaone4": Family(layers="pattern", qk_norm="head"),
     "seed_oss": Family(qkv_bias="attention_bias", o_bias="attention_out_bias", mlp_bias="mlp_bias"),
     "smollm3": replace(LLAMA, layers="qwen2", tied=True),
-    "ernie4_5": Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True),
+    "ernie4_5": _USE_BIAS,
     "internlm3": Family(qkv_bias="qkv_bias", o_bias="bias", mlp_bias="bias"),
     "hunyuan_v1_dense": replace(_HUNYUAN_DENSE, defaults={"use_qk_norm": True}),
     "stablelm": Family(
@@ -170,37 +155,19 @@ DENSE: dict[str, Family] = {
         partial_rotary=0.25,
         builder="stablelm",
     ),
-    "starcoder2": Family(
-        layers="windowed",
-        qkv_bias="use_bias",
-        o_bias="use_bias",
-        norm="layer",
-        gated=False,
-        mlp_bias="use_bias",
-        tied=True,
-        defaults={"use_bias": True},
-    ),
+    "starcoder2": replace(_USE_BIAS, layers="windowed", norm="layer", gated=False, defaults={"use_bias": True}),
     "nemotron": replace(LLAMA, norm="layer", gated=False, partial_rotary=0.5),
     "arcee": replace(LLAMA, gated=False),
     "apertus": replace(BIASED, gated=False, qk_norm="head", builder="apertus"),
-    "gpt2": _GPT2,
-    "gpt_bigcode": _GPT2,
-    "gptj": replace(
-        _PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rope="gptj", rename=_OLD_GPT, builder="old_gpt"
-    ),
+    **dict.fromkeys(("gpt2", "gpt_bigcode"), _GPT2),
+    "gptj": replace(_PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rename=_OLD_GPT, builder="old_gpt"),
     "gpt_neox": replace(
-        _PLAIN_MLP,
-        qkv_bias="attention_bias",
-        o_bias="attention_bias",
-        mlp_bias=True,
-        rope="neox",
-        defaults={"attention_bias": True},
+        _PLAIN_MLP, qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias=True, defaults={"attention_bias": True}
     ),
-    "opt": Family(
+    "opt": replace(
+        _PLAIN_MLP,
         qkv_bias="enable_bias",
         o_bias="enable_bias",
-        norm="layer",
-        gated=False,
         mlp_bias="enable_bias",
         tied=True,
         positions=2,
@@ -210,30 +177,13 @@ DENSE: dict[str, Family] = {
         builder="opt",
     ),
     "bloom": replace(
-        _PLAIN_MLP,
-        qkv_bias=True,
-        o_bias=True,
-        mlp_bias=True,
+        _ALL_BIASED,
         tied=True,
         rope="none",
         rename={"num_hidden_layers": "n_layer", "num_attention_heads": "n_head", "hidden_size": "n_embed"},
         builder="bloom",
     ),
-    "mpt": Family(
-        norm="layer",
-        norm_bias=False,
-        gated=False,
-        tied=True,
-        rope="none",
-        builder="mpt",
-        rename={
-            "hidden_size": "d_model",
-            "num_attention_heads": "n_heads",
-            "num_key_value_heads": "attn_config.kv_n_heads",
-            "num_hidden_layers": "n_layers",
-            "max_position_embeddings": "max_seq_len",
-        },
-    ),
+    "mpt": replace(_PLAIN_MLP, norm_bias=False, tied=True, rope="none", builder="mpt", rename=_MOSAIC),
     "falcon": Family(
         norm="layer", gated=False, tied=True, builder="falcon", defaults={"max_position_embeddings": 2048}
     ),
@@ -273,9 +223,9 @@ _HUNYUAN = replace(_HUNYUAN_DENSE, moe=Moe(top_k="moe_topk", shared_width="share
 
 SPARSE: dict[str, Family] = {
     "mixtral": Family(layers="windowed", moe=LOCAL_MOE),
-    "qwen2_moe": replace(QWEN2, moe=QWEN_SHARED_MOE, defaults=QWEN_SPARSE),
-    "qwen3_moe": replace(QWEN3, moe=QWEN_MOE, defaults=QWEN_SPARSE),
-    "qwen3_vl_moe_text": replace(QWEN3, moe=QWEN_MOE, defaults=QWEN_SPARSE, rope="mrope"),
+    "qwen2_moe": replace(QWEN2, moe=QWEN_SHARED_MOE),
+    "qwen3_moe": replace(QWEN3, moe=QWEN_MOE),
+    "qwen3_vl_moe_text": replace(QWEN3, moe=QWEN_MOE, rope="mrope"),
     "phimoe": replace(BIASED, layers="windowed", norm="layer", moe=LOCAL_MOE, lm_head_bias="lm_head_bias"),
     "olmoe": replace(BIASED, qk_norm="width", moe=Moe(width="intermediate_size")),
     "granitemoe": replace(GRANITE, moe=LOCAL_MOE),
@@ -299,37 +249,25 @@ SPARSE: dict[str, Family] = {
         norm_bias=False,
         moe=Moe(),
         rename={
+            **_MOSAIC,
             "num_experts": "ffn_config.moe_num_experts",
             "num_experts_per_tok": "ffn_config.moe_top_k",
             "moe_intermediate_size": "ffn_config.ffn_hidden_size",
-            "hidden_size": "d_model",
-            "num_attention_heads": "n_heads",
-            "num_key_value_heads": "attn_config.kv_n_heads",
-            "num_hidden_layers": "n_layers",
-            "max_position_embeddings": "max_seq_len",
         },
     ),
-    "deepseek_v2": replace(DEEPSEEK, defaults={"moe_layer_freq": 1}),
-    **dict.fromkeys(
-        ("deepseek_v3", "deepseek_v32", "mistral_large_3", "glm_moe_dsa"),
-        replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
-    ),
-    "kimi_k2": DEEPSEEK,
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral_large_3"), DEEPSEEK),
+    **dict.fromkeys(("glm_moe_dsa", "glm4_moe_lite", "kimi_k2"), DEEPSEEK),
     "deepseek": replace(BIASED, moe=DEEPSEEK_MOE),
     "dots1": replace(BIASED, qk_norm="head", moe=DEEPSEEK_MOE),
     "bailing_moe": Family(
         qkv_bias="use_qkv_bias", o_bias="use_bias", qk_norm="head", qk_norm_if="use_qk_norm", moe=FIRST_DENSE_MOE
     ),
-    "glm4_moe_lite": replace(DEEPSEEK, defaults={"first_k_dense_replace": 1}),
     "mistral4": replace(DEEPSEEK, defaults={"first_k_dense_replace": 0}),
-    "glm4_moe": replace(_GLM_MOE, defaults={"first_k_dense_replace": 1}),
+    "glm4_moe": _GLM_MOE,
     "glm4v_moe_text": replace(_GLM_MOE, rope="mrope"),
-    "minimax_m2": Family(qk_norm="width", rope="rotary_dim", moe=LOCAL_MOE),
-    "ernie4_5_moe": Family(
-        qkv_bias="use_bias",
-        o_bias="use_bias",
-        mlp_bias="use_bias",
-        tied=True,
+    "minimax_m2": Family(qk_norm="width", moe=LOCAL_MOE),
+    "ernie4_5_moe": replace(
+        _USE_BIAS,
         moe=Moe(n="moe_num_experts", top_k="moe_k", layers="range", shared="moe_num_shared_experts", correction=True),
     ),
     "hy_v3": replace(LLAMA, qk_norm="head", moe=FIRST_DENSE_MOE, defaults={"first_k_dense_replace": 1}),
@@ -342,7 +280,6 @@ SPARSE: dict[str, Family] = {
         rope="by_type",
         builder="laguna",
         moe=Moe(layers="first_k", shared_width="shared_expert_intermediate_size", correction=True),
-        defaults={"first_k_dense_replace": 1},
     ),
     "mimo_v2_flash": Family(
         layers="mimo", qkv_bias="attention_bias", rope="mimo_v2", moe=Moe(n="n_routed_experts", layers="first_k")
@@ -396,7 +333,12 @@ SPARSE: dict[str, Family] = {
         },
     ),
     "hy_v4": replace(
-        DEEPSEEK, builder="hy_v4", sinks=True, q_gate="width", mtp="", defaults={"first_k_dense_replace": 1}
+        DEEPSEEK,
+        builder="hy_v4",
+        sinks=True,
+        q_gate="width",
+        mtp="",
+        defaults={"first_k_dense_replace": 1, "index_topk_freq": 4},
     ),
     "muse_spark_text": replace(
         BIASED,
@@ -404,7 +346,7 @@ SPARSE: dict[str, Family] = {
         q_gate="width",
         norms=3,
         builder="muse_spark",
-        moe=Moe(n="num_local_experts"),
+        moe=Moe(n="num_local_experts", latent="moe_hidden_size"),
         defaults={"sliding_window": 2048},
     ),
     "mistral_large4_text": replace(
@@ -433,7 +375,7 @@ SPARSE: dict[str, Family] = {
         },
         defaults={"first_k_dense_replace": 3},
     ),
-    "inkling_text": Family(
+    "inkling_mm_model_text": Family(
         layers="required",
         qk_norm="head",
         rope="none",
@@ -446,13 +388,6 @@ SPARSE: dict[str, Family] = {
         moe=DEEPSEEK_MOE,
     ),
     "muse_glimmer_text": Family(layers="required", q_gate="width", norms=4),
-    "minimax_m3_vl_text": Family(
-        rope="rotary_dim",
-        qk_norm="head",
-        builder="minimax_m3",
-        moe=replace(LOCAL_MOE, layers="first_k", shared="n_shared_experts"),
-        defaults={"first_k_dense_replace": 0},
-    ),
 }
 
 
@@ -468,18 +403,12 @@ _QWEN35 = replace(
 _QWEN35_MOE = replace(_QWEN35, moe=QWEN_SHARED_MOE)
 
 _MAMBA = Family(
-    layers="linear",
-    linear="mamba1",
-    norms=1,
-    tied=True,
-    rope="none",
-    builder="attention_free",
-    defaults={"time_step_rank": "auto"},
+    linear="mamba1", norms=1, tied=True, rope="none", builder="attention_free", defaults={"time_step_rank": "auto"}
 )
 _LFM2 = Family(layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2")
 
 HYBRID: dict[str, Family] = {
-    "qwen3_next": replace(_QWEN35_MOE, defaults=QWEN_SPARSE),
+    "qwen3_next": _QWEN35_MOE,
     "qwen3_5_text": replace(_QWEN35, rope="mrope"),
     "qwen3_5_moe_text": replace(_QWEN35_MOE, rope="mrope", moe=replace(QWEN_SHARED_MOE, layers="all")),
     "jamba": Family(
@@ -504,11 +433,15 @@ HYBRID: dict[str, Family] = {
         rope="none",
         builder="nemotron_h",
         mtp="blocks",
-        moe=Moe(n="n_routed_experts", shared_width="moe_shared_expert_intermediate_size"),
+        moe=Moe(
+            n="n_routed_experts",
+            shared_width="moe_shared_expert_intermediate_size",
+            shared_bias="mlp_bias",
+            latent="moe_latent_size",
+        ),
     ),
     **dict.fromkeys(
-        ("minimax", "minimax_text_01", "minimax_m1"),
-        Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
+        ("minimax", "minimax_text_01", "minimax_m1"), Family(layers="minimax", linear="lightning", moe=LOCAL_MOE)
     ),
     "kimi_linear": replace(
         DEEPSEEK, layers="kimi", linear="kda", rope="none", moe=replace(FIRST_DENSE_MOE, top_k="num_experts_per_token")
@@ -558,11 +491,24 @@ HYBRID: dict[str, Family] = {
     ),
 }
 
-_GEMMA4 = Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512})
+_GEMMA4 = Family(
+    layers="always_windowed",
+    tied=True,
+    qk_norm="head",
+    rope="gemma4",
+    builder="gemma4",
+    defaults={"sliding_window": 512, "sliding_window_pattern": 6},
+)
 SPECIAL: dict[str, Family] = {
-    "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
-    "gemma4_text": _GEMMA4,
-    "gemma4_unified_text": _GEMMA4,
+    "gemma3n_text": Family(
+        layers="always_windowed",
+        tied=True,
+        qk_norm="head",
+        rope="gemma3",
+        builder="gemma3n",
+        defaults={"sliding_window_pattern": 5},
+    ),
+    **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), _GEMMA4),
     "deepseek_v4": Family(
         rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all"), kv_cache="fp8"
     ),
@@ -570,12 +516,13 @@ SPECIAL: dict[str, Family] = {
 }
 
 FAMILIES: dict[str, Family] = {**DENSE, **SPARSE, **HYBRID, **SPECIAL}
-FAMILIES |= {"step3p7_text": FAMILIES["step3p5"], "inkling_mm_model_text": FAMILIES["inkling_text"]}
+FAMILIES["step3p7_text"] = FAMILIES["step3p5"]
 
 # Known, and not counted: why.
 REFUSED: dict[str, str] = {
     "deepseek_v41": "its n-gram tables, and no class of transformers to hold a count against",
     "inkling2": "its attention residuals and projected convolutions are not counted yet",
+    "minimax_m3_vl": "its blocks of sparse attention and the two widths of its FFNs are not counted yet",
     "zamba2": "layers that share one attention block, each with adapters of its own, are not counted",
     **dict.fromkeys(
         ("qwen2_5_omni", "qwen3_omni_moe", "nemotron_h_omni", "cosmos3_omni"),
@@ -600,7 +547,6 @@ WRAPPERS: dict[str, tuple[str, str]] = {"internvl_chat": ("llm_config", "intern_
         "qwen3_vl": ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp"),
         "moonvit": ("kimi_k25", "kimi_vl"),
         "muse": ("muse_glimmer", "muse_spark"),
-        "minimax_m3": ("minimax_m3_vl",),
         "glm4v": ("glm4v", "glm4v_moe"),
         "glm5_next": ("glm5_next",),
         "step": ("step3p7",),

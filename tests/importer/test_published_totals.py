@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sheetgen.catalog.huggingface import import_config
+from sheetgen.importer.model_entry import import_config
 
 INTERNLM2 = {
     "model_type": "internlm2",

@@ -54,11 +54,11 @@ def read_bytes(raw: bytes, where: str) -> dict[str, Any]:
         raise CatalogError(f"{where}: is larger than {MAX_FILE_BYTES:,} bytes, which no config.json is.")
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
             twice = next(key for i, (key, _) in enumerate(pairs) if any(key == other for other, _ in pairs[:i]))
             raise CatalogError(f"{where}: {shown(twice)} is given twice. Keep one.")
-        return found
+        return fields
 
     try:
         config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=without_duplicates)
@@ -156,9 +156,9 @@ class Fields:
         """The first of several spellings that is in the file; the first of all where none is."""
         return next((key for key in keys if self.has(key)), keys[0])
 
-    def refuse(self, key: str, what: str) -> NoReturn:
+    def refuse(self, key: str, problem: str) -> NoReturn:
         name = key if key in self.data else self.rename.get(key, key)
-        raise CatalogError(f"{self.where}: {shown(self.inside + name, 120)} {what}")
+        raise CatalogError(f"{self.where}: {shown(self.inside + name, 120)} {problem}")
 
     def number(self, key: str, default: Any = _NEEDED, least: float = 0, most: float = MAX_COUNT) -> float:
         value = self._given(key, default)
@@ -175,8 +175,6 @@ class Fields:
 
     def count(self, key: str, default: Any = _NEEDED, least: int = 1, most: int = MAX_COUNT) -> int:
         value = self._given(key, default)
-        if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_COUNT:
-            value = int(value)
         return int(self._within(key, value, not isinstance(value, int), "a whole number", least, most))
 
     def count_or_zero(self, key: str, default: int = 0) -> int:
@@ -240,7 +238,7 @@ class Fields:
         return value
 
     def _given(self, key: str, default: Any) -> Any:
-        value = default if (found := self.raw(key)) is None else found
+        value = default if (given := self.raw(key)) is None else given
         if value is _NEEDED:
             near = did_you_mean(key, [str(k) for k in self.data if k != key][:500])
             self.refuse(key, f"is missing, and the model cannot be counted without it.{near}")

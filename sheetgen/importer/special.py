@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
-from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.layers import (
+from sheetgen.errors import shown
+from sheetgen.importer.config_reader import MAX_LAYERS, Fields
+from sheetgen.importer.families import Family
+from sheetgen.importer.layers import (
     NOTHING,
     WORDS,
     Decoder,
@@ -22,7 +23,6 @@ from sheetgen.catalog.huggingface.layers import (
     Tally,
     around,
     dense,
-    full_every,
     gqa,
     heads_of,
     kv_shape,
@@ -46,7 +46,7 @@ from sheetgen.catalog.huggingface.layers import (
 
 def gemma3n(f: Fields, family: Family) -> Decoder:
     n, hidden = f.layers(), f.count("hidden_size")
-    kinds = _kinds(f, n, 5)
+    kinds = layer_kinds(f, family)
     key = "intermediate_size"
     widths = f.whole_numbers(key, n) if isinstance(f.raw(key), list) else [f.count(key)] * n
     inputs, rank = f.count("altup_num_inputs", 4), f.count("laurel_rank", 64)
@@ -64,7 +64,7 @@ def gemma3n(f: Fields, family: Family) -> Decoder:
 
 def gemma4(f: Fields, family: Family) -> Decoder:
     n, hidden = f.layers(), f.count("hidden_size")
-    kinds = _kinds(f, n, 6)
+    kinds = layer_kinds(f, family)
     kinds[-1] = "full"  # its class makes the last layer full whatever the config says
     shared_from = n - f.count_or_zero("num_kv_shared_layers")
     k_is_v = f.flag("attention_k_eq_v", False)
@@ -90,12 +90,6 @@ def gemma4(f: Fields, family: Family) -> Decoder:
         routed = n_experts * matrices(hidden, moe_width, True).total
         layers.append(replace(layer, routed=routed, moe_width=moe_width))
     return _with_per_layer(f, replace(around(f, family, tuple(layers)), experts=experts), NOTHING)
-
-
-def _kinds(f: Fields, n: int, period: int) -> list[str]:
-    if f.data.get("layer_types") is not None:
-        return f.words("layer_types", {k: v for k, v in WORDS.items() if v in ("full", "windowed")}, n)
-    return full_every(n, period, "windowed")
 
 
 def _layer(
@@ -138,7 +132,7 @@ def collecting(f: Fields, streams: int) -> Tally:
     return whole(streams * (streams * f.count("hidden_size") + 1) + 1)
 
 
-def with_streams(decoder: Decoder, of_layer: Tally, at_end: Tally) -> Decoder:
+def add_to_layers(decoder: Decoder, of_layer: Tally, at_end: Tally = NOTHING) -> Decoder:
     layers = tuple(plus(layer, of_layer) for layer in decoder.layers)
     return replace(decoder, layers=layers, rest=decoder.rest + at_end)
 
@@ -146,11 +140,8 @@ def with_streams(decoder: Decoder, of_layer: Tally, at_end: Tally) -> Decoder:
 def hy_v4(f: Fields, family: Family) -> Decoder:
     """Streams are read and written without a matrix between them; every fourth layer picks tokens."""
     hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
-    if f.raw("indexer_types") is None:
-        kinds = ["full" if i == 0 or (i - 1) % 4 == 0 else "shared" for i in range(f.layers())]
-        f = f.adding(indexer_types=kinds)
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
-    return with_streams(plain_decoder(f, family), of_layer, collecting(f, streams))
+    return add_to_layers(plain_decoder(f, family), of_layer, collecting(f, streams))
 
 
 def glm5_next(f: Fields, family: Family) -> Decoder:
@@ -164,7 +155,7 @@ def glm5_next(f: Fields, family: Family) -> Decoder:
         else layer
         for layer in decoder.layers
     )
-    return with_streams(replace(decoder, layers=layers), mixing(f, f.count("hc_mult", 4)), whole(0))
+    return add_to_layers(replace(decoder, layers=layers), mixing(f, f.count("hc_mult", 4)))
 
 
 def pooled(shape: Shape, pool: int) -> Shape:
@@ -244,21 +235,21 @@ _NEAR = {
 }  # fmt: skip
 
 
-_WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
+_RATIOS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
 
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:
     streams, ratios = f.count("hc_mult"), ratios_of(f)
     made = {ratio: with_ffn(f, family, _attention(f, ratio), sparse=True) for ratio in set(ratios)}
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
-    return with_streams(decoder, mixing(f, streams), collecting(f, streams))
+    return add_to_layers(decoder, mixing(f, streams), collecting(f, streams))
 
 
 def ratios_of(f: Fields) -> list[int]:
     """Tokens that one compressed entry stands for, by layer; 0 where a layer has its window only."""
     n = f.layers()
     if f.data.get("layer_types") is not None:
-        return [int(word) for word in f.words("layer_types", _WORDS, n)]
+        return [int(word) for word in f.words("layer_types", _RATIOS, n)]
     listed = f.whole_numbers("compress_ratios")
     if len(listed) < n:
         f.refuse("compress_ratios", f"has {len(listed)} items, but the model has {n} layers.")
@@ -305,51 +296,40 @@ _PART_WORDS = {
 
 def nemotron_h(f: Fields, family: Family) -> Decoder:
     """A layer is one thing: Mamba 2, attention, an FFN, or experts."""
-    kinds = _parts(f)
+    kinds = layer_parts(f, ("layers_block_type", "layer_types"), "hybrid_override_pattern")
+    if f.has("num_hidden_layers") and len(kinds) != f.layers():
+        f.refuse("num_hidden_layers", f"is {f.layers()}, but {len(kinds)} layers are listed.")
     made = {kind: hybrid_layer(f, family, kind) for kind in set(kinds)}
     return around(f, family, tuple(made[kind] for kind in kinds))
 
 
 def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
-    """Experts may work in a narrower latent, with a projection into it and one back."""
-    if kind == "mlp":
-        return plus(replace(dense(f, family), groups=(no_cache("mlp"),)), norms(f, family))
-    if kind != "moe":
+    """One part with its norm; an FFN or experts keep no cache."""
+    if kind in ("mlp", "moe"):
+        part = replace(dense(f, family) if kind == "mlp" else moe(f, family), groups=(no_cache(kind),))
+    else:
         part = layer_mixer(f, family, 0, kind)
-        return plus(part, norms(f, family))
-    hidden, n, width = f.count("hidden_size"), f.count("n_routed_experts"), f.count("moe_intermediate_size")
-    bias = f.flag("mlp_bias", False)
-    latent = f.count("moe_latent_size", hidden)
-    shared = f.count("moe_shared_expert_intermediate_size")
-    tally = whole(n * hidden) + matrices(hidden, shared, False, bias) + norms(f, family)
-    if f.has("moe_latent_size"):
-        tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
-    return Layer(tally, (no_cache("moe"),), routed=n * 2 * latent * width, moe_width=width)
+    return plus(part, norms(f, family))
 
 
-def _parts(f: Fields) -> list[str]:
-    for key in ("layers_block_type", "layer_types"):
-        if f.data.get(key) is not None:
-            return f.words(key, _PART_WORDS, f.layers() if f.has("num_hidden_layers") else None)
-    pattern = f.text("hybrid_override_pattern")
-    if len(pattern) > MAX_LAYERS or set(pattern) - set(_LETTERS) or not pattern:
-        f.refuse("hybrid_override_pattern", f"must be letters of {' '.join(_LETTERS)}, one a layer.")
-    if f.has("num_hidden_layers") and len(pattern) != f.layers():
-        f.refuse("hybrid_override_pattern", f"has {len(pattern)} letters, but the model has {f.layers()} layers.")
-    return [_LETTERS[letter] for letter in pattern]
+def layer_parts(f: Fields, lists: tuple[str, ...], pattern: str, *default: str) -> list[str]:
+    """One word a layer: from the list that is given, else from the letters under the key `pattern`."""
+    if stated := next((key for key in lists if f.data.get(key) is not None), None):
+        return f.words(stated, _PART_WORDS)
+    letters = f.text(pattern, *default)
+    if not 0 < len(letters) <= MAX_LAYERS or set(letters) - set(_LETTERS):
+        f.refuse(pattern, f"must be letters of {' '.join(_LETTERS)}, one a layer.")
+    return [_LETTERS[letter] for letter in letters]
 
 
-def mtp_kinds(f: Fields) -> list[str]:
-    """The layers of one step of multi-token prediction: attention and experts unless the config says otherwise."""
-    if f.raw("mtp_layers_block_type") is not None:
-        return f.words("mtp_layers_block_type", _PART_WORDS)
-    pattern = f.text("mtp_hybrid_override_pattern", "*E")
-    if set(pattern) - set(_LETTERS) or len(pattern) > 20:
-        f.refuse("mtp_hybrid_override_pattern", f"must be letters of {' '.join(_LETTERS)}, one a layer.")
-    return [_LETTERS[letter] for letter in pattern]
-
-
-_BLOCK_KEYS_NOT_COUNTED = ("replace_with_linear", "sparsify", "window_length", "num_sink_tokens", "unshifted_sink")
+_BLOCK_KEYS_NOT_COUNTED = (
+    "intermediate_size",
+    "replace_with_linear",
+    "sparsify",
+    "window_length",
+    "num_sink_tokens",
+    "unshifted_sink",
+)
 
 
 def nemotron_nas(f: Fields, family: Family) -> Decoder:
@@ -359,7 +339,7 @@ def nemotron_nas(f: Fields, family: Family) -> Decoder:
 
 
 def _block(f: Fields, family: Family, block: Fields) -> Layer:
-    """An FFN's width is as stated, or two thirds of the multiple of the model's, rounded up to 256."""
+    """An FFN's width is two thirds of the multiple of the model's, rounded up to 256."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     attention, ffn = block.part("attention"), block.part("ffn")
     for part in (attention, ffn):
@@ -372,15 +352,12 @@ def _block(f: Fields, family: Family, block: Fields) -> Layer:
         group = attention.count("n_heads_in_group")
         if heads % group:
             attention.refuse("n_heads_in_group", f"{group} does not divide the {heads} heads.")
-        each = f.count("head_dim", hidden // heads)
-        mixer = gqa(f, family, "full", Heads(heads, heads // group, each, each))
+        width_of_head = f.count("head_dim", hidden // heads)
+        mixer = gqa(f, family, "full", Heads(heads, heads // group, width_of_head, width_of_head))
         tally += mixer.body + norms(f, family)
         attends, groups = mixer.mixer, mixer.groups
     if not ffn.flag("no_op", False):
-        if ffn.has("intermediate_size"):
-            width = ffn.count("intermediate_size")
-        else:
-            width = 256 * -(-int(2 * ffn.number("ffn_mult", most=100) * hidden / 3) // 256)
+        width = 256 * -(-int(2 * ffn.number("ffn_mult", most=100) * hidden / 3) // 256)
         tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)) + norms(f, family)
     return Layer(tally, groups, attends, dense_width=width)
 
@@ -398,7 +375,8 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
         return replace(decoder, notes=(*decoder.notes, "the MTP layers are not counted"))
     joining = 2 * f.count("hidden_size") ** 2 + 3 * norms(f, family).total  # norms of both inputs and of the output
     if family.mtp == "blocks":
-        layers = [hybrid_layer(f, family, kind) for kind in mtp_kinds(f)]
+        kinds = layer_parts(f, ("mtp_layers_block_type",), "mtp_hybrid_override_pattern", "*E")
+        layers = [hybrid_layer(f, family, kind) for kind in kinds]
     else:
         kind = "full" if family.linear or family.attention == "gqa" else "mla"
         mixer = layer_mixer(f, family, len(decoder.layers) - 1, kind)
@@ -410,9 +388,9 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
 
 def old_gpt(f: Fields, family: Family) -> Decoder:
     """GPT-2 and its kin: an absent n_inner is four times the width; multi_query means one KV head."""
-    one = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
+    has_one_kv_head = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
     f = _with_four_times(f)
-    return plain_decoder(f.adding(num_key_value_heads=1) if one else f, family)
+    return plain_decoder(f.adding(num_key_value_heads=1) if has_one_kv_head else f, family)
 
 
 def _with_four_times(f: Fields) -> Fields:
@@ -445,9 +423,9 @@ def mpt(f: Fields, family: Family) -> Decoder:
         if attention.has(key) and attention.flag(key):
             attention.refuse(key, "is true, which is not counted.")
     if not f.flag("no_bias", True):
-        family = replace(family, norm_bias=True, qkv_bias=True, o_bias=True, mlp_bias=True)
-    if not attention.flag("alibi", True) and not attention.flag("rope", False) and f.flag("learned_pos_emb", True):
-        family = replace(family, positions=0)
+        f.refuse("no_bias", "is false, and biases are not counted.")
+    if not attention.flag("alibi", True):
+        attention.refuse("alibi", "is false, and positions of another kind are not counted.")
     return plain_decoder(f.reading({**f.defaults, "intermediate_size": width}, f.rename), family)
 
 
@@ -455,8 +433,8 @@ def falcon(f: Fields, family: Family) -> Decoder:
     """Three generations: many KV heads, one, or a few; and one or two norms before the parallel parts."""
     heads = f.count("num_attention_heads")
     new = f.flag("new_decoder_architecture", False)
-    one = f.flag("multi_query", True) and not new
-    n_kv = f.count("num_kv_heads", heads) if new else 1 if one else heads
+    has_one_kv_head = f.flag("multi_query", True) and not new
+    n_kv = f.count("num_kv_heads", heads) if new else 1 if has_one_kv_head else heads
     n_norms = f.count("num_ln_in_parallel_attn", 2 if new else 1) if f.flag("parallel_attn", True) else 2
     bias = f.flag("bias", False)
     family = replace(family, qkv_bias=bias, o_bias=bias, mlp_bias=bias, norms=n_norms)
@@ -494,15 +472,10 @@ def gpt_neo(f: Fields, family: Family) -> Decoder:
 
 
 def laguna(f: Fields, family: Family) -> Decoder:
-    """The gate of attention is one number a head, or as wide as the query."""
-    gating = f.raw("gating")
-    if gating is True or gating in (None, "per-head"):
-        return plain_decoder(f, family)
-    if gating in (False, "none"):
-        return plain_decoder(f, replace(family, q_gate=""))
-    if gating == "per-element":
-        return plain_decoder(f, replace(family, q_gate="width"))
-    f.refuse("gating", f"is {str(gating)[:40]!r}, but must be true, false, per-head or per-element.")
+    """The gate of attention is one number a head."""
+    if f.raw("gating") not in (None, True, "per-head"):
+        f.refuse("gating", f"is {shown(f.raw('gating'))!r}, but must be true or per-head.")
+    return plain_decoder(f, family)
 
 
 def hunyuan(f: Fields, family: Family) -> Decoder:
@@ -526,31 +499,6 @@ def hunyuan(f: Fields, family: Family) -> Decoder:
         for i, layer in enumerate(decoder.layers)
     )
     return replace(decoder, layers=layers)
-
-
-def minimax_m3(f: Fields, family: Family) -> Decoder:
-    """Most layers pick blocks of tokens by index keys of their own."""
-    n = f.layers()
-    sparse_config = f.part("sparse_attention_config", {})
-    if f.data.get("layer_types") is not None:
-        words = {"minimax_m3_sparse": "sparse", "full_attention": "full"}
-        picks = [word == "sparse" for word in f.words("layer_types", words, n)]
-    elif sparse_config.has("sparse_attention_freq"):
-        picks = [bool(x) for x in sparse_config.whole_numbers("sparse_attention_freq", n)]
-    else:
-        picks = [False] * n
-    index = sparse_config if sparse_config.has("sparse_index_dim") else f
-    width = index.count(index.first("sparse_index_dim", "index_head_dim"), 128)
-    heads = index.count(index.first("sparse_num_index_heads", "index_n_heads"), 4)
-    hidden = f.count("hidden_size")
-    tally = linear(hidden, (heads + 1) * width, split="none") + whole(2 * width)
-    shape = {"kind": "indexer", "width": width, "entry_bytes": 2 * width}
-    sparse = moe_layers(f, family, n)
-    layers = []
-    for i in range(n):
-        layer = with_ffn(f, family, layer_mixer(f, family, i, "full"), sparse[i])
-        layers.append(replace(plus(layer, tally), groups=(*layer.groups, shape)) if picks[i] else layer)
-    return around(f, family, tuple(layers))
 
 
 def falcon_h1(f: Fields, family: Family) -> Decoder:
@@ -616,8 +564,8 @@ def inkling(f: Fields, family: Family) -> Decoder:
         layers.append(plus(replace(layer, mixer=layer.mixer + extra), extra + whole(2 * hidden * kernel)))
     scales = sum(layer.routed > 0 for layer in layers)  # one of each router
     sink = f.flag("shared_expert_sink", True) * f.count_or_zero("n_shared_experts") * hidden * scales
-    each = -(-n_state // len(layers))
-    shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": each, "state_dtype": "bf16"}
+    n_of_layer = -(-n_state // len(layers))
+    shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": n_of_layer, "state_dtype": "bf16"}
     layers = [replace(layer, groups=(*layer.groups, shape)) for layer in layers]
     rest = decoder.rest + whole(hidden + scales + sink)  # a norm of the embedding
     return replace(decoder, layers=tuple(layers), rest=rest, parallel_hybrid=True)
@@ -653,7 +601,7 @@ def qwen4(f: Fields, family: Family) -> Decoder:
     for i, (kind, layer) in enumerate(zip(layer_kinds(f, family), decoder.layers, strict=True), 1):
         extra = read * 2 + linear(wide, streams, split="none") * 2
         if kind == "full" and f.has("indexer_n_heads"):
-            n, n_kv, width = (f.count(f"indexer_{what}") for what in ("n_heads", "kv_heads", "head_dim"))
+            n, n_kv, width = (f.count(f"indexer_{part}") for part in ("n_heads", "kv_heads", "head_dim"))
             extra += linear(hidden, (n + n_kv) * width, split="none") + whole(2 * width)
             # One 16-bit key for a block of tokens; the raw ones of the last, and the state of the n-grams' convolution,
             # have KV groups of their own. Source: vLLM 0.33, models/qwen4_exp (qsa_cache.py, ple_layer.py).
@@ -692,18 +640,11 @@ MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
 
 
 def muse_spark(f: Fields, family: Family) -> Decoder:
-    """Experts in a narrower width, with a matrix and a norm before and after; residuals gated by element."""
-    hidden, latent = f.count("hidden_size"), f.count("moe_hidden_size")
-    n, width = f.count("num_local_experts"), f.count("moe_intermediate_size")
-    decoder = plain_decoder(f, replace(family, moe=None))
-    new = whole(n * hidden + 2 * latent) + linear(hidden, latent, split="none") + linear(latent, hidden, split="none")
-    more = new + whole(2 * hidden) + dense(f, family).body * -1
-    routed = n * 3 * latent * width
-    layers = tuple(
-        replace(layer, body=layer.body + more, routed=routed, dense_width=0, moe_width=width)
-        for layer in decoder.layers
-    )
-    return replace(decoder, layers=layers, experts=(n, f.count("num_experts_per_tok"), 0))
+    """Norms before and after the experts, of their narrower width; residuals gated by element."""
+    decoder = plain_decoder(f, family)
+    if not all(layer.routed for layer in decoder.layers):
+        f.refuse("num_local_experts", "leaves layers without experts, which are not counted.")
+    return add_to_layers(decoder, whole(2 * f.count("moe_hidden_size") + 2 * f.count("hidden_size")))
 
 
 def lfm3(f: Fields, family: Family) -> Decoder:
@@ -756,7 +697,6 @@ BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
         lfm2,
         lfm3,
         attention_free,
-        minimax_m3,
         gemma3n,
         gemma4,
         deepseek_v4,

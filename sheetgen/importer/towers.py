@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sheetgen.catalog.huggingface.config import Fields
+from sheetgen.importer.config_reader import Fields
 
 
 def blocks(n: int, width: int, mlp: int, *, gated: bool = False, bias: bool = True, norm: int = 2) -> int:
@@ -59,56 +59,64 @@ _TOWERS = {
 }
 
 
-def _named_tower(outer: Fields, default: str) -> tuple[Fields, int]:
-    v = outer.part("vision_config")
+def _named_tower(v: Fields, default: str) -> tuple[Fields, int]:
     count, defaults = _TOWERS[v.one_of("model_type", {key: key for key in _TOWERS}, default)]
     v = v.reading(defaults, {})
     return v, count(v)
 
 
-def gemma3(outer: Fields, text: Fields) -> int:
-    v, tower = _named_tower(outer, "siglip_vision_model")
+# Defaults of a tower's class for what its vision_config leaves out, beside those that nearly all share.
+_USUAL = {"patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2}
+_DEFAULTS: dict[str, dict[str, float]] = {
+    "llama4": {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "image_size": 448,
+        "projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 7680},
+    "moonvit": {},
+    "gemma4": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16, "num_attention_heads": 12,
+        "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16, "position_embedding_size": 10240},
+    "muse": {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50, "patch_temporal": 2,
+        "pos_emb_height": 32, "pos_emb_width": 32},
+    "qwen2_vl": {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "hidden_size": 3584},
+    "qwen2_5_vl": {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "out_hidden_size": 3584},
+    "qwen3_vl": {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "patch_size": 16, "out_hidden_size": 3584,
+        "num_position_embeddings": 2304},
+    "glm4v": {"hidden_size": 1536, "intermediate_size": 13696, "out_hidden_size": 4096, "depth": 24,
+        "image_size": 336},
+    "glm5_next": {"hidden_size": 1024, "intermediate_size": 4096, "out_hidden_size": 1536, "depth": 24,
+        "num_heads": 16, "projection_intermediate_size": 10240},
+    "step": {"hidden_size": 1536, "num_hidden_layers": 47, "mlp_ratio": 8960 / 1536,
+        "max_position_embeddings": 2704},
+}  # fmt: skip
+
+
+def gemma3(v: Fields, outer: Fields, text: Fields) -> int:
+    v, tower = _named_tower(v, "siglip_vision_model")
     return tower + v.count("hidden_size") * text.count("hidden_size") + v.count("hidden_size")
 
 
-def llava(outer: Fields, text: Fields) -> int:
+def llava(v: Fields, outer: Fields, text: Fields) -> int:
     """One layer of the tower, or several side by side, through two matrices."""
-    v, tower = _named_tower(outer, "clip_vision_model")
+    v, tower = _named_tower(v, "clip_vision_model")
     bias, hidden = outer.flag("multimodal_projector_bias", True), text.count("hidden_size")
     n = len(outer.items("vision_feature_layer")) if isinstance(outer.raw("vision_feature_layer"), list) else 1
     newline = hidden if outer.raw("model_type") == "llava_next" else 0
     return tower + matrix(n * v.count("hidden_size"), hidden, bias) + matrix(hidden, hidden, bias) + newline
 
 
-def mistral3(outer: Fields, text: Fields) -> int:
-    v, tower = _named_tower(outer, "pixtral")
+def mistral3(v: Fields, outer: Fields, text: Fields) -> int:
+    v, tower = _named_tower(v, "pixtral")
     width, hidden, merge = v.count("hidden_size"), text.count("hidden_size"), outer.count("spatial_merge_size", 2)
     bias = outer.flag("multimodal_projector_bias", False)
     merger = width + merge**2 * width * width
     return tower + merger + matrix(width, hidden, bias) + matrix(hidden, hidden, bias)
 
 
-def llama4(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 768,
-            "intermediate_size": 5632,
-            "num_hidden_layers": 34,
-            "image_size": 448,
-            "patch_size": 14,
-            "projector_input_dim": 4096,
-            "projector_output_dim": 4096,
-            "vision_output_dim": 7680,
-        },
-    )
+def llama4(v: Fields, outer: Fields, text: Fields) -> int:
     tower, middle = clip_tower(v), v.count("projector_input_dim")
     adapter = v.count("intermediate_size") * middle + middle * v.count("projector_output_dim")
     return tower + adapter + v.count("vision_output_dim") * text.count("hidden_size")
 
 
-def moonvit(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config", {"patch_size": 14})
+def moonvit(v: Fields, outer: Fields, text: Fields) -> int:
     width = v.count(v.first("vt_hidden_size", "hidden_size"))
     mlp = v.count(v.first("vt_intermediate_size", "intermediate_size"))
     n = v.count(v.first("vt_num_hidden_layers", "num_hidden_layers"))
@@ -118,20 +126,7 @@ def moonvit(outer: Fields, text: Fields) -> int:
     return tower + 2 * width + matrix(merged, merged) + matrix(merged, text.count("hidden_size"))
 
 
-def gemma4(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 768,
-            "intermediate_size": 3072,
-            "num_hidden_layers": 16,
-            "num_attention_heads": 12,
-            "num_key_value_heads": 12,
-            "head_dim": 64,
-            "patch_size": 16,
-            "position_embedding_size": 10240,
-        },
-    )
+def gemma4(v: Fields, outer: Fields, text: Fields) -> int:
     width, mlp, head = v.count("hidden_size"), v.count("intermediate_size"), v.count("head_dim")
     heads, kv = v.count("num_attention_heads"), v.count("num_key_value_heads")
     block = 2 * width * head * (heads + kv) + 3 * width * mlp + 2 * head + 4 * width
@@ -139,20 +134,7 @@ def gemma4(outer: Fields, text: Fields) -> int:
     return tower + v.count("num_hidden_layers") * block + width * text.count("hidden_size")
 
 
-def muse(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1536,
-            "intermediate_size": 8960,
-            "num_hidden_layers": 50,
-            "patch_size": 14,
-            "patch_temporal": 2,
-            "merge_size": 2,
-            "pos_emb_height": 32,
-            "pos_emb_width": 32,
-        },
-    )
+def muse(v: Fields, outer: Fields, text: Fields) -> int:
     width, n = v.count("hidden_size"), v.count("num_hidden_layers")
     positions = v.count("max_position_embeddings", v.count("pos_emb_height") * v.count("pos_emb_width"))
     tower = patches(v, width, bias=False, frames=v.count("patch_temporal")) + 4 * width
@@ -161,8 +143,7 @@ def muse(outer: Fields, text: Fields) -> int:
     return tower + merged * middle + middle * middle + middle * text.count("hidden_size")
 
 
-def intern_vit(outer: Fields, text: Fields) -> int:
-    v = outer.part("vision_config")
+def intern_vit(v: Fields, outer: Fields, text: Fields) -> int:
     width, mlp, n = v.count("hidden_size"), v.count("intermediate_size"), v.count("num_hidden_layers")
     grid = outer.count("force_image_size", v.count("image_size")) // v.count("patch_size")
     block = blocks(1, width, mlp) + 2 * width  # two scales of the residuals
@@ -182,67 +163,30 @@ def downsample_ratio(outer: Fields) -> float:
     return outer.number("downsample_ratio", 0.5, least=0.01, most=1)
 
 
-def cohere2_vision(outer: Fields, text: Fields) -> int:
+def cohere2_vision(v: Fields, outer: Fields, text: Fields) -> int:
     """Neighbouring patches side by side through a gated pair of matrices."""
-    v, tower = _named_tower(outer, "siglip_vision_model")
+    v, tower = _named_tower(v, "siglip_vision_model")
     middle = outer.count("alignment_intermediate_size", 36864)
     merged = v.count("hidden_size") * outer.count("downsample_factor", 2) ** 2
     return tower + matrix(merged, middle) + matrix(middle // 2, text.count("hidden_size"))
 
 
-def qwen2_vl(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "embed_dim": 1280,
-            "depth": 32,
-            "mlp_ratio": 4,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "hidden_size": 3584,
-        },
-    )
+def qwen2_vl(v: Fields, outer: Fields, text: Fields) -> int:
     width, merge = v.count("embed_dim"), v.count("spatial_merge_size") ** 2
     mlp = int(width * v.number("mlp_ratio"))
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + blocks(v.count("depth"), width, mlp)
     return tower + 2 * width + matrix(merge * width, merge * width) + matrix(merge * width, v.count("hidden_size"))
 
 
-def qwen2_5_vl(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 3584,
-            "intermediate_size": 3420,
-            "depth": 32,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "out_hidden_size": 3584,
-        },
-    )
+def qwen2_5_vl(v: Fields, outer: Fields, text: Fields) -> int:
     width, merge = v.count("hidden_size"), v.count("spatial_merge_size") ** 2
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size"))
     tower += blocks(v.count("depth"), width, v.count("intermediate_size"), gated=True, norm=1)
     return tower + width + matrix(merge * width, merge * width) + matrix(merge * width, v.count("out_hidden_size"))
 
 
-def qwen3_vl(outer: Fields, text: Fields) -> int:
+def qwen3_vl(v: Fields, outer: Fields, text: Fields) -> int:
     """As before with learned positions, and one more merger for each layer that is fed deep into the model."""
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1152,
-            "intermediate_size": 4304,
-            "depth": 27,
-            "patch_size": 16,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "out_hidden_size": 3584,
-            "num_position_embeddings": 2304,
-        },
-    )
     width, merge, out = v.count("hidden_size"), v.count("spatial_merge_size") ** 2, v.count("out_hidden_size")
     tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
     tower += v.count("num_position_embeddings") * width + blocks(v.count("depth"), width, v.count("intermediate_size"))
@@ -254,40 +198,7 @@ def qwen3_vl(outer: Fields, text: Fields) -> int:
     return tower + 2 * width + merger + deep * (2 * merge * width + merger)
 
 
-def minimax_m3(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1280,
-            "intermediate_size": 5120,
-            "num_hidden_layers": 32,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-        },
-    )
-    width, hidden = v.count("hidden_size"), text.count("hidden_size")
-    middle = outer.count("projector_hidden_size", hidden)
-    tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + 2 * width
-    tower += blocks(v.count("num_hidden_layers"), width, v.count("intermediate_size"))
-    merged = v.count("spatial_merge_size") ** 2 * hidden
-    return tower + matrix(width, middle) + matrix(middle, hidden) + matrix(merged, middle) + matrix(middle, hidden)
-
-
-def glm4v(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1536,
-            "intermediate_size": 13696,
-            "out_hidden_size": 4096,
-            "depth": 24,
-            "patch_size": 14,
-            "image_size": 336,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-        },
-    )
+def glm4v(v: Fields, outer: Fields, text: Fields) -> int:
     width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
     bias = v.flag("attention_bias", False)
     tower = grid_of(v) ** 2 * width + patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
@@ -297,21 +208,7 @@ def glm4v(outer: Fields, text: Fields) -> int:
     return tower + v.count("depth") * block + merger + down + 2 * width
 
 
-def glm5_next(outer: Fields, text: Fields) -> int:
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1024,
-            "intermediate_size": 4096,
-            "out_hidden_size": 1536,
-            "depth": 24,
-            "num_heads": 16,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "projection_intermediate_size": 10240,
-        },
-    )
+def glm5_next(v: Fields, outer: Fields, text: Fields) -> int:
     width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
     bias = v.flag("attention_bias", True)
     block = 4 * width * width + 4 * width * bias + 2 * matrix(width, mlp, bias) + matrix(mlp, width, bias)
@@ -322,18 +219,8 @@ def glm5_next(outer: Fields, text: Fields) -> int:
     return tower + v.count("depth") * block + merger + down
 
 
-def step(outer: Fields, text: Fields) -> int:
+def step(v: Fields, outer: Fields, text: Fields) -> int:
     """Two convolutions make each block of four patches one, twice over."""
-    v = outer.part(
-        "vision_config",
-        {
-            "hidden_size": 1536,
-            "num_hidden_layers": 47,
-            "patch_size": 14,
-            "mlp_ratio": 8960 / 1536,
-            "max_position_embeddings": 2704,
-        },
-    )
     width, n = v.count(v.first("width", "hidden_size")), v.count(v.first("layers", "num_hidden_layers"))
     tower = patches(v, width, bias=False) + v.count("max_position_embeddings") * width + 2 * width
     tower += blocks(n, width, int(width * v.number("mlp_ratio"))) + n * 2 * width  # two scales of the residuals
@@ -352,10 +239,11 @@ def vision_params(outer: Fields, text: Fields, tower: str) -> tuple[int, tuple[s
         return 0, ("the vision tower is not counted: its config names a timm model only", *notes)
     if not outer.raw("vision_config"):
         return 0, ("no vision_config: the vision tower is not counted", *notes)
-    return TOWERS[tower](outer, text), tuple(notes)
+    v = outer.part("vision_config", _USUAL | _DEFAULTS[tower] if tower in _DEFAULTS else {})
+    return TOWERS[tower](v, outer, text), tuple(notes)
 
 
-TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
+TOWERS: dict[str, Callable[[Fields, Fields, Fields], int]] = {
     "siglip": gemma3,
     "llava": llava,
     "pixtral": mistral3,
@@ -367,7 +255,6 @@ TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
     "moonvit": moonvit,
     "gemma4": gemma4,
     "muse": muse,
-    "minimax_m3": minimax_m3,
     "glm4v": glm4v,
     "intern_vit": intern_vit,
     "glm5_next": glm5_next,
@@ -385,10 +272,10 @@ def largest_item(outer: Fields, tower: str) -> tuple[dict[str, Any] | None, tupl
     """Its language tokens and pixel elements, or why they are not known."""
     if not tower or not outer.raw("vision_config"):
         return None, ()
-    found = ITEMS[tower](outer) if tower in ITEMS else None
-    if found is None:
+    item = ITEMS[tower](outer) if tower in ITEMS else None
+    if item is None:
         return None, ("the largest image is not in config.json: no encoder is entered",)
-    tokens, pixels, source = found
+    tokens, pixels, source = item
     return {"max_item_tokens": tokens, "max_item_elements": 3 * pixels, "source": f"config.json: {source}"}, ()
 
 
@@ -446,8 +333,8 @@ def _intern_vit_image(outer: Fields) -> Item | None:
     tiles = outer.count("max_dynamic_patch")
     tiles += tiles > 1 and outer.flag("use_thumbnail", True)
     side = outer.count("force_image_size", v.count("image_size"))
-    each = int((side // v.count("patch_size")) ** 2 * downsample_ratio(outer) ** 2)
-    return tiles * each, tiles * side * side, f"{tiles} tiles of {side} x {side}"
+    tile_tokens = int((side // v.count("patch_size")) ** 2 * downsample_ratio(outer) ** 2)
+    return tiles * tile_tokens, tiles * side * side, f"{tiles} tiles of {side} x {side}"
 
 
 ITEMS: dict[str, Callable[[Fields], Item | None]] = {

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_count import Config, dense, hybrid, latent, routed, sparse, total
 
-from sheetgen.catalog.huggingface import import_config
-from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS
 from sheetgen.errors import CatalogError
+from sheetgen.importer.families import FAMILIES, WRAPPERS
+from sheetgen.importer.model_entry import import_config
 
 ANY = st.one_of(dense(), sparse(), latent(), hybrid())
 MANY = settings(max_examples=amount(75, 150), deadline=None)

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
-from sheetgen.catalog.huggingface.config import Fields, config_path, read_config
-from sheetgen.catalog.huggingface.families import FAMILIES, REFUSED, WRAPPERS, Family
-from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
-from sheetgen.catalog.huggingface.quantization import precision_of
-from sheetgen.catalog.huggingface.rope import max_context, rope_tables
-from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, with_mtp
-from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model, stem
 from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.importer.config_reader import Fields, config_path, read_config
+from sheetgen.importer.families import FAMILIES, REFUSED, WRAPPERS, Family
+from sheetgen.importer.layers import NOTHING, Decoder, plain_decoder
+from sheetgen.importer.quantization import precision_of
+from sheetgen.importer.rope import max_context, rope_tables
+from sheetgen.importer.special import BUILDERS, eagle3, with_mtp
+from sheetgen.importer.towers import largest_item, vision_params
 from sheetgen.units import today
 
 
@@ -52,8 +52,8 @@ def import_config(
     # Equal layers together, in the order in which each kind first comes.
     layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
     groups = [{**dict(shape), "n_layers": n} for shape, n in layers_of.items()]
-    each = [(layer.body.total + layer.routed, layer.groups[0]["kind"] != "no_cache") for layer in decoder.layers]
-    runs = [(len(list(same)), params, caches) for (params, caches), same in groupby(each)] if decoder.in_order else []
+    sizes = [(layer.body.total + layer.routed, layer.groups[0]["kind"] != "no_cache") for layer in decoder.layers]
+    runs = [(len(list(same)), params, caches) for (params, caches), same in groupby(sizes)] if decoder.in_order else []
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
@@ -99,8 +99,6 @@ def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
     else:
         text = outer.part(key)
         text_type = text.text("model_type", f"{model_type}_text")
-        if text_type not in FAMILIES and f"{model_type}_text" in FAMILIES and text_type == model_type:
-            text_type = f"{model_type}_text"
     family = _family(text, text_type)
     data = dict(text.data)
     if data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:
@@ -114,11 +112,11 @@ def _family(f: Fields, model_type: str) -> Family:
         return FAMILIES[model_type]
     if model_type in REFUSED:
         f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {REFUSED[model_type]}.")
-    known = sorted({*FAMILIES, *WRAPPERS})
+    counted = sorted({*FAMILIES, *WRAPPERS})
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
-    near = did_you_mean(model_type, known)
-    what = f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(known)}."
-    f.refuse("model_type", what)
+    near = did_you_mean(model_type, counted)
+    problem = f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(counted)}."
+    f.refuse("model_type", problem)
 
 
 def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, int]:

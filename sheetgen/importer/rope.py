@@ -6,10 +6,10 @@ whatever max_model_len is. Source: vLLM model_executor/layers/rotary_embedding (
 
 from __future__ import annotations
 
-from sheetgen.catalog.huggingface.config import Fields
-from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.layers import heads_of
-from sheetgen.catalog.huggingface.special import ratios_of
+from sheetgen.importer.config_reader import Fields
+from sheetgen.importer.families import Family
+from sheetgen.importer.layers import heads_of
+from sheetgen.importer.special import ratios_of
 
 # rope_type -> how many positions its table has
 _TYPES = {

@@ -10,10 +10,10 @@ import pytest
 
 from sheetgen.catalog import Catalog, Model
 from sheetgen.catalog.base import read_text, validate
-from sheetgen.catalog.huggingface import import_config, write_yaml
 from sheetgen.errors import CatalogError
+from sheetgen.importer.model_entry import import_config, write_yaml
 
-FOLDER = Path(__file__).parents[2] / "data" / "configs"
+FOLDER = Path(__file__).parents[1] / "data" / "configs"
 FILES = sorted(FOLDER.glob("*.json"))
 PARAMS = ("total", "embedding", "body", "routed_experts", "lm_head", "vision", "per_layer_embedding", "active")
 FIELDS = ("n_layers", "hidden_size", "n_heads", "vocab_size", "weight_dtype", "kv_cache_dtype", "parallel_hybrid")

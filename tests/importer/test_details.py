@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from test_real_configs import FOLDER
 
 from sheetgen.catalog import Catalog, Model
-from sheetgen.catalog.huggingface import import_config
-from sheetgen.catalog.huggingface.families import REFUSED
 from sheetgen.errors import CatalogError
+from sheetgen.importer.families import REFUSED
+from sheetgen.importer.model_entry import import_config
 
 SMALL: dict[str, Any] = {
     "model_type": "qwen3_moe",
@@ -216,13 +217,59 @@ def test_multi_query_is_the_default_of_gpt_bigcode() -> None:
     assert kv == {"gpt_bigcode": 1, "gpt2": 4}
 
 
-@pytest.mark.parametrize("model_type", ["deepseek_v41", "zamba2", "qwen3_omni_moe", "inkling2"])
+@pytest.mark.parametrize("model_type", ["deepseek_v41", "minimax_m3_vl", "zamba2", "qwen3_omni_moe", "inkling2"])
 def test_what_is_known_and_not_counted_says_why(model_type: str) -> None:
     with pytest.raises(CatalogError) as caught:
         import_config({"model_type": model_type, "hidden_size": 64}, name="x", where="c.json")
     assert caught.value.problems == (
         f"c.json: model_type is '{model_type}', which sheetgen does not count: {REFUSED[model_type]}.",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "refusal"),
+    [
+        ("laguna-xs.2", {"gating": "per-element"}, "gating is 'per-element', but must be true or per-head."),
+        ("laguna-xs.2", {"gating": False}, "gating is 'False', but must be true or per-head."),
+        ("mpt-7b", {"no_bias": False}, "no_bias is false, and biases are not counted."),
+        ("mpt-7b", {"attn_config": {"alibi": False}}, "attn_config.alibi is false, and positions of another kind"),
+        (
+            "glm-5.2",
+            {"indexer_types": None, "index_topk_pattern": "FS"},
+            "index_topk_pattern is not read: indexer_types must say",
+        ),
+        ("exaone-4.0-32b", {"layer_types": None}, "sliding_window_pattern is 'LLLG', but must be a whole number."),
+        ("llama-3.1-8b", {"hidden_size": 4096.0}, "hidden_size is '4096.0', but must be a whole number."),
+    ],
+)
+def test_a_variant_that_no_published_config_has_is_refused(name: str, change: dict[str, Any], refusal: str) -> None:
+    config = json.loads((FOLDER / f"{name}.json").read_text())
+    with pytest.raises(CatalogError, match=re.escape(f"config.json: {refusal}")):
+        import_config({**config, **change}, name=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "refusal"),
+    [
+        ("gemma-4-31b", {"sliding_window": None}, "sliding_window is missing"),
+        ("gemma-3n-e4b", {"sliding_window": None}, "sliding_window is missing"),
+        ("muse-spark-open-816b-a42b", {"num_local_experts": None}, "num_local_experts leaves layers without experts"),
+        ("step-3.7-flash", {"share_expert_dim": None}, "share_expert_dim is missing"),
+    ],
+)
+def test_a_needed_key_set_to_null_is_refused(name: str, change: dict[str, Any], refusal: str) -> None:
+    config = json.loads((FOLDER / f"{name}.json").read_text())
+    if "text_config" in config:
+        change = {"text_config": {**config["text_config"], **change}}
+    with pytest.raises(CatalogError, match=refusal):
+        import_config({**config, **change}, name=name)
+
+
+def test_a_block_with_an_ffn_width_of_its_own_is_refused() -> None:
+    config = json.loads((FOLDER / "llama-3_3-nemotron-super-49b-v1.json").read_text())
+    config["block_configs"][0]["ffn"]["intermediate_size"] = 1024
+    with pytest.raises(CatalogError, match=r"block_configs\[0\]\.ffn\.intermediate_size is set, which is not counted"):
+        import_config(config, name="x")
 
 
 def test_a_latent_of_two_widths_counts_at_their_mean(catalog: Catalog) -> None:

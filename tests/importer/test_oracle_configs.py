@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sheetgen.catalog import Model
-from sheetgen.catalog.huggingface import import_config
+from sheetgen.importer.model_entry import import_config
 
-ORACLE = Path(__file__).parents[2] / "data" / "huggingface_oracle.csv"
+ORACLE = Path(__file__).parents[1] / "data" / "huggingface_oracle.csv"
 with ORACLE.open(newline="") as file:
     ROWS = list(csv.DictReader(file))
 PARTS = ("total", "embedding", "routed_experts", "lm_head", "vision", "per_layer_embedding")

@@ -1,0 +1,60 @@
+"""Which model a name means that may be a path: a config of the user's own, or an entry of the catalogs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_hostile_configs import GOOD
+
+from sheetgen.catalog import Catalog
+from sheetgen.errors import CatalogError, UnknownNameError
+from sheetgen.importer.model_names import resolve_model
+
+
+@pytest.mark.parametrize("path", ["my/config.json", "./model", "/etc/model"])
+def test_a_path_that_is_not_there(catalog: Catalog, path: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        resolve_model(path, catalog)
+    (problem,) = caught.value.problems
+    assert (
+        problem == f"{Path(path).expanduser() if path[0] == '~' else path}: cannot be read (No such file or directory)."
+    )
+
+
+@pytest.mark.parametrize("name", ["", "zzzz", "x" * 10_000, "a\x00b\x1b[31m", "file:///etc/passwd"])
+def test_what_is_no_path_is_looked_up_in_the_catalogs(catalog: Catalog, name: str) -> None:
+    with pytest.raises(UnknownNameError, match="is not in the catalogs") as caught:
+        resolve_model(name, catalog)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 500
+
+
+def test_a_name_of_the_catalogs(catalog: Catalog) -> None:
+    model, weight_dtype = resolve_model("8b-fp8", catalog)
+    assert (model.id, weight_dtype) == ("llama-3.1-8b", "fp8")
+
+
+def test_a_folder_with_a_config_is_a_path(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CatalogError, match=r"mine/config\.json: model_type is missing"):
+        resolve_model("mine", catalog)
+
+
+def test_a_listed_name_is_no_path(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "8b").mkdir()
+    (tmp_path / "8b" / "config.json").write_text(json.dumps(GOOD))
+    monkeypatch.chdir(tmp_path)
+    assert resolve_model("8b", catalog)[0].id == "llama-3.1-8b"
+
+
+def test_an_imported_model_is_read_like_an_entry(tmp_path: Path) -> None:
+    catalog, before = Catalog(), Catalog().catalog_sha256()
+    (tmp_path / "mine.json").write_text(json.dumps(GOOD))
+    model, weight_dtype = resolve_model(str(tmp_path / "mine.json"), catalog)
+    assert (model.id, weight_dtype) == ("mine", None)
+    document = catalog.read_document("models/mine.yaml")
+    assert document.where == str(tmp_path / "mine.json") and document.data["n_layers"] == 2
+    assert catalog.catalog_sha256() != before
