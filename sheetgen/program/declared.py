@@ -93,6 +93,38 @@ class Program:
         tables = (*self.tables, *self.parts)
         return next(table for table in tables if isinstance(table, Table) and table.name == name)
 
+    def unreadable(self, facts: Mapping[str, Iterable[Axes]]) -> list[str]:
+        """Every input that cannot be read on the axes of its table, with the table and the formula that reads it.
+
+        facts: by name the axes of what is given.
+        """
+        known = {name: set(axes) for name, axes in facts.items()}
+        problems: list[str] = []
+
+        def reach(axis: str) -> set[str]:
+            on = next((one.on for one in self.axes if one.name == axis), ())
+            return {axis}.union(*map(reach, on))
+
+        def read(table: str, quantities: Iterable[Named], axes: Axes, rows: str | None = None) -> None:
+            within = {end for axis in (*axes, *((rows,) if rows else ())) for end in reach(axis)}
+            for name, formula in by_name(quantities):
+                for read in formula.inputs:
+                    if not any(within.issuperset(own) for own in known.get(read, ())):
+                        problems.append(f"{table}: {formula.name} reads {read}, which is nowhere on {', '.join(axes)}")
+                known.setdefault(name, set()).add(axes)
+
+        for table in self.tables:
+            if isinstance(table, Table):
+                read(table.name, table.quantities, table.axes, table.rows)
+            elif isinstance(table, Repeat):
+                read(table.name, (*table.start, *table.step), table.axes)
+            else:
+                for name in table.tables:
+                    read(f"{table.name} ({name})", self[name].quantities, self[name].axes, self[name].rows)
+                for name, quantity in table.keeps.items():
+                    known.setdefault(name, set()).update(known.get(quantity, ()))
+        return problems
+
     def again(self, name: str) -> Again:
         """The tables that are read again under that name."""
         return next(table for table in self.tables if isinstance(table, Again) and table.name == name)

@@ -1,0 +1,97 @@
+"""The rules that a program keeps: every input can be read on its table's axes, and a name means one quantity."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.formula import Formula
+from sheetgen.program.declared import Again, Axes, Program, Repeat, Table, by_name, is_same
+from sheetgen.program.grid import Grid
+from sheetgen.program.row_program import DEPLOYMENT
+from sheetgen.program.sheet_program import CHOSEN, SHEET, WITH_DRAFT
+from sheetgen.recommend.solve import tables
+from sheetgen.scenario.deployment import complete
+from sheetgen.scenario.question import ask
+
+Facts = dict[str, list[Axes]]
+# Quantities that a fact becomes where something else is known: of a rate, beside a draft, without prefixes to keep.
+REFINED = {"other_bytes_per_token", "n_other_layers", "state_blocks", "checkpoint_blocks", "concurrent_requests"}
+
+
+def facts_of(grid: Grid, program: Program) -> Facts:
+    """By name the axes of the columns that no table of the program works out."""
+    made = {name for table in all_tables(program) for name, _ in quantities_of(table)}
+    made |= {name for table in program.tables if isinstance(table, Again) for name in table.keeps}
+    return {
+        name: [axes for axes, _ in columns]
+        for name, columns in grid.columns.items()
+        if name not in made or name in REFINED
+    }
+
+
+def all_tables(program: Program) -> list[Table | Repeat]:
+    return [table for table in (*program.tables, *program.parts) if not isinstance(table, Again)]
+
+
+def quantities_of(table: Table | Repeat) -> Iterable[tuple[str, Formula]]:
+    declared = table.quantities if isinstance(table, Table) else (*table.start, *table.step)
+    return by_name(declared)
+
+
+@pytest.fixture(scope="module")
+def sheet_grid(catalog: Catalog) -> Grid:
+    """A sheet with a mixture, a rate and a draft's kin: everything that its program may read."""
+    options = {"models": "70b,deepseek-v3", "requests_per_second": 3, "survive": "replica"}
+    return tables(ask(catalog, options)).grid
+
+
+@pytest.fixture(scope="module")
+def row_grid(catalog: Catalog) -> Grid:
+    given = {"model": ["70b", "deepseek-v3"], "tensor_parallel_size": [4, 8]}
+    return complete(given, 2, catalog).grid
+
+
+def test_every_input_can_be_read_on_the_axes_of_its_table(sheet_grid: Grid, row_grid: Grid) -> None:
+    facts = facts_of(sheet_grid, SHEET)
+    whole = Program(SHEET.axes, (*SHEET.tables, *CHOSEN.tables))
+    assert whole.unreadable(facts) == []
+    assert DEPLOYMENT.unreadable(facts_of(row_grid, DEPLOYMENT)) == []
+
+
+def test_a_table_that_reads_what_nothing_provides_is_named(sheet_grid: Grid) -> None:
+    facts = facts_of(sheet_grid, SHEET)
+    del facts["n_layers"]
+    [first, *_] = SHEET.unreadable(facts)
+    assert "n_layers" in first and "shards" in first
+    # A load has no GPU before something is chosen for it.
+    misplaced = Program(SHEET.axes, (Table("wrong", ("load",), (SHEET["shards"].named()["layer_bytes_per_gpu"],)),))
+    assert "tensor_parallel_size" in misplaced.unreadable(facts_of(sheet_grid, SHEET))[-1]
+
+
+def test_axes_stand_where_the_grid_has_them(sheet_grid: Grid) -> None:
+    declared = {(axis.name, other) for axis in SHEET.axes for other in axis.on}
+    assert declared - {("chosen", "load"), ("chosen", "offer")} <= {*sheet_grid.places}
+
+
+@pytest.mark.parametrize("program", [SHEET, CHOSEN, WITH_DRAFT, DEPLOYMENT], ids=["sheet", "chosen", "draft", "row"])
+def test_one_name_means_one_quantity(program: Program) -> None:
+    meant = defaultdict(set)
+    for table in all_tables(program):
+        for name, formula in quantities_of(table):
+            refines = isinstance(table, Table) and table.where is not None
+            if not is_same(formula) and not refines:
+                meant[name].add(formula.label)
+    assert {name: labels for name, labels in meant.items() if len(labels) > 1} == {}
+
+
+def test_no_fact_of_a_sheet_is_a_quantity_too(sheet_grid: Grid) -> None:
+    worked_out = {name for table in all_tables(SHEET) for name, _ in quantities_of(table)}
+    facts = Grid.over()
+    facts.columns.update(sheet_grid.columns)
+    twice = {name for name in worked_out if len(sheet_grid.columns[name]) > 1} - REFINED
+    # Of a rate: the load in places.
+    assert twice == {"load_requests"}
