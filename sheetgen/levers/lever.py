@@ -307,7 +307,7 @@ def _cheapest(
     known = grid.table(*axes)
     sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
     n_gpus = known["n_replicas"] * sizes
-    picks = pick(known, memory > numpy.array(memory_above)[:, None])
+    picks = pick(grid, memory > numpy.array(memory_above)[:, None], "chosen")
     return [
         one
         and Rented(

@@ -335,7 +335,7 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
 
 def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     """Each load at the quantile that is bought, without the tables around it."""
-    solved, picks, offers = of.solved, pick(of.solved.costs), _Offers.of_solution(of.solved)
+    solved, picks, offers = of.solved, pick(of.solved.grid), _Offers.of_solution(of.solved)
     rows = [of.rows[(*at, case)] for at in many]
     costs = solved.costs
     slow = (costs["n_instances"][rows] == 0).any(axis=-1)

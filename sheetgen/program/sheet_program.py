@@ -6,7 +6,7 @@ from sheetgen import cost
 from sheetgen.formula import Formula, Quantity, formula
 from sheetgen.program import quantities
 from sheetgen.program.declared import Axis, Program, Repeat, Table, same_as
-from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, weights
+from sheetgen.sizing import choice, draft, kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import PLAIN
 
 AXES = (
@@ -157,6 +157,7 @@ SHEET = Program(
                 cost.n_instances,
                 cost.hourly_usd,
                 cost.monthly_usd,
+                same_as("ranked_requests", "requests_per_instance"),
             ),
         ),
         # Of a rate, what a candidate would serve: the choice ranks by it.
@@ -247,6 +248,8 @@ CHOSEN = Program(
         ),
     ),
 )
+# Which offer each load takes.
+CHOICE = Table("choice", ("load",), (*choice.STEPS, choice.cheapest_position), rows="offer")
 # What stays in memory of a load's cache on an undivided GPU.
 CELL_KV = Table(
     "cell_kv",

@@ -123,20 +123,23 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
     gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
     monthly = numpy.where(ttft <= limit, usd, numpy.nan)
-    best = pick(
+    pairs = solved.grid.along("offer", {}, len(first))
+    pairs.put(
+        ("offer",),
         {
-            "monthly_usd": monthly[None],
-            "instance_month_usd": (usd / machines.sum(axis=0))[None],
-            "gpu_month_usd": (usd / gpus)[None],
-            "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second])[None],
-            "requests_per_instance": numpy.ones((1, len(first))),
-            "gpu_count": of["gpu_count"][second][None],
-            "tensor_parallel_size": of["tensor_parallel_size"][second][None],
-            "data_parallel_size": of["data_parallel_size"][second][None],
-            "near_tie_fraction": solved.question.settings.near_tie_fraction,
-            "survive": 0,
-        }
-    )[0]
+            "monthly_usd": monthly,
+            "instance_month_usd": usd / machines.sum(axis=0),
+            "gpu_month_usd": usd / gpus,
+            "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second]),
+            "ranked_requests": numpy.ones(len(first)),
+            "gpu_count": of["gpu_count"][second],
+            "tensor_parallel_size": of["tensor_parallel_size"][second],
+            "data_parallel_size": of["data_parallel_size"][second],
+        },
+    )
+    pairs = pairs.along("chosen", {"load": [row]})
+    pairs.put((), {"survive": 0.0})
+    best = pick(pairs, loads="chosen")[0]
     if best is None:
         return None
     at = best[0].offer

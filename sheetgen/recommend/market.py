@@ -44,7 +44,7 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAsked, ...], ...]:
     group = group[[one.candidate for one in others.offers]]
     clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
     for i in range(len(question.beyond)):
-        for row, picked in enumerate(pick(others.costs, allowed & (group == i))):
+        for row, picked in enumerate(pick(others.grid, allowed & (group == i))):
             answer, load = solved.choices[row], question.loads[row]
             if picked is None or load.over_limit:
                 continue

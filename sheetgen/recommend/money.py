@@ -15,7 +15,7 @@ import numpy
 from sheetgen import cost
 from sheetgen.formula import Formula
 from sheetgen.program.grid import evaluate
-from sheetgen.recommend.choice import RANKED, ROWS, pick
+from sheetgen.recommend.choice import pick
 from sheetgen.recommend.facts import settings_of
 from sheetgen.recommend.solution import Fit, Solution
 from sheetgen.scenario.market import ClassPrice, OwnedGpu
@@ -153,12 +153,8 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     over = solved.question.loads[row].over_limit
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))
-    known = {name: solved.costs[name][[row]] for name in (*ROWS.values(), RANKED) if name in solved.costs}
-    settings = solved.question.settings
-    picks = pick(
-        {**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive")}},
-        of_offer == numpy.array(names)[:, None],
-    )
+    of_provider = solved.grid.along("chosen", {"load": [row] * len(names)})
+    picks = pick(of_provider, of_offer == numpy.array(names)[:, None], "chosen")
     found = []
     for provider, one in zip(names, picks, strict=True):
         if over or one is None:

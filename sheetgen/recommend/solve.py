@@ -101,9 +101,9 @@ def choose(solved: Solution) -> list[Choice]:
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
     provider = numpy.array([providers.index(p) for p in providers])
-    picks = pick(solved.costs)
+    picks = pick(solved.grid)
     mine = numpy.array([0 if one is None else one[0].offer for one in picks])[:, None]
-    others = pick(solved.costs, (gpu != gpu[mine]) | (provider != provider[mine]))
+    others = pick(solved.grid, (gpu != gpu[mine]) | (provider != provider[mine]))
     return [
         _choice(solved, row, *one, second and second[0])
         if one and not load.over_limit
@@ -232,7 +232,7 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         grid = with_offers(known.grid, question, candidates, offers)
         grid.put((), {"is_committed": float(paid.committed)})
         grid.work_out(*(SHEET[name] for name in OF_OFFERS))
-        picks = pick(grid.table("load", "offer"))
+        picks = pick(grid)
         of_loads = enumerate(zip(question.loads, picks, strict=True))
         chosen = {row: one[0] for row, (load, one) in of_loads if one and not load.over_limit}
         yield purchase, _rented(replace(known, grid=grid, offers=offers), candidates, chosen)
@@ -251,7 +251,7 @@ def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> tu
     """Another limit in place of the question's, which `tables` follow from: all tables then, and what is chosen."""
     grid = solved.grid.again({limit: value})
     grid.work_out(*(SHEET[name] for name in tables))
-    return replace(solved, grid=grid), pick(grid.table("load", "offer"))
+    return replace(solved, grid=grid), pick(grid)
 
 
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:

@@ -26,7 +26,6 @@ from sheetgen.formula import (
 from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.recommend import Solution
-from sheetgen.recommend.choice import RANKED
 from sheetgen.scenario.demand import RATE
 from sheetgen.sheet.book.catalogs import OF_GPU, of_class_in_use
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
@@ -553,7 +552,7 @@ def build_candidates(
         rows = block(monthly_usd_of_load, "loads", given, slice(n))
         if has_rate:
             given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
-            of.rows[RANKED] = block(ranked_of_candidate, "loads", given, slice(n))
+            of.rows["ranked_requests"] = block(ranked_of_candidate, "loads", given, slice(n))
         if of is what_if:
             top -= 1
             given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}

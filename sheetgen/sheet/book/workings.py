@@ -22,8 +22,7 @@ from sheetgen.formula import (
 )
 from sheetgen.levers import EveryLever, terms_at_fp8
 from sheetgen.program.quantities import PACE, SHARD, STEADY
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, headline_rows, not_asked
-from sheetgen.recommend.choice import RANKED
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, headline_rows, not_asked
 from sheetgen.recommend.solution import Rental
 from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
@@ -34,6 +33,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.sheet.page import TIGHT
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
+from sheetgen.sizing.choice import STEPS
 from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
@@ -370,7 +370,11 @@ def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> N
     )
 
 
-# What the steps of the choice find, as the columns of Workings call it.
+# The columns of the steps of the choice; and of those of the load itself.
+COLUMNS_OF_STEPS = {
+    "fewest_instances": "n_instances", "best_precision": "precision", "most_served": "served", "chosen_usd": "usd",
+    "chosen_tp": "size", "chosen_dp": "n_ranks", "chosen_position": "position",
+}  # fmt: skip
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
@@ -380,17 +384,21 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
     months, gpus = head["instance_month_usd"], head["gpu_count"]
     of_gpu = cost.gpu_month_usd.of  # worked out for the whole row, within the steps
     return {
-        "gpu_months": Lookup(
+        "gpu_month_usd": Lookup(
             of_gpu({"instance_month_usd": months.value, "gpu_count": gpus.value}),
             lambda on: of_gpu({"instance_month_usd": months.expr(on), "gpu_count": gpus.expr(on)}),
         ),
-        "instance_months": months,
-        "sizes": head["tp"],
-        "ranks": head["dp"],
-        "gpus": gpus,
-        "precisions": rows_of("precisions", "model_row"),
-        "of_instance": rows_of(
-            *((RANKED, "load_row") if RANKED in wiring.rows else ("requests_per_instance", "pace_row"))
+        "instance_month_usd": months,
+        "tensor_parallel_size": head["tp"],
+        "data_parallel_size": head["dp"],
+        "gpu_count": gpus,
+        "runs_weights": rows_of("precisions", "model_row"),
+        "ranked_requests": rows_of(
+            *(
+                ("ranked_requests", "load_row")
+                if "ranked_requests" in wiring.rows
+                else ("requests_per_instance", "pace_row")
+            )
         ),
     }
 
@@ -415,11 +423,12 @@ def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], p
     """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
     before their heads."""
     rows = dict(rows)
-    for name, one in choice.STEPS:
+    for step in STEPS:
+        name = COLUMNS_OF_STEPS.get(step.name, step.name)
         column = prefix + called.get(name, name)
         width = 14 if name.endswith("usd") else 12
-        table.computed(one, rows, name=column, label=f"{of}{one.label}", width=width)
-        rows[name] = table.columns[column]
+        table.computed(step, rows, name=column, label=f"{of}{step.label}", width=width)
+        rows[step.name] = table.columns[column]
 
 
 NO_VALUE = Lookup.of(NONE, '"-"')

@@ -1,0 +1,404 @@
+"""The choice among candidates, step by step, each a formula over one load's row of them: Python and workbook read the
+same steps. A row holds none where a candidate cannot hold the load, and 0 where it is too slow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import (
+    Formula,
+    at_most,
+    first_where,
+    formula,
+    greatest_where,
+    is_number,
+    is_number_in_row,
+    least_where,
+    number_where,
+    ratio,
+    round_nearest,
+    same_money,
+)
+from sheetgen.sizing.parallelism import instances_less_replica
+from sheetgen.units import PLAIN, USD
+
+# What the steps read of the candidates, whole rows of it. among: which of them take part.
+OF_CANDIDATES = (
+    "monthly_usd", "instance_month_usd", "gpu_month_usd", "runs_weights", "ranked_requests", "tensor_parallel_size",
+    "data_parallel_size", "gpu_count", "among",
+)  # fmt: skip
+
+
+def _where_held(chosen_usd: Any, found: Any) -> Any:
+    """What was found where something holds the load, which has a price then; else none."""
+    return number_where(is_number(chosen_usd), found)
+
+
+@formula("Lowest $ per month", USD, rows=OF_CANDIDATES)
+def cheapest_usd(monthly_usd: Any, among: Any) -> Any:
+    """The least $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
+
+    Source: INTERFACE (the very cheapest).
+    """
+    return least_where(monthly_usd, monthly_usd > 0, is_number_in_row(monthly_usd), among, otherwise="-")
+
+
+@formula("GPUs rented at the lowest price", PLAIN, rows=OF_CANDIDATES)
+def cheapest_gpus(cheapest_usd: Any, monthly_usd: Any, gpu_month_usd: Any, among: Any) -> Any:
+    """GPUs of all instances of the very cheapest; the fewest where several cost the same.
+
+    Source: its month over what one of its GPUs costs a month: within a millionth of a whole number.
+    """
+    count = least_where(ratio(monthly_usd, gpu_month_usd), same_money(monthly_usd, cheapest_usd), among)
+    return _where_held(cheapest_usd, round_nearest(count))
+
+
+def _no_more(monthly_usd: Any, count: Any, months: Any) -> Any:
+    """Candidates that rent no more GPUs or machines, by what one costs a month; half a one more settles what rounding
+    leaves open."""
+    return monthly_usd < (2 * count + 1) * months / 2  # a text is not below it, and no number of it
+
+
+@formula("Instances", rows=OF_CANDIDATES)
+def fewest_instances(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+) -> Any:
+    """The fewest machines among candidates that cost at most so much more than the cheapest, and rent no more GPUs.
+
+    Source: INTERFACE (the choice); instances are the month over what one of them costs a month.
+    """
+    near = at_most(monthly_usd, cheapest_usd * (1 + near_tie_fraction))
+    few = _no_more(monthly_usd, cheapest_gpus, gpu_month_usd)
+    count = least_where(ratio(monthly_usd, instance_month_usd), monthly_usd > 0, near, few, among)
+    return _where_held(cheapest_usd, round_nearest(count))
+
+
+def _left(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    fewest_instances: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+) -> tuple[Any, ...]:
+    """The candidates that the steps up to the fewest machines leave, as conditions."""
+    near = at_most(monthly_usd, cheapest_usd * (1 + near_tie_fraction))
+    few = (
+        _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
+        _no_more(monthly_usd, fewest_instances, instance_month_usd),
+    )
+    return monthly_usd > 0, near, *few, among
+
+
+@formula("Runs the precision (2 natively)", PLAIN, rows=OF_CANDIDATES)
+def best_precision(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    fewest_instances: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    runs_weights: Any,
+) -> Any:
+    """2 where one of those left computes in the weights' precision, 1 where all of them only keep weights in it.
+
+    Source: INTERFACE (the choice: hardware that runs the precision natively).
+    """
+    left = _left(
+        cheapest_usd,
+        cheapest_gpus,
+        near_tie_fraction,
+        fewest_instances,
+        monthly_usd,
+        gpu_month_usd,
+        instance_month_usd,
+        among,
+    )
+    return _where_held(cheapest_usd, greatest_where(runs_weights, *left))
+
+
+def _served(
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    fewest_instances: Any,
+    survive: Any,
+) -> Any:
+    """What candidates with as many instances serve within the targets, as far as it orders them: after the loss of a
+    machine or a zone what is left goes with what one instance serves, after that of a replica one is less."""
+    return ranked_requests * instances_less_replica(
+        fewest_instances, survive, tensor_parallel_size, data_parallel_size, gpu_count
+    )
+
+
+@formula("Requests within the targets", rows=OF_CANDIDATES)
+def most_served(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    fewest_instances: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    best_precision: Any,
+    runs_weights: Any,
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    survive: Any,
+) -> Any:
+    """The most requests that as many instances of those left serve within the targets.
+
+    Source: INTERFACE (the choice: the most served_at_target).
+    """
+    left = _left(
+        cheapest_usd,
+        cheapest_gpus,
+        near_tie_fraction,
+        fewest_instances,
+        monthly_usd,
+        gpu_month_usd,
+        instance_month_usd,
+        among,
+    )
+    most_served = _served(
+        ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive
+    )
+    return _where_held(cheapest_usd, greatest_where(most_served, *left, runs_weights == best_precision))
+
+
+@formula("$ per month", USD, rows=OF_CANDIDATES)
+def chosen_usd(
+    cheapest_usd: Any,
+    cheapest_gpus: Any,
+    near_tie_fraction: Any,
+    fewest_instances: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    best_precision: Any,
+    most_served: Any,
+    runs_weights: Any,
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    survive: Any,
+) -> Any:
+    """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
+
+    Source: INTERFACE (the choice).
+    """
+    left = _left(
+        cheapest_usd,
+        cheapest_gpus,
+        near_tie_fraction,
+        fewest_instances,
+        monthly_usd,
+        gpu_month_usd,
+        instance_month_usd,
+        among,
+    )
+    enough = (
+        _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
+        >= most_served
+    )
+    return _where_held(cheapest_usd, least_where(monthly_usd, *left, runs_weights == best_precision, enough))
+
+
+def _alike(
+    chosen_usd: Any,
+    cheapest_gpus: Any,
+    fewest_instances: Any,
+    best_precision: Any,
+    most_served: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    runs_weights: Any,
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    survive: Any,
+) -> tuple[Any, ...]:
+    """The candidates that are alike in all but their layout and place, as conditions."""
+    few = (
+        _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
+        _no_more(monthly_usd, fewest_instances, instance_month_usd),
+    )
+    enough = (
+        _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
+        >= most_served
+    )
+    return same_money(monthly_usd, chosen_usd), *few, runs_weights == best_precision, enough, among
+
+
+@formula("TP", PLAIN, rows=OF_CANDIDATES)
+def chosen_tp(
+    chosen_usd: Any,
+    cheapest_gpus: Any,
+    fewest_instances: Any,
+    best_precision: Any,
+    most_served: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    runs_weights: Any,
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    survive: Any,
+) -> Any:
+    """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
+
+    Source: INTERFACE (ties: then smaller TP).
+    """
+    alike = _alike(
+        chosen_usd,
+        cheapest_gpus,
+        fewest_instances,
+        best_precision,
+        most_served,
+        monthly_usd,
+        gpu_month_usd,
+        instance_month_usd,
+        among,
+        runs_weights,
+        ranked_requests,
+        tensor_parallel_size,
+        data_parallel_size,
+        gpu_count,
+        survive,
+    )
+    return _where_held(chosen_usd, least_where(tensor_parallel_size, *alike))
+
+
+@formula("DP", PLAIN, rows=OF_CANDIDATES)
+def chosen_dp(
+    chosen_usd: Any,
+    cheapest_gpus: Any,
+    fewest_instances: Any,
+    best_precision: Any,
+    most_served: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    runs_weights: Any,
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    survive: Any,
+    chosen_tp: Any,
+) -> Any:
+    """Data-parallel size of the chosen candidate; the smallest where the rest ties.
+
+    Source: INTERFACE (ties: then smaller DP).
+    """
+    alike = _alike(
+        chosen_usd,
+        cheapest_gpus,
+        fewest_instances,
+        best_precision,
+        most_served,
+        monthly_usd,
+        gpu_month_usd,
+        instance_month_usd,
+        among,
+        runs_weights,
+        ranked_requests,
+        tensor_parallel_size,
+        data_parallel_size,
+        gpu_count,
+        survive,
+    )
+    return _where_held(chosen_usd, least_where(data_parallel_size, *alike, tensor_parallel_size == chosen_tp))
+
+
+@formula("Candidate", PLAIN, rows=OF_CANDIDATES)
+def chosen_position(
+    chosen_usd: Any,
+    cheapest_gpus: Any,
+    fewest_instances: Any,
+    best_precision: Any,
+    most_served: Any,
+    monthly_usd: Any,
+    gpu_month_usd: Any,
+    instance_month_usd: Any,
+    among: Any,
+    runs_weights: Any,
+    ranked_requests: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+    survive: Any,
+    chosen_tp: Any,
+    chosen_dp: Any,
+) -> Any:
+    """Column of the chosen candidate; the first in catalog order where all else ties.
+
+    Source: INTERFACE (ties: then catalog order).
+    """
+    alike = _alike(
+        chosen_usd,
+        cheapest_gpus,
+        fewest_instances,
+        best_precision,
+        most_served,
+        monthly_usd,
+        gpu_month_usd,
+        instance_month_usd,
+        among,
+        runs_weights,
+        ranked_requests,
+        tensor_parallel_size,
+        data_parallel_size,
+        gpu_count,
+        survive,
+    )
+    return _where_held(
+        chosen_usd, first_where(*alike, tensor_parallel_size == chosen_tp, data_parallel_size == chosen_dp)
+    )
+
+
+@formula("Candidate at the lowest price", PLAIN, rows=OF_CANDIDATES)
+def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly_usd: Any, gpu_month_usd: Any, among: Any) -> Any:
+    """Column of the very cheapest: of those with the fewest GPUs the first in catalog order.
+
+    Source: INTERFACE (the very cheapest).
+    """
+    few = _no_more(monthly_usd, cheapest_gpus, gpu_month_usd)
+    return _where_held(cheapest_usd, first_where(same_money(monthly_usd, cheapest_usd), few, among))
+
+
+STEPS: tuple[Formula, ...] = (
+    cheapest_usd,
+    cheapest_gpus,
+    fewest_instances,
+    best_precision,
+    most_served,
+    chosen_usd,
+    chosen_tp,
+    chosen_dp,
+    chosen_position,
+)
