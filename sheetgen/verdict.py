@@ -33,7 +33,17 @@ def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
     put_of_names("guess", _guess)
     grid.combine("runs_here", lambda refused: numpy.equal(refused, NO_TEXT), ("refused",), ROW)
     grid.evaluate(VERDICT, ROW)
-    grid.combine("verdict", lambda *columns: _sentences(dict(zip(_SAID, columns, strict=True))), _SAID, ROW)
+    _put_sentences(grid, "verdict", _sentences, _SAID)
+
+
+def _put_sentences(grid: Grid, name: str, sentences: Callable[[Mapping[str, Any]], Any], reads: Sequence[str]) -> None:
+    """Put in a sentence a row, worked out for all rows at once of the columns that it reads."""
+
+    def written(*columns: Any) -> Any:
+        texts = sentences({read: numpy.atleast_1d(column) for read, column in zip(reads, columns, strict=True)})
+        return texts if numpy.ndim(columns[0]) else numpy.array(texts[0], object)
+
+    grid.combine(name, written, reads, ROW)
 
 
 def _refusal(names: Resolved) -> str | None:
@@ -185,7 +195,7 @@ def put_pace_words(grid: Grid) -> None:
     def put(name: str, function: Callable[..., Any], *reads: str) -> None:
         grid.combine(name, function, reads, ROW)
 
-    put("queue", lambda *columns: _queues(dict(zip(_OF_QUEUE, columns, strict=True))), *_OF_QUEUE)
+    _put_sentences(grid, "queue", _queues, _OF_QUEUE)
 
     def bound(grows: Any, bound_by: Any, tpot_seconds: Any) -> Any:
         words = numpy.where(grows == 1, _as_object("queue"), bound_by)

@@ -252,7 +252,7 @@ def test_ratio_is_lazy_and_where_is_eager():
 def test_numbers_beside_a_text_stay_numbers():
     """numpy.where alone makes the text '1.5' of 1.5."""
     assert where(numpy.array([True, False]), numpy.array([1.5, 2]), "-").tolist() == [1.5, "-"]
-    assert cheapest(numpy.array([[2.0, 1.5], [math.nan, math.nan]]), "-").tolist() == [1.5, "-"]
+    assert cheapest(numpy.array([[2.0, math.nan], [1.5, math.nan]]), "-").tolist() == [1.5, "-"]
     assert where(numpy.array([True, False]), "fits", "over").tolist() == ["fits", "over"]
 
 
@@ -269,7 +269,7 @@ def test_rows_with_nothing_there():
     assert first_where(costs == 1, sizes >= 4) == 4
     assert first_where(costs == 9) == 0
     assert first_where(costs == 9, otherwise="-") == "-"
-    table = numpy.vstack([costs, nothing])
+    table = numpy.vstack([costs, nothing]).T
     assert first_where(table == 1).tolist() == [3, 0]
     assert least_where(table, table > 1).tolist() == [2, 0]
     assert greatest_where(costs, sizes >= 4) == 3

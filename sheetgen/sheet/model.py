@@ -198,11 +198,6 @@ def column_number(name: str) -> int:
     return number - 1
 
 
-# Rows that the cells which pass these steps on name twice, as in workbooks built before: `pull` takes another text for
-# an edit.
-COUNTED_TWICE = {"chosen_tp": ("sizes",), "chosen_dp": ("sizes", "ranks"), "chosen_position": ("sizes", "ranks")}
-
-
 class Ref(NamedTuple):
     """A placed cell: where it is, what it holds, and which part of its address a copied formula keeps."""
 
@@ -429,8 +424,7 @@ class Sheet:
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
         reads what the formula reads, so it is worked out anew too, and whatever reads it.
         """
-        counted = (*one.inputs, *COUNTED_TWICE.get(one.name, ()))
-        read = function("COUNT", *(env[i].expr(self.name) for i in counted))
+        read = function("COUNT", *(env[i].expr(self.name) for i in one.inputs))
         shown = self.cells[found.row, found.column].display
         lock = "column" if found.lock == "column" else "both"
         passed = function("IF", read >= 0, found.expr(self.name))

@@ -249,7 +249,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         found = [every[int(ref.value) - 1] for ref in columns[key][:fixed]]
         return [*found, *(_of_workload(every, table, i) for i in range(fixed, table.n_rows))]
 
-    rows = _rows(wiring, head, rows_of) | {"monthly": monthly, "among": Lookup.of(True, "1")}
+    rows = _rows(wiring, head, rows_of) | {"monthly_usd": monthly, "among": Lookup.of(True, "1")}
     _add_steps(table, rows, _CALLED)
 
     def at(
@@ -687,7 +687,7 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
         return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
 
     rows = _rows(wiring, head, lambda name, key: _of_rows(wiring, name, columns[key])) | {
-        "monthly": _of_rows(wiring, "monthly", columns["load_row"]),
+        "monthly_usd": _of_rows(wiring, "monthly", columns["load_row"]),
         "among": [among(ref) for ref in columns["provider"]],
     }
     _add_steps(table, rows, {})
