@@ -232,7 +232,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     _inputs(page)
     # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
     stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
-    errors = "+".join(f"SUMPRODUCT(1*ISERROR({name}))" for name in sorted(stems & wiring.names.keys()))
+    errors = "+".join(f"1*ISERROR(SUM({name}))" for name in sorted(stems & wiring.names.keys()))
     page.line("no_errors", "Errors in what a replica holds: none", Lookup.of(0, errors), 0)
     if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
         # Workings have data-parallel layouts of the GPUs alone whose links were made for them when they were built.

@@ -277,9 +277,10 @@ def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
             if len(ranges) == 1:
                 found[name].append(ranges[0])
             else:
-                area = named(every[0].names, f"{ranges[0].name}_by_rank", (ranges[0].refs[0], ranges[-1].refs[-1]))
                 values = numpy.stack([one.value for one in ranges], axis=1)[:, [int(p.value) - 1 for p in places]]
-                found[name].append(RowValues(values, Lookup.of(None, "INDEX({0},0,{1})", area, places[0])))
+                # Not INDEX(area,0,column): Gnumeric reads that as one cell.
+                text = f"CHOOSE({{0}},{','.join(f'{{{n}}}' for n in range(1, 1 + len(ranges)))})"
+                found[name].append(RowValues(values, Lookup.of(None, text, places[0], *ranges)))
     return found
 
 

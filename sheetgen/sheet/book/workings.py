@@ -29,7 +29,7 @@ from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS, class_stem
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.sheet.page import TIGHT
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
@@ -412,13 +412,6 @@ def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
     return Lookup.of(rows[pace - 1].value, f"CHOOSE({{0}},{text})", key, *own)
 
 
-def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
-    """Rows of a block of Candidates, found by their number."""
-    rows = wiring.rows[name]
-    corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
-    return [Lookup.of(Range(rows[int(ref.value) - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in keys]
-
-
 def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = "") -> None:
     """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
     before their heads."""
@@ -686,8 +679,19 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
         own = head["provider"]
         return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
 
-    rows = _rows(wiring, head, lambda name, key: _of_rows(wiring, name, columns[key])) | {
-        "monthly_usd": _of_rows(wiring, "monthly", columns["load_row"]),
+    def of_providers(of_models: Iterable[Read]) -> list[Read]:
+        return [of_model for of_model in of_models for _ in numbers]
+
+    def rows_of(name: str, key: str) -> list[Read]:
+        every = [Range(row, lock="columns") for row in wiring.rows[name]]
+        if key == "pace_row":
+            return of_providers(_of_workload(every, loads, loads.n_fixed + m) for m in range(n_models))
+        return of_providers(every if key == "model_row" else every[loads.n_fixed :])
+
+    # The load on the first sheet has rows of its own, the last ones: no row is looked up by its number.
+    months = [Range(row, lock="columns") for row in wiring.rows["monthly"][loads.n_fixed :]]
+    rows = _rows(wiring, head, rows_of) | {
+        "monthly_usd": of_providers(months),
         "among": [among(ref) for ref in columns["provider"]],
     }
     _add_steps(table, rows, {})
