@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
-FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
+FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "md", "csv", "json"), "json"
 WORKBOOK = ".xlsx"
 OF_SHEET = ("xlsx", "pdf")
 
@@ -298,16 +298,6 @@ def record_of_file(path: Path) -> Mapping[str, Any]:
     return read_plan_book(path).record if path.suffix.lower() == WORKBOOK else read_record(path)
 
 
-def record_now(path: Path, catalog: Catalog) -> Mapping[str, Any]:
-    """A plan as JSON has it: of its JSON, or of its workbook with what was typed since, worked out anew."""
-    from sheetgen.pull.plan import pull_plan
-
-    if path.suffix.lower() != WORKBOOK:
-        return record_of_file(path)
-    pulled = pull_plan(str(path), catalog)
-    return pulled.record_as_built or solved_of(pulled.plan).record
-
-
 @dataclass(frozen=True)
 class Since:
     """The last plan that a plan was compared with: its file, and what that holds."""
@@ -408,10 +398,10 @@ def drawn(
 
             with gc_paused():
                 return write_xlsx(build_plan_book(solved.whole, page, found, sheets), options)
-        case "pdf" | "html":
-            from sheetgen.writers import plan_page as pages
+        case "pdf":
+            from sheetgen.writers.plan_page import write_plan_pdf
 
-            return (pages.write_plan_pdf if name == "pdf" else pages.write_plan_html)(page, options)
+            return write_plan_pdf(page, options)
         case "docx":
             from sheetgen.writers.docx import write_plan_docx
 

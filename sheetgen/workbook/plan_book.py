@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.book.built import RECORD, SCHEMA
-from sheetgen.plan.bridge import checked_record
+from sheetgen.plan.bridge import checked_record, is_record
 from sheetgen.plan.read import Plan
 from sheetgen.plan.yellow import Line, Yellow, every_cell, labels
 from sheetgen.scenario import parse
@@ -64,6 +64,14 @@ def is_plan_book(path: Path | str) -> bool:
         return False
     try:
         return _is_plan(outline(read_file(Path(path))))
+    except SheetgenError:
+        return False
+
+
+def is_plan(path: Path | str) -> bool:
+    """Whether a file is a plan's workbook or its JSON; False where it cannot be read, which others say."""
+    try:
+        return is_plan_book(path) or is_record(read_file(Path(path)))
     except SheetgenError:
         return False
 
