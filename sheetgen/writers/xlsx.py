@@ -259,7 +259,7 @@ TINTS = {
     **STATUS,
     "OK": STATUS["fits"],
     "changed": STATUS["little headroom"],
-    "stale": STATUS["little headroom"],
+    "run pull": STATUS["little headroom"],
     "CHECK": STATUS["none fits"],
     "out of range": STATUS["none fits"],
 }
