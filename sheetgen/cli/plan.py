@@ -63,6 +63,7 @@ def plan() -> None:
       sheetgen plan check plan.yaml
       sheetgen plan plan.yaml --out plans --name q1
       sheetgen plan plan.yaml --since plans/q4.json --format pdf,docx,json
+      sheetgen pull plans/q1.xlsx
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
 
@@ -176,6 +177,9 @@ def build(
     quiet: bool,
 ) -> None:
     """Work a plan out and write it; `plan PLAN.yaml` does the same.
+
+    The workbook holds values of the plan's day, and live money: a yellow price moves it at once; after another demand
+    or count its cells say "run pull", and `sheetgen pull` works all out anew.
 
     \b
     Example:

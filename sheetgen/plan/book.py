@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from sheetgen import cost
 from sheetgen.formula import both, is_number, number_where, where
+from sheetgen.plan import needs
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, spans
@@ -32,8 +33,10 @@ from sheetgen.plan.spending import (
     NO_BUDGET,
     OVER,
     OVER_AT_P90,
+    budget_left_usd,
     budget_verdict,
     committed_quarter_usd,
+    cover_usd,
     in_dollars,
     price_factor,
     quarter_instance_month_usd,
@@ -98,6 +101,12 @@ INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#4755
 P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 LONG = 30  # characters from which a text is wrapped
 Value = Any  # what a cell holds: a number, a text, a day, or nothing
+NOTES = {  # by head the formula whose documentation stands in its note
+    "Needed": needs.needed_instances, "Owned": needs.owned_instances, "Idle": needs.idle, "To buy, p10": needs.gap,
+    "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
+    "Machines, p10": needs.own_instances, "Set by": needs.set_by, "Late orders cost more": cover_usd,
+    "Committed": committed_quarter_usd, "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
+}  # fmt: skip
 
 
 def build_plan_book(
@@ -170,7 +179,7 @@ class _Sheets:
     def _bar(self, sheet: Sheet, row: int, title: str, heads: Sequence[str] = ()) -> None:
         """The title of a block, and its heads below."""
         sheet.texts(row, 0, (title, *[""] * ((sheet.n_printed or 1) - 1)), "section")
-        sheet.texts(row + 1, 0, heads)
+        put_heads(sheet, row + 1, heads)
 
     def _value(
         self,
@@ -494,7 +503,7 @@ class _Sheets:
             "$ a month of one",
             *(f"Bought, $, {z}" for z in QUANTILES),
         )
-        sheet.texts(HEAD_ROWS, 0, heads)
+        put_heads(sheet, HEAD_ROWS, heads)
         row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
         table, months = answer.supply, self.wiring.inputs["months_in_a_quarter"]
@@ -557,7 +566,7 @@ class _Sheets:
             "Late",
             "In words",
         )
-        sheet.texts(HEAD_ROWS, 0, heads)
+        put_heads(sheet, HEAD_ROWS, heads)
         tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
         rows = [row for table in tables for row in table.rows]
         in_order = sorted(self.found.decisions, key=lambda one: not one.late)
@@ -624,7 +633,7 @@ class _Sheets:
             "First token, s",
             "$ per million tokens, p50",
         )
-        sheet.texts(HEAD_ROWS, 0, heads)
+        put_heads(sheet, HEAD_ROWS, heads)
         row, places, linked = HEAD_ROWS, {quarter: q for q, quarter in enumerate(self.quarters)}, set[str]()
         lines = [*zip(*[iter(self.record["services"])] * len(QUANTILES), strict=True)]  # p10, p50, p90 of a quarter
         for line in lines:
@@ -818,6 +827,13 @@ class _Sheets:
         }
         for row, (name, value) in enumerate(rows.items()):
             self.wiring.names[name] = sheet.put(row, 6, Cell(value, "off_page"), name)
+
+
+def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
+    """The heads of a table; what a formula gives has its documentation as a note."""
+    for column, head in enumerate(heads):
+        note = NOTES[head].documentation if head in NOTES else ""
+        sheet.text(row, column, head, "head", note=note)
 
 
 def packed_record(record: Mapping[str, Any]) -> Sequence[str]:

@@ -432,7 +432,6 @@ class Chart:
     height: int
     axis: str
     lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
-    least: float = 0  # where the axis begins
 
 
 @dataclass
