@@ -14,6 +14,7 @@ from sheetgen import cost
 from sheetgen.catalog.base import Document
 from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.decisions import decisions
+from sheetgen.plan.findings import Findings
 from sheetgen.plan.hardware import Placed
 from sheetgen.plan.read import Plan, plan_of
 from sheetgen.plan.record import record_of
@@ -25,9 +26,9 @@ from sheetgen.workbook.package import Place
 from sheetgen.workbook.plan_book import Edit
 
 
-def rows_of(found: Any) -> list[Yellow]:
+def rows_of(findings: Findings) -> list[Yellow]:
     """The yellow cells of a plan's workbook."""
-    return [*yellow_rows(found.answer.plan, listed_prices_of(found.answer.plan, record_of(found)))]
+    return [*yellow_rows(findings.answer.plan, listed_prices_of(findings.answer.plan, record_of(findings)))]
 
 
 def edited(rows: Sequence[Yellow], data: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,23 +41,23 @@ def edited(rows: Sequence[Yellow], data: Mapping[str, Any], typed: Mapping[str, 
 def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]) -> Answer:
     """The plan read and solved anew with these values, on the hardware of `answer` at its new price."""
     plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
-    placed = {at: repriced(one, plan) for at, one in answer.hardware.placed.items()}
+    placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
     hardware = replace(answer.hardware, placed=placed)
     with unittest.mock.patch("sheetgen.plan.solve.placed", return_value=hardware):  # not what would be chosen now
         return solved_plan(plan)
 
 
-def repriced(one: Placed, plan: Plan) -> Placed:
-    usd = (plan.listed or {}).get(one.instance, {}).get(plan.policy.buy, one.candidate.usd_per_hour)
+def repriced(place: Placed, plan: Plan) -> Placed:
+    usd = (plan.listed or {}).get(place.instance, {}).get(plan.policy.buy, place.candidate.usd_per_hour)
     paid = cost.paid_hours_per_month(
         plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[plan.policy.buy].committed)
     )
     usd = cost.discounted_usd_per_hour(usd, plan.prices.discount_fraction)
-    return replace(one, instance_month_usd=float(cost.instance_month_usd(usd, paid)))
+    return replace(place, instance_month_usd=float(cost.instance_month_usd(usd, paid)))
 
 
-def said(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
-    """What Python says of the money: a sheet, what its row begins with, and the cells from the second one on that must
+def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
+    """Money as Python has it: a sheet, what its row begins with, and the cells from the second one on that must
     say the same."""
     money = answer.money
     for q, quarter in enumerate(map(str, answer.plan.quarters)):
@@ -64,15 +65,15 @@ def said(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
         reserve, left = (float(money[name][q, CASE["p90"]]) for name in ("reserve_usd", "budget_left_usd"))
         budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
         yield "Money", quarter, [budget, *spend, reserve, left, ..., answer.verdicts[q]]
-    for at, one in enumerate(sorted(decisions(answer), key=lambda each: not each.late)):
-        if one.what == "order":
-            yield "Decisions", f"A{5 + at}", [..., ..., ..., ..., ..., one.usd]
+    for n, decision in enumerate(sorted(decisions(answer), key=lambda decision: not decision.late)):
+        if decision.what == "order":
+            yield "Decisions", f"A{5 + n}", [..., ..., ..., ..., ..., decision.usd]
 
 
 def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
     """Where cells, by (sheet, cell), hold something else than Python says."""
-    found = []
-    for sheet, key, wanted in said(answer):
+    wrong = []
+    for sheet, key, wanted in expected_cells(answer):
         row = (
             key[1:]
             if sheet == "Decisions"
@@ -80,8 +81,8 @@ def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
         )
         for column, expected in zip("BCDEFGHIJ", wanted, strict=False):
             if expected is not ... and not _same(expected, value := values[sheet, f"{column}{row}"]):
-                found.append(f"{sheet}!{column}{row}: {value!r} in the workbook, {expected!r} in Python")
-    return found
+                wrong.append(f"{sheet}!{column}{row}: {value!r} in the workbook, {expected!r} in Python")
+    return wrong
 
 
 def _same(expected: Any, value: Any) -> bool:

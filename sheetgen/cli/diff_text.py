@@ -240,7 +240,7 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
 
 
 def plan_changes_since(file: str, as_of: str, bridge: PlanBridge) -> Changes:
-    """What made the difference in spend since the last plan, which is of that file and day."""
+    """The difference in spend since the last plan, which is of that file and day, by its causes."""
     parts = ", ".join(f"{name} {signed_usd(part)}" for name, part in bridge.parts.items())
     money = Money(OF_ALL_QUARTERS, usd(bridge.last_usd), usd(bridge.usd), parts)
     return Changes(f"{PurePath(file).name}, as of {as_of}", (money,) if parts else (), per="")

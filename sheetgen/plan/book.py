@@ -110,23 +110,23 @@ NOTES = {  # by head the formula whose documentation stands in its note
 
 
 def build_plan_book(
-    found: Findings, page: PlanPage, record: Mapping[str, Any], sheets: Mapping[str, str] = MappingProxyType({})
+    findings: Findings, page: PlanPage, record: Mapping[str, Any], sheets: Mapping[str, str] = MappingProxyType({})
 ) -> Book:
     """The workbook, in US dollars whatever the plan's currency. record: the plan as JSON, which it carries; sheets: by
     service the file beside it that is its sizing sheet."""
-    if found.answer.plan.head.currency != DOLLARS:
-        head = found.answer.plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
-        answer = replace(found.answer, plan=replace(found.answer.plan, head=head))
-        page = plan_page(replace(found, answer=answer), page.paper)
-    return _Sheets(found, page, record, {service: BESIDE + quote(name) for service, name in sheets.items()}).book()
+    if findings.answer.plan.head.currency != DOLLARS:
+        head = findings.answer.plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
+        answer = replace(findings.answer, plan=replace(findings.answer.plan, head=head))
+        page = plan_page(replace(findings, answer=answer), page.paper)
+    return _Sheets(findings, page, record, {service: BESIDE + quote(name) for service, name in sheets.items()}).book()
 
 
 class _Sheets:
     """The sheets, and what they share. links: by service the address of its sizing sheet."""
 
-    def __init__(self, found: Findings, page: PlanPage, record: Mapping[str, Any], links: Mapping[str, str]) -> None:
-        self.found, self.page, self.record, self.links = found, page, record, links
-        self.answer: Answer = found.answer
+    def __init__(self, findings: Findings, page: PlanPage, record: Mapping[str, Any], links: Mapping[str, str]) -> None:
+        self.findings, self.page, self.record, self.links = findings, page, record, links
+        self.answer: Answer = findings.answer
         self.plan = self.answer.plan
         self.quarters = [str(quarter) for quarter in self.plan.quarters]
         self.listed = listed_prices_of(self.plan, record)
@@ -211,10 +211,10 @@ class _Sheets:
     def _table(self, sheet: Sheet, row: int, table: Table) -> int:
         """A table of the documents under its title; gives the row below it."""
         self._bar(sheet, row, table.title, [column.head for column in table.columns])
-        for at, cells in enumerate(table.rows, row + 2):
+        for here, cells in enumerate(table.rows, row + 2):
             for column, text in enumerate(cells):
                 if str(text):
-                    self._text(sheet, at, column, text)
+                    self._text(sheet, here, column, text)
         return row + 3 + len(table.rows)
 
     def _tables(self, sheet: Sheet, row: int, *starts: str) -> None:
@@ -257,7 +257,7 @@ class _Sheets:
             lines = [*rows]
             quantiles_of = QUANTILES if any(line.is_band for line in lines) else ("", "", "")
             sheet.texts(row, LABEL, (section, *quantiles_of, "", "state", "why"), "section")
-            states += [self._line(sheet, at, line) for at, line in enumerate(lines, row + 1)]
+            states += [self._line(sheet, here, line) for here, line in enumerate(lines, row + 1)]
             row += len(lines) + 2
         self._constants(sheet, row)
         every, inputs, flags = Range((states[0], states[-1])), self.wiring.inputs, HEAD_ROWS - 1
@@ -277,8 +277,8 @@ class _Sheets:
         sheet.text(row, NOTE, line.note, "remark_wrapped")
         check = Validation.of(line.kind, line.label, line.note)
         if line.kind.words:
-            said = f"{', '.join(line.kind.words)}."
-            check = Validation(line.label[:32], said, SOURCES[line.kind.words], line.kind)
+            choice = f"{', '.join(line.kind.words)}."
+            check = Validation(line.label[:32], choice, SOURCES[line.kind.words], line.kind)
         pairs: list[Ref] = []
         for i, (name, _, value) in enumerate(line.cells):
             cell = Cell(value, "input", line.display, validation=check)
@@ -298,27 +298,27 @@ class _Sheets:
         return sheet.link(row, STATE, Lookup.of(AS_BUILT, word, *pairs), TEXT, "state")
 
     def _constants(self, sheet: Sheet, row: int) -> None:
-        """What nobody chooses, and the hours of a month that are paid."""
+        """Constants, and the hours of a month that are paid."""
         inputs = self.wiring.inputs
         sheet.texts(row, LABEL, ("What nobody chooses", *[""] * 6), "section")
-        known = {
+        constants = {
             "months_in_a_quarter": CONSTANTS["months_in_a_quarter"],
             "quarters_in_a_year": CONSTANTS["quarters_in_a_year"],
             "hours_in_a_month": cost.HOURS_IN_A_MONTH,
         }
-        for at, (name, value) in enumerate(known.items(), row + 1):
+        for here, (name, value) in enumerate(constants.items(), row + 1):
             cell, label = Cell(value, "fixed", FACTOR), name.replace("_", " ").capitalize()
-            inputs[name] = sheet.put(at, P10, cell, f"calc_{name}", label=label)
-        at, buy = row + 1 + len(known), self.plan.policy.buy
+            inputs[name] = sheet.put(here, P10, cell, f"calc_{name}", label=label)
+        here, buy = row + 1 + len(constants), self.plan.policy.buy
         for name, label, is_committed in (
             ("bought_hours", f"Hours paid of a machine bought {buy}", int(PURCHASES[buy].committed)),
             ("committed_hours", "Hours paid of one that is committed", 1),
         ):
             env: dict[str, Source] = {**inputs, "is_committed": Lookup.of(is_committed, str(is_committed))}
             inputs[name] = sheet.compute(
-                at, P10, cost.paid_hours_per_month, env, display=FACTOR, label=label, name=f"calc_{name}"
+                here, P10, cost.paid_hours_per_month, env, display=FACTOR, label=label, name=f"calc_{name}"
             )
-            at += 1
+            here += 1
 
     # Money: what a machine costs, what is paid anyway, then what each quarter costs
 
@@ -339,15 +339,15 @@ class _Sheets:
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
         self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.buy})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
-        for at, instance in enumerate(self.listed, row + 2):
-            sheet.text(at, 0, instance, "label")
-            usd = sheet.link(at, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
+        for here, instance in enumerate(self.listed, row + 2):
+            sheet.text(here, 0, instance, "label")
+            usd = sheet.link(here, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
             price = worked_out(cost.discounted_usd_per_hour, {**inputs, "listed_usd_per_hour": usd})
             env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs["bought_hours"]}
-            today = sheet.compute(at, 2, cost.instance_month_usd, env, lock="column")
+            today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = [
                 sheet.compute(
-                    at, 3 + q, quarter_instance_month_usd, {"instance_month_usd": today, "price_factor": factor}
+                    here, 3 + q, quarter_instance_month_usd, {"instance_month_usd": today, "price_factor": factor}
                 )
                 for q, factor in enumerate(self.factors)
             ]
@@ -357,13 +357,13 @@ class _Sheets:
         if paid:
             heads = ("Paid anyway, $", "Machines or GPUs", "$ a month of one, or a quarter", *self.quarters)
             self._bar(sheet, row, "Committed, used or not, and owned: for the share of the days that are paid", heads)
-        for at, part in enumerate(paid, row + 2):
-            self._paid(at, part)
+        for here, part in enumerate(paid, row + 2):
+            self._paid(here, part)
         row += (len(paid) + 3) if paid else 0
         self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money")
 
     def _paid(self, row: int, part: Committed | Owned) -> None:
-        """What a commitment or a pool costs by quarter."""
+        """A commitment's or a pool's cost by quarter."""
         sheet, inputs, plan = self.money_sheet, self.wiring.inputs, self.plan
         is_committed = isinstance(part, Committed)
         many: Sequence[Any] = plan.supply.committed if is_committed else plan.supply.owned
@@ -410,22 +410,22 @@ class _Sheets:
         self._bar(sheet, top, "What it is made of, US dollars", heads)
         parts: list[list[Ref]] = []
         for q, quarter in enumerate(self.quarters):
-            at = top + 2 + q
-            name = sheet.text(at, 0, quarter, "label")._replace(lock="column")
+            here = top + 2 + q
+            name = sheet.text(here, 0, quarter, "label")._replace(lock="column")
             usd = [float(money["bought_of_all_usd"][q, z]) for z in CASE.values()]
             flag, keys = self.wiring.inputs["n_outdated"], self.bought_keys
             sums = [
                 Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMIFS({{1}},{{2}},{{3}}))', flag, area, keys, name)
                 for value, area in zip(usd, self.bought, strict=True)
             ]
-            row = [sheet.link(at, 2 + z, one, USD, "computed", lock="column") for z, one in enumerate(sums)]
+            row = [sheet.link(here, 2 + z, amount, USD, "computed", lock="column") for z, amount in enumerate(sums)]
             late = float(money["late_usd"][q, 0])
-            row.append(self._value(sheet, at, 5, late, USD, of_money=late > 0))
+            row.append(self._value(sheet, here, 5, late, USD, of_money=late > 0))
             for column, kind in ((6, Committed), (7, Owned)):
                 of_quarter = [refs[q] for refs in self.paid[kind]]
-                row.append(sheet.link(at, column, _sum(of_quarter), USD, "computed", lock="column"))
+                row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
-            sheet.status_cells += [(at, 2 + z) for z in range(3)]
+            sheet.status_cells += [(here, 2 + z) for z in range(3)]
         self._by_quarter(HEAD_ROWS, parts)
         if self.plan.head.currency != DOLLARS:
             self._in_currency(HEAD_ROWS + len([*spans(self.plan)]) + 3)
@@ -435,32 +435,32 @@ class _Sheets:
         self._bar(sheet, top, "By quarter, US dollars; contingency apart", ("Quarter", *MONEY, "Budget holds"))
         share = inputs["contingency_fraction"]
         self.columns: list[list[Ref]] = [[] for _ in (*MONEY, "")]  # of amounts and verdicts, by quarter, year, in all
-        for at, (name, _, many) in enumerate(spans(self.plan), top + 2):
-            is_quarter = at < top + 2 + n
+        for here, (name, _, many) in enumerate(spans(self.plan), top + 2):
+            is_quarter = here < top + 2 + n
             role = "computed" if is_quarter else "total"
-            sheet.text(at, 0, name, "label" if is_quarter else "light")
+            sheet.text(here, 0, name, "label" if is_quarter else "light")
             if is_quarter:
                 (q,) = many
                 bought, (late, committed, owned) = parts[q][:3], parts[q][3:]
                 stated = self.cells[f"budget_{part_of_name(name)}"]
                 rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
-                found = [derived(_budget_usd, stated, *rate)]
-                found += [derived(_spend_usd, usd, late, committed, owned) for usd in bought]
+                amounts = [derived(_budget_usd, stated, *rate)]
+                amounts += [derived(_spend_usd, usd, late, committed, owned) for usd in bought]
             else:
-                found = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
-            row = [sheet.link(at, 1 + i, one, USD, role, lock="column") for i, one in enumerate(found)]
+                amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
+            row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
             if is_quarter:
                 reserve = derived(_contingency, row[3], share)
-                row.append(sheet.link(at, 5, reserve, USD, role, lock="column"))
-                row.append(sheet.link(at, 6, derived(_left, row[0], row[3], row[4]), USD, role, lock="column"))
+                row.append(sheet.link(here, 5, reserve, USD, role, lock="column"))
+                row.append(sheet.link(here, 6, derived(_left, row[0], row[3], row[4]), USD, role, lock="column"))
             else:
                 totals = (_total([refs[q] for q in many]) for refs in self.columns[4:6])
-                row += [sheet.link(at, 5 + i, one, USD, role, lock="column") for i, one in enumerate(totals)]
-            together = quantiles(self.found.draws.spend_usd[:, many].sum(axis=1))["p90"]
-            row.append(self._value(sheet, at, 7, together, USD, role=role, of_money=True))
+                row += [sheet.link(here, 5 + i, amount, USD, role, lock="column") for i, amount in enumerate(totals)]
+            together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
+            row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
             verdict = derived(_verdict, row[0], row[2], row[5], share)
-            row.append(sheet.link(at, 8, verdict, TEXT, role, lock="column"))
-            sheet.status_cells += [(at, column) for column in range(1, 9) if column != 7]
+            row.append(sheet.link(here, 8, verdict, TEXT, role, lock="column"))
+            sheet.status_cells += [(here, column) for column in range(1, 9) if column != 7]
             for refs, ref in zip(self.columns, row, strict=True):
                 refs.append(ref)
 
@@ -470,12 +470,12 @@ class _Sheets:
         title = f"The same in {self.plan.head.currency}, at the rate on Inputs"
         self._bar(sheet, top, title, ("Quarter", *MONEY))
         for i, (name, *_) in enumerate(spans(self.plan)):
-            is_quarter, at = i < len(self.quarters), top + 2 + i
-            sheet.text(at, 0, name, "label" if is_quarter else "light")
+            is_quarter, here = i < len(self.quarters), top + 2 + i
+            sheet.text(here, 0, name, "label" if is_quarter else "light")
             for column, refs in enumerate(self.columns[:-1], 1):
                 role = "computed" if is_quarter else "total"
                 self._derived(
-                    sheet, at, column, _there, refs[i], self.wiring.inputs["fx_rate"], display=display, role=role
+                    sheet, here, column, _there, refs[i], self.wiring.inputs["fx_rate"], display=display, role=role
                 )
 
     # Supply
@@ -508,23 +508,23 @@ class _Sheets:
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
         table, months = answer.supply, self.wiring.inputs["months_in_a_quarter"]
         for q, quarter in enumerate(self.quarters):
-            for t, one in enumerate(answer.types):
+            for t, machine in enumerate(answer.types):
                 at_plan = [float(table[name][t, q, answer.case]) for name in names]
                 gaps = [float(table["gap"][t, q, z]) for z in CASE.values()]
                 if not any((*at_plan, *gaps)):
                     continue
                 row += 1
                 keys.append(sheet.text(row, 0, quarter, "label"))
-                sheet.text(row, 1, one.instance, "label")
-                sheet.text(row, 2, plan.catalog.gpu(one.gpu).short_name, "label")
+                sheet.text(row, 1, machine.instance, "label")
+                sheet.text(row, 2, plan.catalog.gpu(machine.gpu).short_name, "label")
                 for column, count in enumerate(at_plan, 3):
                     self._value(sheet, row, column, count, WHOLE)
                 counts = [self._value(sheet, row, column, count, WHOLE) for column, count in enumerate(gaps, 7)]
-                if one.instance not in self.months:
+                if machine.instance not in self.months:
                     sheet.text(row, 10, NONE, "fixed")
                     cells = [self._value(sheet, row, 11 + z, 0.0, USD) for z in range(3)]
                 else:
-                    month = sheet.link(row, 10, self.months[one.instance][q], USD, lock="column")
+                    month = sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = [
                         self._derived(sheet, row, 11 + z, _times, count, month, months)
                         for z, count in enumerate(counts)
@@ -569,32 +569,32 @@ class _Sheets:
         put_heads(sheet, HEAD_ROWS, heads)
         tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
         rows = [row for table in tables for row in table.rows]
-        in_order = sorted(self.found.decisions, key=lambda one: not one.late)
+        in_order = sorted(self.findings.decisions, key=lambda decision: not decision.late)
         self.lines: list[list[Ref]] = []
-        for at, (one, shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
+        for here, (decision, shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
             *_, owner, _, _, words = shown
-            whole = WHOLE if float(one.n_instances).is_integer() else FACTOR
+            whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
             values = (
-                (one.order_by, DATE),
-                (one.what, TEXT),
-                (one.n_instances, whole),
-                (one.instance, TEXT),
-                (one.needed_from, DATE),
+                (decision.order_by, DATE),
+                (decision.what, TEXT),
+                (decision.n_instances, whole),
+                (decision.instance, TEXT),
+                (decision.needed_from, DATE),
                 (str(owner), TEXT),
             )
-            line = [self._value(sheet, at, column, *value) for column, value in enumerate(values)]
-            usd = self._order_usd(sheet, at, one.instance, one.machine_months)
-            line.append(usd or self._value(sheet, at, 6, one.usd, USD, of_money=one.usd is not None))
-            waiting = one.cost_of_waiting_usd
-            line.append(self._value(sheet, at, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, at, 8, "late" if one.late else "", TEXT))
-            self._text(sheet, at, 9, str(words))
+            line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
+            usd = self._order_usd(sheet, here, decision.instance, decision.machine_months)
+            line.append(usd or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
+            waiting = decision.cost_of_waiting_usd
+            line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
+            line.append(self._value(sheet, here, 8, "late" if decision.late else "", TEXT))
+            self._text(sheet, here, 9, str(words))
             self.lines.append(line)
         self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", "Commitments worth")
         return sheet
 
     def _order_usd(self, sheet: Sheet, row: int, instance: str, months: Sequence[float]) -> Ref | None:
-        """What an order costs, of whose machines so many months are paid in each quarter; None of another decision."""
+        """The cost of an order, of whose machines so many months are paid in each quarter; None of another decision."""
         if not months or instance not in self.months:
             return None
         left = (sheet.n_printed or 0) * 2
@@ -650,17 +650,17 @@ class _Sheets:
                 column: int, values: Iterable[Value], display: Display, row: int = row, of_money: bool = False
             ) -> list[Ref]:
                 return [
-                    self._value(sheet, row, at, value, display, of_money=of_money)
-                    for at, value in enumerate(values, column)
+                    self._value(sheet, row, here, value, display, of_money=of_money)
+                    for here, value in enumerate(values, column)
                 ]
 
-            put(2, (one["requests_per_second"] for one in line), TWO_DECIMALS)
-            put(5, (one["concurrent_requests"] for one in line), ONE_DECIMAL)
-            put(8, (one["n_replicas"] for one in (middle, high)), WHOLE)
+            put(2, (quantile["requests_per_second"] for quantile in line), TWO_DECIMALS)
+            put(5, (quantile["concurrent_requests"] for quantile in line), ONE_DECIMAL)
+            put(8, (quantile["n_replicas"] for quantile in (middle, high)), WHOLE)
             put(10, (planned["set_by"], instance or planned["verdict"]), TEXT)
             if instance is None:
                 continue
-            counts = put(12, (one["n_instances"] for one in line), TWO_DECIMALS)
+            counts = put(12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
             for z, count in enumerate(counts):
                 self._derived(sheet, row, 16 + z, _times, count, month)
@@ -672,7 +672,7 @@ class _Sheets:
     # The first sheet, and the last
 
     def _first(self) -> Sheet:
-        """What is to be approved, whether the budget holds, money by quarter, the first decisions, GPUs by quarter."""
+        """The sum to be approved, whether the budget holds, money by quarter, the first decisions, GPUs by quarter."""
         plan, n = self.plan, len(self.quarters)
         head, columns = plan.head, self.columns
         other = "" if head.currency == DOLLARS else f"in US dollars; Money has it in {head.currency}, too"
@@ -713,17 +713,17 @@ class _Sheets:
         heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Late", "Machine", "")
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", heads)
         shown = ((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD), (8, TEXT), (3, TEXT))
-        for at, line in enumerate(self.lines[:ON_PLAN], row + 2):
+        for here, line in enumerate(self.lines[:ON_PLAN], row + 2):
             for column, (k, how) in enumerate(shown):
-                sheet.link(at, column, line[k], how)
+                sheet.link(here, column, line[k], how)
         self._chart(sheet, row + 3 + min(len(self.lines), ON_PLAN))
         sheet.n_printed = None  # all that it shows is taken from other sheets
         return sheet
 
     def _budget_words(self, verdicts: Range) -> Lookup:
         """In how many quarters the budget does not hold."""
-        said = [ref.value for ref in verdicts.refs]
-        n, n_over = len(said) - said.count(NO_BUDGET), sum(one in (OVER, OVER_AT_P90) for one in said)
+        values = [ref.value for ref in verdicts.refs]
+        n, n_over = len(values) - values.count(NO_BUDGET), sum(value in (OVER, OVER_AT_P90) for value in values)
         within, none = "every quarter with one is within it, at p90 too", "no budget is stated"
         words = f"over it in {n_over} of {n} quarters" if n_over else within if n else none
         count = 'COUNTIFS({0},"%s")'
@@ -741,7 +741,7 @@ class _Sheets:
 
         def ends(head: str) -> tuple[Ref, Ref]:
             column = heads.index(head)
-            first, last = (Ref("Supply", at, column, None) for at in (top, top + len(self.quarters) - 1))
+            first, last = (Ref("Supply", here, column, None) for here in (top, top + len(self.quarters) - 1))
             return first, last
 
         kinds = heads[1 : heads.index("p10 of all together")]
@@ -765,7 +765,7 @@ class _Sheets:
         )
 
     def _checks(self) -> Sheet:
-        """What must hold, live; then what speaks against signing, assumptions, sources, and the plan as JSON."""
+        """Live checks; then what speaks against signing, assumptions, sources, and the plan as JSON."""
         page = ChecksSheet(self.wiring, HEADS[:4])
         n, columns = len(self.quarters), self.columns
         rises = lambda a, b, c: where(is_number(b), where(both(a <= b, b <= c), 1, 0), 1)  # noqa: E731
@@ -787,18 +787,18 @@ class _Sheets:
         row = page.below + 1
         (table,) = (table for table in self.page.further if table.title == "Checks")
         sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
-        for at, (what, holds, against) in enumerate(table.rows, row + 1):
-            sheet.text(at, 0, str(what), "label")
-            self._value(sheet, at, 1, str(holds), TEXT, of_money=True)
+        for here, (check, holds, against) in enumerate(table.rows, row + 1):
+            sheet.text(here, 0, str(check), "label")
+            self._value(sheet, here, 1, str(holds), TEXT, of_money=True)
             if str(against):
-                self._value(sheet, at, 4, str(against), TEXT, of_money=True)
+                self._value(sheet, here, 4, str(against), TEXT, of_money=True)
         row += len(table.rows) + 2
         about = (
             f"sheetgen {self.page.version}, catalog {self.page.catalog}. Blue on yellow: an input. Sheets are "
             "protected without a password. The columns that are hidden hold the values as they were worked out.",
             "sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.",
         )
-        sources = [(one.text, one.url or first_link(one.text)) for one in self.page.sources]
+        sources = [(source.text, source.url or first_link(source.text)) for source in self.page.sources]
         sized = [(words, self.links.get(service)) for service, words in commands(self.answer)]
         alone = "Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)"
         for title, texts in (
@@ -888,7 +888,7 @@ def _sum(refs: Sequence[Ref]) -> Lookup:
 
 def _total(refs: Sequence[Ref]) -> Lookup:
     """The sum of cells below one another; none where one of them is none, and the word where one has it."""
-    known = [ref.value for ref in refs if isinstance(ref.value, int | float)]
+    numbers = [ref.value for ref in refs if isinstance(ref.value, int | float)]
     area = Range((refs[0], refs[-1]), lock="none")
     text = f'IF(COUNTIFS({{0}},"{PULL}")>0,"{PULL}",IF(COUNTIFS({{0}},"{NONE}")=0,SUM({{0}}),"{NONE}"))'
-    return Lookup.of(sum(known) if len(known) == len(refs) else NONE, text, area)
+    return Lookup.of(sum(numbers) if len(numbers) == len(refs) else NONE, text, area)

@@ -63,7 +63,7 @@ class YellowCell(NamedTuple):
     """One cell: its defined name without in_, where its value stands in plan.yaml, and that value."""
 
     name: str
-    at: Loc
+    place: Loc
     value: Any
 
 
@@ -74,7 +74,7 @@ class Yellow:
     section: str
     label: str
     name: str
-    at: Loc
+    place: Loc
     value: Any
     kind: Kind
     display: Display
@@ -90,8 +90,8 @@ class Yellow:
     def cells(self) -> tuple[YellowCell, ...]:
         """The cell, or the three of a band."""
         if not self.is_band:
-            return (YellowCell(self.name, self.at, self.value),)
-        return tuple(YellowCell(f"{self.name}_{z}", (*self.at, z), getattr(self.value, z)) for z in QUANTILES)
+            return (YellowCell(self.name, self.place, self.value),)
+        return tuple(YellowCell(f"{self.name}_{z}", (*self.place, z), getattr(self.value, z)) for z in QUANTILES)
 
 
 def part_of_name(text: str) -> str:
@@ -128,12 +128,12 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     yield from _fields(POLICY, REDUNDANCY, policy.redundancy, ("policy", "redundancy"))
     for way in (*PURCHASES, "owned"):
         band, name = plan.supply.lead_time_days.get(way), f"lead_days_{part_of_name(way)}"
-        at: Loc = ("supply", "lead_time_days", way, "p90")
+        place: Loc = ("supply", "lead_time_days", way, "p90")
         days, about = band.p90 if band else 0, "That nine of ten orders keep to."
-        yield Yellow(POLICY, f"Lead time, {way}", name, at, days, LEAD_DAYS, AS_IT_IS, "days", about)
+        yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
     for instance, usd in listed.items():
-        at = ("prices", "usd_per_hour", instance)
-        yield Yellow(PRICES, instance, price_name(instance), at, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
+        place = ("prices", "usd_per_hour", instance)
+        yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
     yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
     if plan.head.currency != DOLLARS:
         rate, label = BY_NAME["fx_rate"].kind, f"{plan.head.currency} for one US dollar"
@@ -154,29 +154,27 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     section = f"Budget, {'US dollars' if plan.head.currency == DOLLARS else plan.head.currency}"
     for quarter in plan.quarters:
         name, stated = f"budget_{part_of_name(str(quarter))}", _stated(plan, plan.budget.get(quarter))
-        at = ("budget", str(quarter))
-        yield Yellow(section, str(quarter), name, at, stated, OR_BLANK[MONEY], shown, sign, "Blank: none.", True)
+        place = ("budget", str(quarter))
+        yield Yellow(section, str(quarter), name, place, stated, OR_BLANK[MONEY], shown, sign, "Blank: none.", True)
     for s in range(len(plan.services)):
         yield from _of_service(plan, s)
     yield from _of_supply(plan)
 
 
 def _fields(
-    section: str, rows: Sequence[Row], part: Any, at: Loc, *, of: str = "", stem: str = "", is_money: bool = False
+    section: str, rows: Sequence[Row], part: Any, place: Loc, *, stem: str = "", is_money: bool = False
 ) -> Iterator[Yellow]:
     """The fields of a part of the plan, one a row."""
     for label, field, kind, display, unit, note in rows:
         name = f"{stem}{'spare_replicas' if field == 'replicas' else field}"
-        yield Yellow(
-            section, f"{of}{label}", name, (*at, field), getattr(part, field), kind, display, unit, note, is_money
-        )
+        yield Yellow(section, label, name, (*place, field), getattr(part, field), kind, display, unit, note, is_money)
 
 
 def _band(
     section: str,
     label: str,
     name: str,
-    at: Loc,
+    place: Loc,
     band: Band,
     kind: Kind,
     display: Display,
@@ -186,8 +184,8 @@ def _band(
     is_money: bool = False,
 ) -> Yellow:
     values = [getattr(band, z) for z in QUANTILES]
-    is_large = display is AS_IT_IS and all(one >= LARGE and one.is_integer() for one in values)
-    return Yellow(section, label, name, at, band, kind, WHOLE if is_large else display, unit, note, is_money)
+    is_large = display is AS_IT_IS and all(value >= LARGE and value.is_integer() for value in values)
+    return Yellow(section, label, name, place, band, kind, WHOLE if is_large else display, unit, note, is_money)
 
 
 def _stated(plan: Plan, usd: float | None) -> float | None:
@@ -198,20 +196,21 @@ def _stated(plan: Plan, usd: float | None) -> float | None:
 def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
     service = plan.services[s]
     section = f"{service.id}{f' ({service.owner})' if service.owner else ''}"
-    stem, at, stated = f"service_{s + 1}_", ("services", s), service.demand
+    stem, stated = f"service_{s + 1}_", service.demand
+    base: Loc = ("services", s)
     key = next(name for name in ("users", "requests", "tokens", "in_flight") if getattr(stated, name) is not None)
-    of: Loc = (*at, "demand", key)
+    of_demand: Loc = (*base, "demand", key)
     for name, band in bands_of(stated).items():
         label, unit, kind, display = OF_DEMAND[name]
         label = f"{key.capitalize()}: {label.lower()}" if key in ("requests", "tokens") else label
-        place = of if key == "in_flight" else (*of, name)
+        place = of_demand if key == "in_flight" else (*of_demand, name)
         yield _band(section, label, f"{stem}{name}", place, band, kind, display, unit=unit)
     for name, value in numbers_of(stated).items():
         label, unit, kind, display = OF_DEMAND[name]
-        yield Yellow(section, label, f"{stem}{name}", (*of, name), value, kind, display, unit)
+        yield Yellow(section, label, f"{stem}{name}", (*of_demand, name), value, kind, display, unit)
     for name, growing in growth_bands(service.growth).items():
         way, _, which = name.partition("_") if name != "per_quarter" else (name, "", "")
-        place = (*at, "growth", way, *([int(which) if way == "series" else which] if which else ()))
+        place = (*base, "growth", way, *([int(which) if way == "series" else which] if which else ()))
         kind, display = (CHANGE, EXACT_PERCENT) if way == "per_quarter" else (AMOUNT, AS_IT_IS)
         quarter = which
         if way == "series":
@@ -226,10 +225,10 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
     if _holder(plan, s, "floor_replicas") == s:
         floor = service.floor_replicas or 1
         yield Yellow(
-            section, "Replicas at least", f"{stem}floor_replicas", (*at, "floor_replicas"), floor, COUNT, PLAIN
+            section, "Replicas at least", f"{stem}floor_replicas", (*base, "floor_replicas"), floor, COUNT, PLAIN
         )
     if service.redundancy is not None and _holder(plan, s, "redundancy") == s:
-        yield from _fields(section, REDUNDANCY, service.redundancy, (*at, "redundancy"), stem=stem)
+        yield from _fields(section, REDUNDANCY, service.redundancy, (*base, "redundancy"), stem=stem)
 
 
 def _holder(plan: Plan, s: int, name: str) -> int:
@@ -243,17 +242,17 @@ def _holder(plan: Plan, s: int, name: str) -> int:
 def _of_supply(plan: Plan) -> Iterator[Yellow]:
     supply, (shown, sign) = plan.supply, of_currency(plan.head)
     for i, pool in enumerate(supply.owned):
-        stem, at = f"owned_{i + 1}_", ("supply", "owned", i)
+        stem, base = f"owned_{i + 1}_", ("supply", "owned", i)
         label = f"{pool.id}: GPUs owned ({pool.gpu})"
-        yield Yellow(SUPPLY, label, f"{stem}count", (*at, "count"), pool.count, COUNT, PLAIN)
-        cost, place = _stated(plan, pool.cost_per_quarter), (*at, "cost_per_quarter")
+        yield Yellow(SUPPLY, label, f"{stem}count", (*base, "count"), pool.count, COUNT, PLAIN)
+        cost, place = _stated(plan, pool.cost_per_quarter), (*base, "cost_per_quarter")
         label = f"{pool.id}: cost"
         yield Yellow(SUPPLY, label, f"{stem}cost", place, cost, MONEY, shown, f"{sign} a quarter", "", True)
     for i, term in enumerate(supply.committed):
-        stem, at, about = f"committed_{i + 1}_", ("supply", "committed", i), f"{term.type}, {term.purchase}."
+        stem, base, about = f"committed_{i + 1}_", ("supply", "committed", i), f"{term.type}, {term.purchase}."
         label = f"{term.id}: machines committed"
-        yield Yellow(SUPPLY, label, f"{stem}count", (*at, "count"), term.count, COUNT, PLAIN, "", about)
-        place, about = (*at, "usd_per_hour"), "Blank: the list price, less the discount."
+        yield Yellow(SUPPLY, label, f"{stem}count", (*base, "count"), term.count, COUNT, PLAIN, "", about)
+        place, about = (*base, "usd_per_hour"), "Blank: the list price, less the discount."
         yield Yellow(
             SUPPLY,
             f"{term.id}: price",
@@ -267,8 +266,8 @@ def _of_supply(plan: Plan) -> Iterator[Yellow]:
             True,
         )
     for i, quota in enumerate(supply.quota):
-        stem, at, whole = f"quota_{i + 1}_", ("supply", "quota", i), Kind("whole", 0, 10**9)
+        stem, base, whole = f"quota_{i + 1}_", ("supply", "quota", i), Kind("whole", 0, 10**9)
         label = f"Quota of {quota.type}"
-        yield Yellow(SUPPLY, label, f"{stem}limit", (*at, "limit"), quota.limit, whole, PLAIN, "machines")
+        yield Yellow(SUPPLY, label, f"{stem}limit", (*base, "limit"), quota.limit, whole, PLAIN, "machines")
         label, days = f"Days to raise it, {quota.type}", quota.request_lead_days
-        yield Yellow(SUPPLY, label, f"{stem}days", (*at, "request_lead_days"), days, DAYS, PLAIN, "days")
+        yield Yellow(SUPPLY, label, f"{stem}days", (*base, "request_lead_days"), days, DAYS, PLAIN, "days")

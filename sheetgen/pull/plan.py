@@ -82,22 +82,22 @@ def with_edits(data: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]
     written = copy.deepcopy(dict(data))
     typed = {edit.cell.name: edit.new for edit in edits}
     for edit in edits:
-        at, value = edit.cell.at, edit.new
+        place, value = edit.cell.place, edit.new
         if edit.row.is_band:  # all three, as a band needs
-            for name, place, built in edit.row.cells:
+            for name, of_quantile, built in edit.row.cells:
                 number = typed.get(name, built)
-                _put(written, place, int(number) if float(number).is_integer() else number)
-        elif at[:2] == ("supply", "lead_time_days"):
-            _put_lead_time(written, at, value)
+                _put(written, of_quantile, int(number) if float(number).is_integer() else number)
+        elif place[:2] == ("supply", "lead_time_days"):
+            _put_lead_time(written, place, value)
         else:
-            _put(written, at, value.isoformat() if isinstance(value, datetime.date) else value)
+            _put(written, place, value.isoformat() if isinstance(value, datetime.date) else value)
     return written
 
 
-def _put(data: dict[str, Any], at: Loc, value: Any) -> None:
+def _put(data: dict[str, Any], place: Loc, value: Any) -> None:
     """Write a value into a plan; what was written in short is written out where that is needed."""
     part: Any = data
-    for key, following in itertools.pairwise(at):
+    for key, following in itertools.pairwise(place):
         inner = part.get(key) if isinstance(part, dict) else part[key]
         if not isinstance(inner, dict | list):
             inner = part[key] = _written_out(str(key), inner, following)
@@ -105,9 +105,9 @@ def _put(data: dict[str, Any], at: Loc, value: Any) -> None:
             inner = part[key] = {SHORT[str(key)]: inner}
         part = inner
     if value is None:
-        part.pop(at[-1], None)
+        part.pop(place[-1], None)
     else:
-        part[at[-1]] = value
+        part[place[-1]] = value
 
 
 def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
@@ -117,14 +117,14 @@ def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
     return {} if value is None else {SHORT[key]: value}
 
 
-def _put_lead_time(data: dict[str, Any], at: Loc, value: Any) -> None:
+def _put_lead_time(data: dict[str, Any], place: Loc, value: Any) -> None:
     """Write the days that nine of ten orders keep to; the other quantiles are at most those."""
-    band = ((data.get("supply") or {}).get("lead_time_days") or {}).get(at[2])
+    band = ((data.get("supply") or {}).get("lead_time_days") or {}).get(place[2])
     if not isinstance(band, dict):
-        _put(data, at[:3], value)
+        _put(data, place[:3], value)
         return
     for name, days in band.items():
-        band[name] = value if name == at[3] else min(days, value)
+        band[name] = value if name == place[3] else min(days, value)
 
 
 def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:

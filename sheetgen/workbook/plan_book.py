@@ -70,7 +70,7 @@ def is_plan_book(path: Path | str) -> bool:
 
 
 def is_plan(path: Path | str) -> bool:
-    """Whether a file is a plan's workbook or its JSON; False where it cannot be read, which others say."""
+    """True for a plan's workbook or its JSON; False where it cannot be read, which others say."""
     try:
         return is_plan_book(path) or is_record(read_file(Path(path)))
     except SheetgenError:
