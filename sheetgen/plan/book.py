@@ -79,6 +79,7 @@ from sheetgen.units import (
     DATE,
     EXACT_PERCENT,
     FACTOR,
+    ON_DEMAND,
     ONE_DECIMAL,
     PLAIN,
     PURCHASES,
@@ -100,12 +101,12 @@ ON_PLAN = 8  # decisions on the first sheet
 INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#475569")
 P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 LONG = 30  # characters from which a text is wrapped
-Value = Any  # what a cell holds: a number, a text, a day, or nothing
+Value = str | float | datetime.date | None  # of a cell
 NOTES = {  # by head the formula whose documentation stands in its note
-    "Needed": needs.needed_instances, "Owned": needs.owned_instances, "Idle": needs.idle, "To buy, p10": needs.gap,
+    "Needed": needs.needed_instances, "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
     "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
-    "Machines, p10": needs.own_instances, "Set by": needs.set_by, "Late orders cost more": cover_usd,
-    "Committed": committed_quarter_usd, "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
+    "Machines, p10": needs.own_instances, "Late orders cost more": cover_usd,
+    "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
 }  # fmt: skip
 
 
@@ -202,26 +203,37 @@ class _Sheets:
         sheet.status_cells.append((row, column))
         return sheet.link(row, column, shown, display, role or ("wrapped" if is_long else "computed"), lock="column")
 
-    def _text(self, sheet: Sheet, row: int, column: int, text: Text) -> Ref:
+    def _values(
+        self, sheet: Sheet, row: int, column: int, values: Iterable[Value], display: Display, *, of_money: bool = False
+    ) -> list[Ref]:
+        """Values side by side."""
+        return [
+            self._value(sheet, row, here, value, display, of_money=of_money)
+            for here, value in enumerate(values, column)
+        ]
+
+    def _text(self, sheet: Sheet, row: int, column: int, text: Text, *, of_money: bool = False) -> Ref:
         """A cell of a document's table."""
         if isinstance(text, Shown) and not text.parts and isinstance(text.value, int | float):
-            return self._value(sheet, row, column, text.value, text.display, of_money=bool(text.display.prefix))
-        return self._value(sheet, row, column, str(text), TEXT, of_money="$" in str(text))
+            of_money = of_money or bool(text.display.prefix)
+            return self._value(sheet, row, column, text.value, text.display, of_money=of_money)
+        return self._value(sheet, row, column, str(text), TEXT, of_money=of_money or "$" in str(text))
 
-    def _table(self, sheet: Sheet, row: int, table: Table) -> int:
+    def _table(self, sheet: Sheet, row: int, table: Table, *, of_money: bool = False) -> int:
         """A table of the documents under its title; gives the row below it."""
         self._bar(sheet, row, table.title, [column.head for column in table.columns])
         for here, cells in enumerate(table.rows, row + 2):
             for column, text in enumerate(cells):
                 if str(text):
-                    self._text(sheet, here, column, text)
+                    self._text(sheet, here, column, text, of_money=of_money)
         return row + 3 + len(table.rows)
 
-    def _tables(self, sheet: Sheet, row: int, *starts: str) -> None:
-        """The tables of the documents whose titles begin so."""
+    def _tables(self, sheet: Sheet, row: int, *starts: str, of_money: bool) -> int:
+        """The tables of the documents whose titles begin so; gives the row below them."""
         for table in self.page.tables:
             if table.title.startswith(starts):
-                row = self._table(sheet, row, table)
+                row = self._table(sheet, row, table, of_money=of_money)
+        return row
 
     def _derived(
         self,
@@ -360,7 +372,7 @@ class _Sheets:
         for here, part in enumerate(paid, row + 2):
             self._paid(here, part)
         row += (len(paid) + 3) if paid else 0
-        self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money")
+        self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money", of_money=True)
 
     def _paid(self, row: int, part: Committed | Owned) -> None:
         """A commitment's or a pool's cost by quarter."""
@@ -371,7 +383,7 @@ class _Sheets:
         sheet.text(row, 0, part.id, "label")
         count = sheet.link(row, 1, self.cells[f"{stem}count"], PLAIN, lock="column")
         if isinstance(part, Committed):
-            price = plan.types[part.type].price(part.purchase) or plan.types[part.type].price("on-demand")
+            price = plan.types[part.type].price(part.purchase) or plan.types[part.type].price(ON_DEMAND)
             hour = None if price is None else price.usd_per_hour
             listed = sheet.put(row, sheet.n_printed or 0, Cell(hour, "off_page", USD_CENTS), lock="column")
             stated = self.cells[f"{stem}usd_per_hour"]
@@ -517,12 +529,11 @@ class _Sheets:
                 keys.append(sheet.text(row, 0, quarter, "label"))
                 sheet.text(row, 1, machine.instance, "label")
                 sheet.text(row, 2, plan.catalog.gpu(machine.gpu).short_name, "label")
-                for column, count in enumerate(at_plan, 3):
-                    self._value(sheet, row, column, count, WHOLE)
-                counts = [self._value(sheet, row, column, count, WHOLE) for column, count in enumerate(gaps, 7)]
+                self._values(sheet, row, 3, at_plan, WHOLE)
+                counts = self._values(sheet, row, 7, gaps, WHOLE)
                 if machine.instance not in self.months:
                     sheet.text(row, 10, NONE, "fixed")
-                    cells = [self._value(sheet, row, 11 + z, 0.0, USD) for z in range(3)]
+                    cells = self._values(sheet, row, 11, [0.0] * len(QUANTILES), USD)
                 else:
                     month = sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = [
@@ -574,7 +585,7 @@ class _Sheets:
         for here, (decision, shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
             *_, owner, _, _, words = shown
             whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
-            values = (
+            values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
                 (decision.what, TEXT),
                 (decision.n_instances, whole),
@@ -590,7 +601,8 @@ class _Sheets:
             line.append(self._value(sheet, here, 8, "late" if decision.late else "", TEXT))
             self._text(sheet, here, 9, str(words))
             self.lines.append(line)
-        self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", "Commitments worth")
+        row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
+        self._tables(sheet, row, "Commitments worth", of_money=True)
         return sheet
 
     def _order_usd(self, sheet: Sheet, row: int, instance: str, months: Sequence[float]) -> Ref | None:
@@ -645,28 +657,19 @@ class _Sheets:
             linked |= {service} if url else set()
             sheet.text(row, 0, service, "link_text" if url else "label", url=url)
             sheet.text(row, 1, planned["quarter"], "label")
-
-            def put(
-                column: int, values: Iterable[Value], display: Display, row: int = row, of_money: bool = False
-            ) -> list[Ref]:
-                return [
-                    self._value(sheet, row, here, value, display, of_money=of_money)
-                    for here, value in enumerate(values, column)
-                ]
-
-            put(2, (quantile["requests_per_second"] for quantile in line), TWO_DECIMALS)
-            put(5, (quantile["concurrent_requests"] for quantile in line), ONE_DECIMAL)
-            put(8, (quantile["n_replicas"] for quantile in (middle, high)), WHOLE)
-            put(10, (planned["set_by"], instance or planned["verdict"]), TEXT)
+            self._values(sheet, row, 2, (quantile["requests_per_second"] for quantile in line), TWO_DECIMALS)
+            self._values(sheet, row, 5, (quantile["concurrent_requests"] for quantile in line), ONE_DECIMAL)
+            self._values(sheet, row, 8, (quantile["n_replicas"] for quantile in (middle, high)), WHOLE)
+            self._values(sheet, row, 10, (planned["set_by"], instance or planned["verdict"]), TEXT)
             if instance is None:
                 continue
-            counts = put(12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
+            counts = self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
             for z, count in enumerate(counts):
                 self._derived(sheet, row, 16 + z, _times, count, month)
-            put(19, (1000 * planned["tpot_seconds"],), ONE_DECIMAL)
-            put(20, (planned["ttft_seconds"],), TWO_DECIMALS)
-            put(21, (middle["usd_per_million_tokens"],), USD_CENTS, of_money=True)
+            self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
+            self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
+            self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
         return sheet
 
     # The first sheet, and the last
@@ -768,8 +771,7 @@ class _Sheets:
         """Live checks; then what speaks against signing, assumptions, sources, and the plan as JSON."""
         page = ChecksSheet(self.wiring, HEADS[:4])
         n, columns = len(self.quarters), self.columns
-        rises = lambda a, b, c: where(is_number(b), where(both(a <= b, b <= c), 1, 0), 1)  # noqa: E731
-        order = [derived(rises, *(refs[q] for refs in columns[1:4])) for q in range(n)]
+        order = [derived(_rises, *(refs[q] for refs in columns[1:4])) for q in range(n)]
         in_order = derived(lambda *held: sum(held[1:], held[0]), *order)
         page.line("quantiles", "Quarters whose spend does not fall from p10 to p90", in_order, n)
         sheet, changed = page.sheet, self.wiring.inputs["n_changed"]
@@ -874,6 +876,10 @@ def _left(budget_usd: Any, usd: Any, reserve_usd: Any) -> Any:
 def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, share: Any) -> Any:
     left = number_where(is_number(budget_usd), budget_usd - p50_usd - cost.contingency_usd(p50_usd, share))
     return where(is_number(p50_usd), budget_verdict(left, left_p90_usd), PULL)
+
+
+def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:
+    return where(is_number(middle_usd), where(both(low_usd <= middle_usd, middle_usd <= high_usd), 1, 0), 1)
 
 
 def _there(usd: Any, rate: Any) -> Any:
