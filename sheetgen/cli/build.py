@@ -203,8 +203,7 @@ def diff(
     catalog: Catalog,
     quiet: bool,
 ) -> None:
-    """What changed from sheet A to sheet B, or from a plan to another: load, inputs, prices, facts of models and GPUs,
-    results.
+    """What changed from sheet A to sheet B: load, inputs, prices, facts of models and GPUs, results.
 
     Each is a workbook of `sheetgen build`, edited or not, or the JSON of `build --format json` or `recommend --json`;
     of two kinds, what both say is compared. A workbook is read by its defined names, so rows may have moved. Numbers
@@ -216,8 +215,7 @@ def diff(
     load, before_usd, after_usd, steps of cause and usd, causes, how, why); quality (what a narrower precision costs in
     it); not_compared; notes.
 
-    Of two plans (the JSON of `sheetgen plan`) the lists are money, decisions, services, inputs, prices, checks, and
-    bridge has factor and usd.
+    Of plans `sheetgen plan PLAN.yaml --since LAST` says what changed.
 
     How a bridge came about (how): "solved again" (each cause by itself: prices, then load, then facts and settings),
     "one cause", "unchanged", or "not separated", with the causes named and no figures made up.
@@ -227,28 +225,23 @@ def diff(
       sheetgen diff last-quarter.xlsx this-quarter.xlsx
       sheetgen diff output/sizing-sheet.json edited.xlsx --json
       sheetgen diff q3.xlsx q4.xlsx --block md
-      sheetgen diff plans/q4.json plans/q1.json
     """
     if as_json and block:
         raise click.UsageError("--json and --block do not go together.")
     from sheetgen.cli import diff_text
     from sheetgen.workbook.bridge import bridges
-    from sheetgen.workbook.compare import Comparison, compare
-    from sheetgen.workbook.compare_plans import PlanComparison, compare_records, is_plan
+    from sheetgen.workbook.compare import compare
     from sheetgen.workbook.facts import read_sheets
-    from sheetgen.workbook.plan_book import is_plan_book
+    from sheetgen.workbook.plan_book import is_plan
 
-    found: Comparison | PlanComparison
-    bridge: Sequence[Bridge] = ()
-    quality: Sequence[str] = ()
-    if any(is_plan(one) or is_plan_book(one) for one in (before, after)):
-        from sheetgen.cli.plan import record_now
-
-        old, new = (record_now(Path(one), catalog) for one in (before, after))
-        found = compare_records(before, old, after, new, catalog)
-    else:
-        found = compare(*read_sheets(before, after))
-        bridge, quality = () if found.is_equal else bridges(found, catalog), diff_text.quality_words(found, catalog)
+    for file in (before, after):
+        if is_plan(file):
+            raise ScenarioError(
+                f"{shown(file, 200)}: is a plan. `sheetgen plan PLAN.yaml --since LAST` says what changed since that."
+            )
+    found = compare(*read_sheets(before, after))
+    bridge: Sequence[Bridge] = () if found.is_equal else bridges(found, catalog)
+    quality = diff_text.quality_words(found, catalog)
     if as_json:
         print_json(diff_text.document(found, bridge, quality))
     elif block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,6 @@ from sheetgen.mail.message import Changes, Money
 from sheetgen.sheet.page import Column, table
 from sheetgen.workbook.bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
-from sheetgen.workbook.compare_plans import SECTIONS as OF_PLANS
-from sheetgen.workbook.compare_plans import PlanComparison, PlanFacts, parts_words, with_bridge
 from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook_bytes
 from sheetgen.writers.markdown import plain, table_text
@@ -27,16 +25,13 @@ SHOWN = 12  # changes of a section, without --all
 SHOWN_IN_BLOCK = 6  # changes of a kind
 SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
-CAUSES_FIRST = ("inputs", "prices", "decisions", "money", "services", "checks")  # sections of a plan in a message
 OF_ALL_QUARTERS = "Spend of all quarters at p50"
 
 
-def document(
-    found: Comparison | PlanComparison, bridge: Sequence[Bridge] = (), quality: Sequence[str] = ()
-) -> dict[str, Any]:
+def document(found: Comparison, bridge: Sequence[Bridge] = (), quality: Sequence[str] = ()) -> dict[str, Any]:
     """What changed, as JSON."""
 
-    def side(one: SheetFacts | PlanFacts) -> dict[str, Any]:
+    def side(one: SheetFacts) -> dict[str, Any]:
         return {
             "file": one.path,
             "kind": one.kind,
@@ -51,16 +46,11 @@ def document(
         "b": side(found.b),
         "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": _factors(found) if isinstance(found, PlanComparison) else list(map(asdict, bridge)),
+        "bridge": list(map(asdict, bridge)),
         "quality": list(quality),
         "not_compared": list(found.not_compared),
         "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
     }
-
-
-def _factors(found: PlanComparison) -> list[dict[str, Any]]:
-    """The bridge of two plans, as the JSON of a plan has it."""
-    return [{"factor": name, "usd": each} for name, each in (found.bridge.parts.items() if found.bridge else ())]
 
 
 def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
@@ -80,14 +70,13 @@ def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
 
 
 def text(
-    found: Comparison | PlanComparison,
+    found: Comparison,
     bridge: Sequence[Bridge],
     show_all: bool,
     quiet: bool = False,
     quality: Sequence[str] = (),
 ) -> str:
     """Both files, then each section that has changes; one line each."""
-    titles = OF_PLANS if isinstance(found, PlanComparison) else SECTIONS
     lines = []
     for name, side in (("A", found.a), ("B", found.b)):
         made = f", sheetgen {side.version}" if side.version else ""
@@ -96,23 +85,15 @@ def text(
     lines += ["", *(["nothing changed"] if found.is_equal else [])]
     for name, changes in found.sections.items():
         if changes:
-            lines += [titles[name].upper(), *_limited(changes, show_all)]
-            if name == "recommendation" and isinstance(found, Comparison):
+            lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
+            if name == "recommendation":
                 lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(one, found.b)}" for one in bridge)]
             lines.append("")
-    if isinstance(found, PlanComparison) and found.bridge is not None:
-        lines += [f"{OF_ALL_QUARTERS.upper()}", f"  {_spend(found)}", ""]
     lines += ["QUALITY", *(f"  {one}" for one in quality), ""] if quality else []
     if not quiet:
         lines += [f"not compared: {reason}." for reason in found.not_compared]
         lines += [f"note: {side.path}: {note}" for side in (found.a, found.b) for note in side.notes]
     return "\n".join(map(escaped, lines)).rstrip()
-
-
-def _spend(found: PlanComparison) -> str:
-    """`$7,000,000; users +$200,000, price -$100,000; now $7,100,000`."""
-    assert found.bridge is not None
-    return f"{usd(found.bridge.last_usd)}; {parts_words(found.bridge)}; now {usd(found.bridge.usd)}"
 
 
 def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
@@ -152,15 +133,14 @@ def _arrows(text: str) -> str:
     return text.replace(ARROW, " → ")
 
 
-def block_text(found: Comparison | PlanComparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
+def block_text(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
     """The block to paste: what dollars became and why, then what changed, in a few lines each."""
-    is_plan = isinstance(found, PlanComparison)
-    since = f"the plan of {found.a.as_of}" if is_plan else found.a.as_of or "the sheet before"
+    since = found.a.as_of or "the sheet before"
     files = (f"{plain(PurePath(one.path).name)} (as of {one.as_of or 'no date'})" for one in (found.a, found.b))
     blocks = [f"### What changed since {since}", f"{' against '.join(files)}."]
     if found.is_equal:
         return "\n\n".join([*blocks, "Nothing changed."])
-    blocks += _plan_blocks(found) if isinstance(found, PlanComparison) else _sheet_blocks(found, bridge, quality)
+    blocks += _sheet_blocks(found, bridge, quality)
     blocks.append("\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared))
     return "\n\n".join(filter(None, blocks))
 
@@ -182,18 +162,6 @@ def _sheet_blocks(found: Comparison, bridge: Sequence[Bridge], quality: Sequence
     if found.a.is_calculated and found.b.is_calculated:
         lines.append(("All loads", _changed(len(found.sections["results"]), len(found.pairing.loads()))))
     yield from (_money_table(bridge), "\n".join(remarks), _list(lines))
-
-
-def _plan_blocks(found: PlanComparison) -> Iterator[str]:
-    """Spend by what changed it, then what changed."""
-    if found.bridge is not None:
-        rows = [
-            ("Last plan", usd(found.bridge.last_usd)),
-            *((name.capitalize(), _signed(each)) for name, each in found.bridge.parts.items()),
-            ("This plan", usd(found.bridge.usd)),
-        ]
-        yield table_text(table("", (OF_ALL_QUARTERS, Column("$", right=True)), rows))
-    yield _list(line for name, changes in found.sections.items() for line in _first(OF_PLANS[name], changes))
 
 
 def _first(kind: str, changes: Sequence[Change]) -> Iterator[tuple[str, str]]:
@@ -271,21 +239,18 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
     return _in_a_message(found, money, telling, quality_words(found, catalog))
 
 
-def plan_changes_since(
-    before: str, old: Mapping[str, Any], file: str, new: Mapping[str, Any], bridge: PlanBridge | None
-) -> Changes:
-    """From the plan of a JSON to the one that is sent, and what made the difference in spend."""
-    found = with_bridge(before, old, file, new, bridge)
-    money = [Money(OF_ALL_QUARTERS, usd(b.last_usd), usd(b.usd), parts_words(b)) for b in (found.bridge,) if b]
-    return _in_a_message(found, money, (found.sections[name] for name in CAUSES_FIRST), per="")
+def plan_changes_since(file: str, as_of: str, bridge: PlanBridge) -> Changes:
+    """The difference in spend since the last plan, which is of that file and day, by its causes."""
+    parts = ", ".join(f"{name} {signed_usd(part)}" for name, part in bridge.parts.items())
+    money = Money(OF_ALL_QUARTERS, usd(bridge.last_usd), usd(bridge.usd), parts)
+    return Changes(f"{PurePath(file).name}, as of {as_of}", (money,) if parts else (), per="")
 
 
 def _in_a_message(
-    found: Comparison | PlanComparison,
+    found: Comparison,
     money: Sequence[Money],
     groups: Iterable[Sequence[Change]],
     last: Iterable[str] = (),
-    per: str = "a month",
 ) -> Changes:
     """What was not compared, which puts the rest in place; the first changes of each group; and the `last` lines."""
     lines, more = [f"not compared: {reason}" for reason in found.not_compared], 0
@@ -293,4 +258,4 @@ def _in_a_message(
         lines += map(str, changes[:SHOWN_IN_MAIL])
         more += max(len(changes) - SHOWN_IN_MAIL, 0)
     since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
-    return Changes(since, tuple(money), tuple(map(_arrows, (*lines, *last))), more, per)
+    return Changes(since, tuple(money), tuple(map(_arrows, (*lines, *last))), more)

@@ -205,12 +205,11 @@ def _plan_message(
     letter = Letter(solved.page, place.name, attached=OF_PLAN)
     line = letter.subject(subject)
     files = {one: _pdf(pdf) if one == "pdf" and pdf is not None else drawn(one, solved, brand) for one in OF_PLAN}
-    if solved.since is not None:
+    if solved.since is not None and solved.whole.bridge is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
-        last, bridge = solved.since, solved.whole.bridge
-        changes = plan_changes_since(last.file, last.record, place.name, solved.record, bridge)
-        letter = replace(letter, changes=changes)
+        last = solved.since
+        letter = replace(letter, changes=plan_changes_since(last.file, last.record["as_of"], solved.whole.bridge))
     attached = {f"{place.name}.{ending}": data for ending, data in files.items()}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
-FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "html", "json", "md", "csv"), "json"
+FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "md", "csv", "json"), "json"
 WORKBOOK = ".xlsx"
 OF_SHEET = ("xlsx", "pdf")
 
@@ -62,6 +62,7 @@ def plan() -> None:
       sheetgen plan check plan.yaml
       sheetgen plan plan.yaml --out plans --name q1
       sheetgen plan plan.yaml --since plans/q4.json --format pdf,docx,json
+      sheetgen pull plans/q1.xlsx
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
 
@@ -173,6 +174,9 @@ def build(
     quiet: bool,
 ) -> None:
     """Work a plan out and write it; `plan PLAN.yaml` does the same.
+
+    The workbook holds values of the plan's day, and live money: a yellow price moves it at once; after another demand
+    or count its cells say "run pull", and `sheetgen pull` works all out anew.
 
     \b
     Example:
@@ -295,16 +299,6 @@ def record_of_file(path: Path) -> Mapping[str, Any]:
     return read_plan_book(path).record if path.suffix.lower() == WORKBOOK else read_record(path)
 
 
-def record_now(path: Path, catalog: Catalog) -> Mapping[str, Any]:
-    """A plan as JSON has it: of its JSON, or of its workbook with what was typed since, worked out anew."""
-    from sheetgen.pull.plan import pull_plan
-
-    if path.suffix.lower() != WORKBOOK:
-        return record_of_file(path)
-    pulled = pull_plan(str(path), catalog)
-    return pulled.record_as_built or solved_of(pulled.plan).record
-
-
 @dataclass(frozen=True)
 class Since:
     """The last plan that a plan was compared with: its file, and what that holds."""
@@ -403,10 +397,10 @@ def drawn(
 
             with gc_paused():
                 return write_xlsx(build_plan_book(solved.whole, page, found, sheets), options)
-        case "pdf" | "html":
-            from sheetgen.writers import plan_page as pages
+        case "pdf":
+            from sheetgen.writers.plan_page import write_plan_pdf
 
-            return (pages.write_plan_pdf if name == "pdf" else pages.write_plan_html)(page, options)
+            return write_plan_pdf(page, options)
         case "docx":
             from sheetgen.writers.docx import write_plan_docx
 

@@ -211,8 +211,6 @@ def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
     ]
     if "docx" in attached:
         steps.append(f"Edit or comment on {name}.docx, attached: it has the same tables.")
-    if "xlsx" in attached:
-        steps.append(f"Try another demand or price in {name}.xlsx, attached: change a yellow cell, and all follows.")
     return Said(
         page.title,
         brief.quarters,

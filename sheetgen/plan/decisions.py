@@ -69,6 +69,7 @@ class Decision:
     break_even: BreakEven | None = None
     saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
     in_place_of: datetime.date | None = None
+    machine_months: tuple[float, ...] = ()  # of an order, those that are paid by quarter
 
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
@@ -176,33 +177,37 @@ def orders(answer: Answer) -> Iterator[Decision]:
     """What must be bought more of than in the quarter before, and what is given back."""
     plan, gaps = answer.plan, answer.supply["gap"][..., answer.case]
     months = answer.supply["quarter_instance_month_usd"][..., answer.case]
+    n_months = MONTHS_OF_TERM.get(plan.policy.buy, CONSTANTS["months_in_a_quarter"])
     for t, one in enumerate(answer.types):
         before = 0.0
         for q, quarter in enumerate(plan.quarters):
             now = float(gaps[t, q])
             first = plan.first_day(quarter)
             if now > before:
-                yield _order(answer, one, now - before, first, _until_end(gaps[t], months[t], q, before, now, answer))
+                kept = _kept_until_end(gaps[t], q, before, now, plan.policy.buy)
+                usd = sum(count * float(month) * n_months for count, month in zip(kept, months[t], strict=True))
+                machine_months = tuple(count * n_months for count in kept)
+                yield _order(answer, one, now - before, first, usd, machine_months)
             elif now < before:
                 yield Decision("release", one.instance, before - now, plan.policy.buy, first, first, 0.0, False, None)
             before = now
 
 
-def _until_end(gaps: object, months: object, first: int, low: float, high: float, answer: Answer) -> float:
-    """What machines above `low` and up to `high` cost until fewer are needed, or their term ends."""
-    plan, usd = answer.plan, 0.0
-    per_quarter = CONSTANTS["months_in_a_quarter"]
-    if plan.policy.buy in MONTHS_OF_TERM:
-        return float((high - low) * months[first] * MONTHS_OF_TERM[plan.policy.buy])  # type: ignore[index]
-    for q in range(first, len(plan.quarters)):
-        kept = min(float(gaps[q]), high) - low  # type: ignore[index]
-        if kept <= 0:
+def _kept_until_end(gaps: Sequence[float], first: int, low: float, high: float, buy: str) -> list[float]:
+    """By quarter the machines above `low` and up to `high` that are paid, until fewer are needed; those of a term are
+    paid in its first quarter."""
+    kept = [0.0] * len(gaps)
+    for q in range(first, first + 1 if buy in MONTHS_OF_TERM else len(gaps)):
+        count = min(float(gaps[q]), high) - low
+        if count <= 0:
             break
-        usd += kept * float(months[q]) * per_quarter  # type: ignore[index]
-    return usd
+        kept[q] = count
+    return kept
 
 
-def _order(answer: Answer, one: Type, count: float, first: datetime.date, usd: float) -> Decision:
+def _order(
+    answer: Answer, one: Type, count: float, first: datetime.date, usd: float, machine_months: tuple[float, ...]
+) -> Decision:
     plan = answer.plan
     day = order_by(plan, first, lead_days(plan, plan.policy.buy))
     until = cover(answer, one.instance)
@@ -224,6 +229,7 @@ def _order(answer: Answer, one: Type, count: float, first: datetime.date, usd: f
         waiting,
         f"as {' and '.join(ended)} ends" if ended else "",
         until if late else None,
+        machine_months=machine_months,
     )
 
 

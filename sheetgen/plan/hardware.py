@@ -20,7 +20,7 @@ from sheetgen.plan.read import Key, Plan, served_in
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.together import together
 from sheetgen.program.sheet_program import SHEET
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Pick, Solution, tables
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
 from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solve import with_speed
 from sheetgen.scenario.market import Candidate
@@ -69,10 +69,8 @@ class Asked:
     """What was asked for a service in a quarter, at the quantile that is bought: for its reasons."""
 
     solved: Solution
-    row: int
     offer: int  # where it runs
     pick: int  # where `recommend` puts it alone
-    cheapest: Pick  # the very cheapest
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class _Load:
     """A load at the quantile that is bought, on every offer."""
 
     offers: _Offers
-    picks: tuple[Pick, Pick] | None  # what `recommend` takes, and the very cheapest; None where nothing serves
+    pick: int | None  # the offer that `recommend` takes; None where nothing serves
     verdict: str
     monthly_usd: Any  # NaN or 0 where it cannot serve
     machines: Any  # that its replicas fill
@@ -206,10 +204,10 @@ def placed(
             if (s, q) not in keys:
                 continue
             of = loads[s, q]
-            if of.picks is None:
+            if of.pick is None:
                 nothing[s, q], held = of.verdict, None
                 continue
-            offer = of.picks[0].offer
+            offer = of.pick
             if not math.isnan(of.usd(held)):
                 saves = sum(_savings(loads, s, q, held, of.offers.named[offer], months))
                 if saves > plan.policy.moving_cost_usd:
@@ -227,9 +225,9 @@ def placed(
         mine = [at for at in wanted[key] if at in offers]
         speed |= dict(_speeds(one, mine, offers))
         for at in mine:
-            picks = loads[at].picks
-            assert picks is not None
-            asked[at] = Asked(one.solved, one.rows[(*at, case)], offers[at], picks[0].offer, picks[1])
+            alone = loads[at].pick
+            assert alone is not None
+            asked[at] = Asked(one.solved, offers[at], alone)
     where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
     where |= {at: replace(where[at], moved=True, saves_usd=saves or 0.0) for at, saves in moves.items() if at in where}
     return Hardware(where, speed, nothing, asked)
@@ -349,10 +347,10 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
         name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
         for name in KNOWN
     }
-    for i, row in enumerate(rows):
+    for i, pair in enumerate(picks[row] for row in rows):
         yield _Load(
             offers,
-            picks[row],
+            None if pair is None else pair[0].offer,
             TOO_SLOW if slow[i] else NOTHING_FITS,
             monthly[i],
             filled[i],

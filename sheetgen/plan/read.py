@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -62,7 +62,7 @@ class Plan:
     data: Mapping[str, Any]  # as it was written
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
-    listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, in place of today's
+    listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
     priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
 
     @property
@@ -170,6 +170,7 @@ class _Reading:
         resolved = _resolved(services, self.data)
         as_of = (head and head.as_of) or as_of_date(None)
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
+        listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
         if self.problems or head is None or budget is None:
             return None
         # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
@@ -195,6 +196,7 @@ class _Reading:
             self.data,
             self.catalog,
             questions,
+            listed or None,
         )
         self.problems += _too_much(plan)
         return plan
@@ -275,6 +277,19 @@ class _Reading:
             name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
             types[quota.type] = self._found(("supply", "quota", i, "type"), self.catalog.instance, name)
         return gpus, {name: one for name, one in types.items() if one is not None}
+
+    def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
+        """The prices of machines that are stated, in the class that is bought, in place of the catalog's."""
+        candidates = {one.instance for question in questions for one in question.candidates}
+        listed: dict[str, dict[str, float]] = {}
+        for name, usd in prices.usd_per_hour.items():
+            at: Loc = ("prices", "usd_per_hour", name)
+            instance = self._found(at, self.catalog.instance, name)
+            if instance is not None and instance.id not in candidates:
+                self.problems.append((at, f"{instance.id} is no candidate for any service. Leave its price out."))
+            elif instance is not None:
+                listed[instance.id] = {policy.buy: usd}
+        return listed
 
     def _questions(
         self, services: Mapping[int, Service], policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date

@@ -404,6 +404,7 @@ class Prices(Entry):
     expected_change_per_year: ChangeBand = Changes(p10=0, p50=0, p90=0)
     contingency_fraction: Share = 0
     hours_per_month: Annotated[float, Field(ge=1, le=744)] = 730
+    usd_per_hour: dict[Line, Positive] = Field(default_factory=dict)  # by machine, in the class that is bought
 
 
 class Budget(Entry):

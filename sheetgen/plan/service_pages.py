@@ -1,9 +1,9 @@
-"""What the plan says of one service: its demand, what it runs on and why, its money, and the hardware passed over."""
+"""What the plan says of one service: its demand, what it runs on and why, its money."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
@@ -13,14 +13,11 @@ from sheetgen.plan.charts import Demand
 from sheetgen.plan.findings import unit_costs
 from sheetgen.plan.hardware import Asked
 from sheetgen.plan.tables import CONSTANTS
-from sheetgen.recommend import Choice, Solution
-from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE, listed
 
 NAMED = 3  # services in a sentence
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
-OF_MONEY = ("near_tie", "dearer")  # reasons that say what a month costs
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def _part(answer: Answer, s: int) -> ServicePart:
     service = answer.plan.services[s]
     owner = service.owner or answer.plan.head.owner
     heads = [service.id, f"tier {service.tier}" if service.tier else "", owner]
-    tables = [_loads(answer, s), _money(answer, s), *_passed_over(answer, s)]
+    tables = [_loads(answer, s), _money(answer, s)]
     lines = (*_served(answer, s), *_runs(answer, s), *_nothing(answer, s))
     return ServicePart(" · ".join(filter(None, heads)), _demand(answer, s), lines, tuple(tables))
 
@@ -281,54 +278,3 @@ def _money(answer: Answer, s: int) -> Table:
     heads: Heads = ("Quarter", *map(number, parts))
     title = "Its part of the machines, at the price of what is bought, and its speed"
     return table(title, heads, rows, level=3)
-
-
-def _passed_over(answer: Answer, s: int) -> Iterator[Table]:
-    """Of each other kind of GPU the instance that came nearest, and why it was not chosen; in the first quarter."""
-    q = next(iter(answer.quarters_of(s)), None)
-    if q is None:
-        return
-    asked = answer.hardware.asked[s, q]
-    picked, here = (_instance(asked, one) for one in (asked.pick, asked.offer))
-    nearest: dict[str, tuple[str, Reason]] = {}
-    of_instance = {one.instance: one.gpu for one in asked.solved.question.candidates}
-    for instance, reason in why_not(_with_choice(asked), asked.row):
-        gpu = of_instance[instance].short_name
-        if instance != here and (gpu not in nearest or reason.distance < nearest[gpu][1].distance):
-            nearest[gpu] = instance, reason
-    rows: Rows = [
-        (gpu, instance, _excuse(reason))
-        for gpu, (instance, reason) in sorted(nearest.items(), key=lambda one: one[1][1].distance)
-    ]
-    if picked != here:
-        alone = usd(float(asked.solved.costs["monthly_usd"][asked.row, asked.pick]))
-        chosen = words(
-            "{} a month, chosen alone; with all services, what is there, or what a move costs, the plan "
-            "costs more with it",
-            alone,
-        )
-        rows = [(of_instance[picked].short_name, picked, chosen), *rows]
-    if rows:
-        title = f"Hardware passed over in {answer.plan.quarters[q]}: of each GPU the nearest machine, for it alone"
-        yield table(title, ("GPU", "Machine", "Why not"), rows, level=3)
-
-
-def _with_choice(asked: Asked) -> Solution:
-    """The solution in which the load is where it is chosen alone."""
-    costs, none = asked.solved.costs, Choice("not asked")
-    one = Choice(
-        "fits",
-        asked.pick,
-        n_instances=int(costs["n_instances"][asked.row, asked.pick]),
-        monthly_usd=float(costs["monthly_usd"][asked.row, asked.pick]),
-        cheapest=asked.cheapest,
-    )
-    choices = [none] * len(asked.solved.question.loads)
-    choices[asked.row] = one
-    return replace(asked.solved, choices=tuple(choices))
-
-
-def _excuse(reason: Reason) -> Text:
-    if reason.kind not in OF_MONEY:
-        return reason.words
-    return words("{} {}", usd(reason.amount), reason.words.partition(" ")[2])  # they begin with the amount

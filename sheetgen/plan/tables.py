@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,9 +116,9 @@ def numbers_of(stated: Demand) -> dict[str, float]:
     return {name: getattr(of, name) for name in names}
 
 
-def level(stated: Demand, known: Mapping[str, Any], prompt: int, answer: int) -> Any:
+def level(stated: Demand, known: Mapping[str, float], prompt: int, answer: int) -> float:
     """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
-    bands' p50, its other numbers and the constants; as numbers, or as cells."""
+    bands' p50, its other numbers and the constants."""
     if "in_flight" in known:
         return known["in_flight"]
     if "people" in known:
@@ -134,21 +134,13 @@ def level(stated: Demand, known: Mapping[str, Any], prompt: int, answer: int) ->
     if stated.tokens is None:
         return rate
     counted = {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of]
-    return demand.requests_of_tokens(rate, counted)
+    return float(demand.requests_of_tokens(rate, counted))
 
 
-Three = Sequence[Any]  # p10, p50 and p90 of a band; as numbers, or as cells
-
-
-def three(band: Band) -> tuple[float, float, float]:
-    return band.p10, band.p50, band.p90
-
-
-def spreads(bands: Iterable[Three], z_of_p90: Any, more: float = 0) -> tuple[Any, Any]:
+def spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
     """How far a product of bands reaches down and up; more: what is added to each of their numbers."""
-    every = [[one + more if more else one for one in band] for band in bands]
-    below = [demand.spread_below(p10, p50, z_of_p90) for p10, p50, _ in every]
-    above = [demand.spread_above(p50, p90, z_of_p90) for _, p50, p90 in every]
+    below = [demand.spread_below(band.p10 + more, band.p50 + more, Z_OF_P90) for band in bands]
+    above = [demand.spread_above(band.p50 + more, band.p90 + more, Z_OF_P90) for band in bands]
     return demand.combined(0, *below), demand.combined(0, *above)
 
 
@@ -163,22 +155,20 @@ def growth_bands(growth: Growth | None) -> dict[str, Band]:
     return {f"steps_{step}": band for step, band in (growth.steps or {}).items()}
 
 
-def grown_in(
-    growth: Growth | None, bands: Mapping[str, Three], quarter: Quarter, n: int, z_of_p90: Any, quarters_grown: Any
-) -> tuple[Any, Any, Any]:
+def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter, n: int) -> tuple[float, float, float]:
     """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads.
-    bands: those of `growth_bands`. quarters_grown: n, as a number or a cell."""
+    bands: those of `growth_bands`."""
     if growth is None:
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
         of = bands["per_quarter"]
-        below, above = (demand.grown_spread(one, quarters_grown) for one in spreads([of], z_of_p90, more=1))
-        return demand.grown(of[1], quarters_grown), below, above
+        below, above = (demand.grown_spread(one, n) for one in spreads([of], more=1))
+        return demand.grown(of.p50, n), below, above
     if growth.series is not None:
         of = bands[f"series_{min(n, len(growth.series) - 1)}"]
-        return of[1], *spreads([of], z_of_p90)
+        return of.p50, *spreads([of])
     every = [bands[f"steps_{step}"] for step in growth.steps or () if step <= quarter]
-    return math.prod((one[1] for one in every), start=1.0), *spreads(every, z_of_p90)
+    return math.prod((band.p50 for band in every), start=1.0), *spreads(every)
 
 
 def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, list[Amounts]]:
@@ -216,12 +206,10 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
     stated, of_quarter = [], []
     for service in plan.services:
         at_p50, bands = stated_demand(service, *request_of(plan, service))
-        stated.append((at_p50, *spreads(map(three, bands), Z_OF_P90)))
-        first, known = first_quarter(service, plan), {k: three(v) for k, v in growth_bands(service.growth).items()}
+        stated.append((at_p50, *spreads(bands)))
+        first, known = first_quarter(service, plan), growth_bands(service.growth)
         ahead = [max(0, one.since(first)) for one in plan.quarters]
-        every = (
-            grown_in(service.growth, known, one, n, Z_OF_P90, n) for one, n in zip(plan.quarters, ahead, strict=True)
-        )
+        every = (grown_in(service.growth, known, one, n) for one, n in zip(plan.quarters, ahead, strict=True))
         of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
     at_p50, below, above = numpy.array(stated).T
     lost = [plan.redundancy(s) for s in range(len(plan.services))]

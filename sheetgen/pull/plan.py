@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import datetime
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sheetgen.catalog.base import Document
+from sheetgen.catalog.base import Document, Loc
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import shown
 from sheetgen.plan.book import build_plan_book
@@ -17,8 +20,8 @@ from sheetgen.plan.bridge import document_of
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.solve import solved_plan
-from sheetgen.plan.yellow import changed
 from sheetgen.pull.audit import Overwritten, audit
 from sheetgen.pull.words import MOST_FORMULAS, yaml_text
 from sheetgen.scenario.parse import plain
@@ -65,10 +68,63 @@ def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
     where = shown(path, 200)
     built = plan_of(document_of(book.record, where), catalog)
     edits = edits_of(book, built)
-    data = changed(built, {one.name: one.new for one in edits})
+    data = with_edits(built.data, edits)
     plan = plan_of(Document(where, data, {}), catalog) if edits else built
     every = read_every_cell(book.path) if _is_of_today(book, catalog) else None
     return PulledPlan(book, edits, built, plan, tuple(_notes(book, catalog)), every)
+
+
+SHORT = {"users": "people", "requests": "peak_per_second", "tokens": "peak_per_second", "growth": "per_quarter"}
+
+
+def with_edits(data: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
+    """A plan as it was written, with what was typed."""
+    written = copy.deepcopy(dict(data))
+    typed = {edit.cell.name: edit.new for edit in edits}
+    for edit in edits:
+        place, value = edit.cell.place, edit.new
+        if edit.row.is_band:  # all three, as a band needs
+            for name, of_quantile, built in edit.row.cells:
+                number = typed.get(name, built)
+                _put(written, of_quantile, int(number) if float(number).is_integer() else number)
+        elif place[:2] == ("supply", "lead_time_days"):
+            _put_lead_time(written, place, value)
+        else:
+            _put(written, place, value.isoformat() if isinstance(value, datetime.date) else value)
+    return written
+
+
+def _put(data: dict[str, Any], place: Loc, value: Any) -> None:
+    """Write a value into a plan; what was written in short is written out where that is needed."""
+    part: Any = data
+    for key, following in itertools.pairwise(place):
+        inner = part.get(key) if isinstance(part, dict) else part[key]
+        if not isinstance(inner, dict | list):
+            inner = part[key] = _written_out(str(key), inner, following)
+        elif isinstance(inner, dict) and following not in QUANTILES and {*inner} & {*QUANTILES}:
+            inner = part[key] = {SHORT[str(key)]: inner}
+        part = inner
+    if value is None:
+        part.pop(place[-1], None)
+    else:
+        part[place[-1]] = value
+
+
+def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
+    """A number, or nothing, as the mapping that it is short for."""
+    if following in QUANTILES:
+        return {} if value is None else dict.fromkeys(QUANTILES, value)
+    return {} if value is None else {SHORT[key]: value}
+
+
+def _put_lead_time(data: dict[str, Any], place: Loc, value: Any) -> None:
+    """Write the days that nine of ten orders keep to; the other quantiles are at most those."""
+    band = ((data.get("supply") or {}).get("lead_time_days") or {}).get(place[2])
+    if not isinstance(band, dict):
+        _put(data, place[:3], value)
+        return
+    for name, days in band.items():
+        band[name] = value if name == place[3] else min(days, value)
 
 
 def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:
@@ -96,7 +152,7 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
     else:
         yield f"{count(len(pulled.edits), 'change')} since the workbook was built:"
     for one in pulled.edits:
-        yield f"  {one.label} ({one.place}): {_shown(one.old)} -> {_shown(one.new)}"
+        yield f"  {one.label} ({one.place}): {_shown(one.cell.value)} -> {_shown(one.new)}"
     for cell in pulled.overwritten[:MOST_FORMULAS]:
         held = cell.now if isinstance(cell.now, str) else shown_value(cell.now)
         yield f"{cell.place} ({shown(cell.label, 100)}): the formula was overwritten by {shown(held, 120)}"
@@ -105,11 +161,11 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
     yield from pulled.notes
     built = sum(one["p50_usd"] for one in pulled.book.record["money"])
     said = [pulled.book.results.get(f"{name}_usd") for name in SAID]
-    if not all(map(is_number, said)):
+    if None in said:
         yield "the workbook was never calculated: it holds no spend"
-    elif pulled.edits and math.isclose(float(said[0] or 0), built, rel_tol=SAME):
+    elif pulled.edits and is_number(said[0]) and math.isclose(float(said[0]), built, rel_tol=SAME):
         yield "its spend at p50 is that of the build: it was not recalculated, or nothing that was typed moves it"
-    elif pulled.edits:
+    elif pulled.edits and all(map(is_number, said)):
         spend = " and ".join(
             f"${one:,.0f} at {name} (anew ${usd[name]:,.0f})" for one, name in zip(said, SAID, strict=True)
         )
@@ -131,10 +187,10 @@ def data(pulled: PulledPlan) -> dict[str, Any]:
         "catalog_sha256": pulled.book.catalog_sha256,
         "changes": [
             {
-                "name": one.name,
+                "name": one.cell.name,
                 "label": one.label,
                 "place": str(one.place),
-                "before": plain(one.old),
+                "before": plain(one.cell.value),
                 "after": plain(one.new),
             }
             for one in pulled.edits

@@ -53,51 +53,17 @@ KINDS = {
     "Decisions": OUTPUT,
     "Services": OUTPUT,
     "Supply": OUTPUT,
-    "Commitments": OUTPUT,
-    "Bands": OUTPUT,
-    "Bridge": OUTPUT,
-    "Actuals": INPUT,
-    "Record": CONTROL,
-    **dict.fromkeys(
-        (
-            "Quarters",
-            "Covers",
-            "Types",
-            "Stated",
-            "Growth",
-            "Loads",
-            "Paid",
-            "Commitment prices",
-            "Pools",
-            "Orders",
-            "Rented",
-            "Quotas",
-            "Totals",
-        ),
-        WORKINGS,
-    ),
     "Catalog": WORKINGS,
     "What-if data": WORKINGS,
     "What-if contexts": WORKINGS,
     "What-if loads": WORKINGS,
 }
 # In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
-TABS_OF_PLAN = (
-    "Plan",
-    "Decisions",
-    "Services",
-    "Supply",
-    "Money",
-    "Commitments",
-    "Bands",
-    "Bridge",
-    "Inputs",
-    "Actuals",
-    "Checks",
-    "Notes and sources",
-)
-TABS_SHOWN = ("Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", *TABS_OF_PLAN)
-PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN[:8])
+TABS_OF_PLAN = ("Plan", "Decisions", "Services", "Supply")
+TABS_SHOWN = (
+    "Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", *TABS_OF_PLAN, "Checks", "Notes and sources",
+)  # fmt: skip
+PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN)
 # Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
 TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
 TABS = {
@@ -467,7 +433,6 @@ class Chart:
     height: int
     axis: str
     lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
-    least: float = 0  # where the axis begins
 
 
 @dataclass

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sheetgen.errors import ScenarioError, SheetgenError, shown
-from sheetgen.plan.book.built import RECORD, SCHEMA
-from sheetgen.plan.bridge import checked_record
+from sheetgen.plan.book import RECORD, SCHEMA
+from sheetgen.plan.bridge import checked_record, is_record
 from sheetgen.plan.read import Plan
-from sheetgen.plan.yellow import Line, Yellow, every_cell, labels
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.yellow import Yellow, YellowCell, listed_prices_of, yellow_rows
 from sheetgen.scenario import parse
 from sheetgen.workbook.cells import BLANK, Cell, as_shown, read_cells
 from sheetgen.workbook.package import MB, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
@@ -38,10 +39,10 @@ class Typed(NamedTuple):
 class Edit(NamedTuple):
     """A yellow cell that does not hold what it was built with."""
 
-    name: str
+    row: Yellow
+    cell: YellowCell
     label: str
     place: Place
-    old: Any
     new: Any
 
 
@@ -64,6 +65,14 @@ def is_plan_book(path: Path | str) -> bool:
         return False
     try:
         return _is_plan(outline(read_file(Path(path))))
+    except SheetgenError:
+        return False
+
+
+def is_plan(path: Path | str) -> bool:
+    """True for a plan's workbook or its JSON; False where it cannot be read, which others say."""
+    try:
+        return is_plan_book(path) or is_record(read_file(Path(path)))
     except SheetgenError:
         return False
 
@@ -93,8 +102,10 @@ def read_plan_book(path: Path | str) -> PlanBook:
             return as_shown(grids[area.sheet].get((area.row, area.column), BLANK), book.from_1904)
 
         if cell("meta_plan_schema").value != SCHEMA:
-            what = shown(cell("meta_plan_schema").value)
-            raise WorkbookError(f"its layout is {what}; this sheetgen reads {SCHEMA}. Build it anew.")
+            raise WorkbookError(
+                f"its layout is {shown(cell('meta_plan_schema').value)}, of another sheetgen; this one reads {SCHEMA}. "
+                "Build it anew: sheetgen plan PLAN.yaml --format xlsx."
+            )
         parts = sorted((int(m[1]), name) for name in found if (m := _PART.fullmatch(name)))
         record = _record("".join(str(cell(name).value or "") for _, name in parts))
         typed = {
@@ -116,40 +127,39 @@ def _record(text: str) -> dict[str, Any]:
             raise ValueError("is too large")
         return checked_record(json.loads(data))
     except (ValueError, KeyError, TypeError, binascii.Error, zlib.error, RecursionError) as error:
-        raise WorkbookError(f"the plan on its sheet Record is damaged ({shown(error, 80)}). {LOST}") from None
+        raise WorkbookError(f"the plan that it carries is damaged ({shown(error, 80)}). {LOST}") from None
 
 
 def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
     """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell that holds what it
     cannot."""
-    cells, called = every_cell(plan), labels(plan)
-    missing = [f"in_{name}" for name in cells if name not in book.typed]
+    rows = [*yellow_rows(plan, listed_prices_of(plan, book.record))]
+    missing = [f"in_{cell.name}" for row in rows for cell in row.cells if cell.name not in book.typed]
     if missing:
         with naming(book.path):
             raise WorkbookError(f"lacks the defined name{'s' if missing[1:] else ''} {listed(missing)}. {LOST}")
-    problems: list[str] = []
-    found, now = [], dict[str, Any]()
-    for name, (line, yellow) in cells.items():
-        at = book.typed[name]
-        try:
-            now[name] = _read(at, line, yellow, book.from_1904)
-        except (WorkbookError, ScenarioError) as error:
-            problems += (f"{at.place}: {called[name]}: {_bare(problem)}" for problem in error.problems)
-            continue
-        if not _same(yellow.value, now[name]):
-            found.append(Edit(name, called[name], at.place, yellow.value, now[name]))
-    for line in {id(line): line for line, _ in cells.values()}.values():
-        values = [now[cell.name] for cell in line.cells if cell.name in now]
-        if line.is_band and len(values) == len(line.cells) and values != sorted(values):
-            first = line.cells[0].name
+    problems, edits = list[str](), list[Edit]()
+    for row in rows:
+        values = []
+        for cell, quantile in zip(row.cells, QUANTILES, strict=False):
+            typed = book.typed[cell.name]
+            label = f"{row.section}: {row.label}{f', {quantile}' if row.is_band else ''}"
+            try:
+                values.append(_read(typed, row, book.from_1904))
+            except (WorkbookError, ScenarioError) as error:
+                problems += (f"{typed.place}: {label}: {_bare(problem)}" for problem in error.problems)
+                continue
+            if not _same(cell.value, values[-1]):
+                edits.append(Edit(row, cell, label, typed.place, values[-1]))
+        if row.is_band and len(values) == len(QUANTILES) and values != sorted(values):
             problems.append(
-                f"{book.typed[first].place}: {called[first]}: is out of order: p10 may not be above p50, "
-                "nor p50 above p90."
+                f"{book.typed[row.cells[0].name].place}: {row.section}: {row.label}, p10: is out of order: p10 may not "
+                "be above p50, nor p50 above p90."
             )
     if problems:
         with naming(book.path):
             raise WorkbookError(*problems)
-    return tuple(found)
+    return tuple(edits)
 
 
 VALUE = "its cell"
@@ -159,15 +169,15 @@ def _bare(problem: str) -> str:
     return problem.removeprefix(f"{VALUE} ")
 
 
-def _read(at: Typed, line: Line, yellow: Yellow, from_1904: bool) -> Any:
-    value = value_of(at.cell, line.kind.holds, from_1904)
-    if value is None and line.kind.blank:
+def _read(typed: Typed, row: Yellow, from_1904: bool) -> Any:
+    value = value_of(typed.cell, row.kind.holds, from_1904)
+    if value is None and row.kind.blank:
         return None
     if value is None:
         raise WorkbookError("is blank. Type a value.")
-    if line.kind.words:
-        return parse.one_of(value, VALUE, line.kind.words)
-    return line.kind.read(value, VALUE)
+    if row.kind.words:
+        return parse.one_of(value, VALUE, row.kind.words)
+    return row.kind.read(value, VALUE)
 
 
 def _same(old: Any, new: Any) -> bool:

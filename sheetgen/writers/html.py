@@ -192,7 +192,6 @@ def web_environment(templates: Path) -> Environment:
     """The templates; all text has a shape."""
     environment = strict_environment(templates, lambda text: tied(visible(text)))
     environment.filters["breakable"] = lambda text: breakable(tied(visible(str(text))), "_/")
-    environment.filters["in_two"] = lambda text: breakable(tied(visible(str(text))), "/")
     return environment
 
 

@@ -1,6 +1,5 @@
-"""The plan as HTML and PDF: one template (templates/plan.html.j2), for a screen with the sheet's web style, for paper
-with that of its page. On paper the first part has one page as long as the white between things can give way; the print
-never shrinks."""
+"""The plan as a PDF (templates/plan.html.j2). Its first part has one page as long as the white between things can give
+way; the print never shrinks."""
 
 from __future__ import annotations
 
@@ -22,26 +21,6 @@ from sheetgen.writers.plan_pictures import demand_chart, machines_chart, waterfa
 TEMPLATE = "plan.html.j2"
 PLOT = 100.0  # points: the height of the chart without key and figures, 35 mm
 OF_SERVICE = 80.0  # points: the height of a service's demand
-ON_SCREEN = (640.0, 140.0)  # points: width of the chart and height of its plot, before it is shrunk to the screen
-
-
-def write_plan_html(page: PlanPage, options: Options) -> bytes:
-    """The plan as one file without scripts, which asks the network for nothing."""
-    templates, (width, plot) = options.templates, ON_SCREEN
-    drawn = pictures(page, templates / "fonts" / FONTS[400], width, plot, html.INHERIT, html.visible)
-    text = (
-        html.web_environment(templates)
-        .get_template(TEMPLATE)
-        .render(
-            page=page,
-            paper=None,
-            is_first=False,
-            sources=_sources(page),
-            **drawn,
-            **html.on_screen(templates, options.brand),
-        )
-    )
-    return text.encode()
 
 
 def pictures(

@@ -186,7 +186,7 @@ class _Writer:
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
         of_numbers = {
-            "min": chart.least,
+            "min": 0,
             "num_format": "#,##0",
             "num_font": font,
             "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
@@ -259,7 +259,7 @@ TINTS = {
     **STATUS,
     "OK": STATUS["fits"],
     "changed": STATUS["little headroom"],
-    "stale": STATUS["little headroom"],
+    "run pull": STATUS["little headroom"],
     "CHECK": STATUS["none fits"],
     "out of range": STATUS["none fits"],
 }
@@ -319,7 +319,7 @@ _PAPER = {"a4": 9, "letter": 1}
 
 def rows_of(chart: Chart) -> int:
     """Rows that a chart covers on the page."""
-    return -(-chart.height // PIXELS_OF_A_ROW) if chart.lines or chart.least else CHART_ROWS
+    return -(-chart.height // PIXELS_OF_A_ROW) if chart.lines else CHART_ROWS
 
 
 def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:

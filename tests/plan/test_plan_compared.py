@@ -1,4 +1,4 @@
-"""Two plans compared, and a plan in a message: the words, signs and limits of sheets."""
+"""What changed since the last plan, and a plan in a message: the words, signs and limits of sheets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read import read_plan
 from sheetgen.plan.solve import solved_plan
-from sheetgen.workbook.compare_plans import compare_records
 
 CATALOG = Catalog()
 OLD = """\
@@ -56,36 +55,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_what_changed(folder: Path) -> None:
-    found = json.loads(run("diff", folder / "old.json", folder / "new.json", "--json").stdout)
-    old, new = (json.loads((folder / f"{name}.json").read_text()) for name in ("old", "new"))
-    said = [sum(one["p50_usd"] for one in each["money"]) for each in (old, new)]
+def test_diff_names_the_way_to_compare_plans(folder: Path) -> None:
+    (folder / "sheet.json").write_text('{"inputs": {}, "cells": []}')
+    for arguments in (("old", "new"), ("sheet", "new"), ("old", "sheet")):
+        refused = run("diff", *(folder / f"{name}.json" for name in arguments))
+        assert refused.exit_code == 1
+        assert "json: is a plan. `sheetgen plan PLAN.yaml --since LAST` says what" in refused.stderr
+
+
+def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
+    made = ("plan", folder / "new.yaml", "--since", folder / "old.json", "--out", tmp_path)
+    found = json.loads(run(*made, "--json").stdout)
+    old = json.loads((folder / "old.json").read_text())
+    said = [sum(one["p50_usd"] for one in each["money"]) for each in (old, found)]
     assert sum(round(100 * one["usd"]) for one in found["bridge"]) == round(100 * said[1]) - round(100 * said[0])
     assert {one["factor"] for one in found["bridge"]} == {"users", "price"}
-    assert (found["a"]["kind"], found["equal"], found["not_compared"]) == ("plan", False, [])
-    words = {one["name"]: one["words"] for one in found["inputs"]}
-    assert words["services.chat.demand.in_flight"] == "services.chat.demand.in_flight: 100 -> 400 (+300 %)"
-    assert words["prices.discount_fraction"].endswith("0.1 added") and words["budget.2027-Q1"].endswith("removed")
-    assert "plan.as_of" not in words
-    alone = [one["words"] for one in found["services"] if not one["name"].startswith("chat")]
-    assert [one.rpartition(" ")[2] for one in alone] == ["added", "added", "removed", "removed"]
-    change = next(one for one in found["money"] if one["name"] == "2027-Q1.p50_usd")
-    assert change["change_usd"] == pytest.approx(new["money"][0]["p50_usd"] - old["money"][0]["p50_usd"])
-
-
-def test_the_same_plan_is_equal(folder: Path) -> None:
-    same = run("diff", folder / "old.json", folder / "old.json", "--exit-code")
-    assert same.exit_code == 0 and "nothing changed" in same.output
-    assert "Nothing changed." in run("diff", folder / "old.json", folder / "old.json", "--block", "md").output
-
-
-def test_words_and_block(folder: Path) -> None:
-    words = run("diff", folder / "old.json", folder / "new.json", "--exit-code")
-    assert words.exit_code == 1
-    for said in ("MONEY BY QUARTER", "SPEND OF ALL QUARTERS AT P50", "users +$", "price -$"):
-        assert said in words.output
-    block = run("diff", folder / "old.json", folder / "new.json", "--block", "md").output
-    assert "| Price | −$" in block and "| This plan | $" in block
 
 
 def test_a_plan_and_what_is_none(folder: Path) -> None:
@@ -95,15 +79,6 @@ def test_a_plan_and_what_is_none(folder: Path) -> None:
     (folder / "deep.json").write_text("[" * 100_000)
     with pytest.raises(ScenarioError, match=r"deep\.json: is no plan"):
         read_record(folder / "deep.json")
-
-
-def test_a_plan_that_cannot_be_worked_out_again(folder: Path) -> None:
-    old, new = (read_record(folder / f"{name}.json") for name in ("old", "new"))
-    gone = json.loads(json.dumps(old))
-    gone["inputs"]["services"][0]["model"] = "no-such-model"
-    found = compare_records("old.json", gone, "new.json", new, CATALOG)
-    assert found.bridge is None and "no-such-model" in found.not_compared[0]
-    assert any(one.name == "services.chat.model" for one in found.sections["inputs"])
 
 
 def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:

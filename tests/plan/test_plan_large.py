@@ -19,7 +19,7 @@ from sheetgen.plan.solve import solved_plan
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Options
 from sheetgen.writers.plan import plan_csv, plan_markdown
-from sheetgen.writers.plan_page import write_plan_html, write_plan_pdf
+from sheetgen.writers.plan_page import write_plan_pdf
 
 MODELS = (
     "llama-3.1-8b",
@@ -62,7 +62,7 @@ def test_fifty_services_over_twelve_quarters() -> None:
     began = time.process_time()  # of this process alone, however busy the machine is
     whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
     found, page, options = record_of(whole), plan_page(whole), Options(TEMPLATES)
-    written = [write(page, options) for write in (write_plan_pdf, write_plan_docx, write_plan_html)]
+    written = [write(page, options) for write in (write_plan_pdf, write_plan_docx)]
     written += [plan_markdown(page), plan_csv(found)]
     assert time.process_time() - began < SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB

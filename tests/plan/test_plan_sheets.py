@@ -47,7 +47,7 @@ def sheets(folder: Path, record: dict[str, Any]) -> dict[str, Pulled]:
 
 def test_the_workbook_links_to_each_sheet_that_there_is(folder: Path) -> None:
     book = openpyxl.load_workbook(folder / f"{NAME}.xlsx")
-    for name in ("Services", "Notes and sources"):
+    for name in ("Services", "Checks"):
         cells = (cell for row in book[name].iter_rows() for cell in row if cell.hyperlink and cell.hyperlink.target)
         targets = [cell.hyperlink.target for cell in cells if not cell.hyperlink.target.startswith("http")]
         assert targets == [f"q%201%23a.{one}.xlsx" for one in ("support-chat", "agents", "code-review", "legacy-rag")]

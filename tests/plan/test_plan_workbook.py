@@ -1,7 +1,8 @@
-"""The plan's workbook: every cell recalculated, edits against the plan solved anew, and a twin that must fail."""
+"""The plan's workbook: every cell recalculated, money live, an old figure never shown, and a twin that must fail."""
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from pathlib import Path
@@ -11,14 +12,14 @@ import openpyxl
 import pytest
 from amounts import amount
 from plan_books import example, example_workbook, workbook_of
-from plan_edits import differ, edits, solved_with, typed, workings
+from plan_edits import differ, edits, rows_of, solved_with
 from recalculation import (
     ALLOWED_FUNCTIONS,
+    assert_recalculates,
     compare,
     functions_used,
     needs_libreoffice,
     poison,
-    recalculate,
     recalculate_with_formualizer,
     tamper,
     values_after,
@@ -27,17 +28,14 @@ from workbook_cells import values
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.answer import Answer
-from sheetgen.plan.findings import findings, spans, spent
+from sheetgen.plan.book import PULL
+from sheetgen.plan.findings import Findings, findings, spans, spent
 from sheetgen.plan.read import plan_of
 from sheetgen.plan.solve import solved_plan
 
 SEED = 1919
-
-
-@pytest.fixture(scope="module")
-def answer() -> Answer:
-    return example().answer
+SHEETS = ["Inputs", "Plan", "Decisions", "Services", "Supply", "Money", "Checks"]
+COST_OF_POOLS = ("owned_1_cost", "committed_1_usd_per_hour")
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +45,19 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_every_cell_recalculates(answer: Answer, path: Path, tmp_path: Path) -> None:
+def test_every_cell_recalculates(path: Path, tmp_path: Path) -> None:
     poisoned = tmp_path / "poisoned.xlsx"
     count = poison(path, poisoned)
     result = compare(path, recalculate_with_formualizer(poisoned, tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)
-    assert result.n_compared == count > 3000
+    assert result.n_compared == count > 1000
     assert functions_used(path) <= ALLOWED_FUNCTIONS
-    assert not differ(workings(answer), answer, values(path))
+    assert not differ(example().answer, values(path))
+
+
+@needs_libreoffice
+def test_libreoffice_says_the_same(path: Path, tmp_path: Path) -> None:
+    assert_recalculates(path, tmp_path)
 
 
 def test_a_tampered_twin_fails(path: Path, tmp_path: Path) -> None:
@@ -65,18 +68,91 @@ def test_a_tampered_twin_fails(path: Path, tmp_path: Path) -> None:
     assert result.mismatches
 
 
-def check_edits(answer: Answer, path: Path, n: int, seed: int) -> None:
-    """Random edits, each with the plan solved anew; after each of them the values of the build are stale."""
-    rng, work = random.Random(seed), workings(answer)
+def test_its_sheets_and_names(path: Path) -> None:
+    book = openpyxl.load_workbook(path)
+    assert book.sheetnames == SHEETS and {sheet.sheet_state for sheet in book} == {"visible"}
+    names = {cell.name for row in rows_of(example()) for cell in row.cells}
+    assert {name.removeprefix("in_") for name in book.defined_names if name.startswith("in_")} == names
+    assert {"rec_asked_usd", "rec_p50_usd", "rec_p90_usd"} <= {*book.defined_names}
+    for sheet in book.worksheets[1:-1]:
+        assert sheet["A3"].value == "values of 2026-11-26:"
+
+
+def test_a_doubled_price_doubles_the_money(path: Path) -> None:
+    """That of the machines, of what is committed and of what is owned: together all of it."""
+    rows = rows_of(example())
+    prices = {row.name: row.value for row in rows if row.name.startswith("price_azure")}
+    assert len(prices) == 2
+    committed = example().answer.plan.types["azure/Standard_NC40ads_H100_v5"].price("reserved-1yr")
+    assert committed is not None
+    owned, listed = 90_000, committed.usd_per_hour * 0.9  # a price that is stated has its discount
+    before = values_after(path, {})
+    after = values_after(
+        path,
+        {
+            **{f"in_{name}": 2 * usd for name, usd in prices.items()},
+            **dict(zip((f"in_{name}" for name in COST_OF_POOLS), (2 * owned, 2 * listed), strict=True)),
+        },
+    )
+    for name in ("rec_asked_usd", "rec_p50_usd", "rec_p90_usd"):
+        assert math.isclose(after[name], 2 * before[name], rel_tol=1e-12)
+    doubled = [("Money", f"{column}{row}") for column in "CDEF" for row in range(6, 15)]
+    doubled += [("Services", f"{column}{row}") for column in "PQRS" for row in (5, 12, 24)]
+    doubled += [("Supply", f"{column}{row}") for column in "KLMN" for row in range(5, 17)]
+    doubled += [("Decisions", f"G{row}") for row in (6, 7, 9)]
+    for place in doubled:
+        assert math.isclose(after[place], 2 * before[place], rel_tol=1e-12), place
+    # What was worked out of money by other means is not shown any more; quantities are.
+    assert after["Money", "H6"] == after["Decisions", "G8"] == PULL
+    assert after["Supply", "D5"] == before["Supply", "D5"] == 5
+    assert (after["Plan", "B3"], after["chk_all"]) == ("changed", "OK")
+
+
+def check_edits(found: Findings, path: Path, n: int, seed: int) -> None:
+    """Random edits of what money follows, each with the plan solved anew on its hardware."""
+    rng, rows = random.Random(seed), rows_of(found)
+    is_late = any(found.answer.money["late_usd"][:, 0] > 0)  # what covers late orders is a value of its day
     for _ in range(n):
-        found = edits(rng, answer.plan)
-        now = values_after(path, typed(found))
-        wrong = differ(work, solved_with(answer, found), now)
-        assert not wrong, f"{found}: {wrong[:6]} and {len(wrong)} in all"
+        typed = edits(rng, rows)
+        now = values_after(path, {f"in_{name}": value for name, value in typed.items()})
+        wrong = differ(solved_with(rows, found.answer, typed), now)
+        wrong = [one for one in wrong if not (is_late and f"{PULL!r} in the workbook" in one)]
+        assert not wrong, f"{typed}: {wrong[:6]} and {len(wrong)} in all"
 
 
-def test_edits_follow(answer: Answer, path: Path) -> None:
-    check_edits(answer, path, amount(12, 24), SEED)
+def test_money_follows_prices(path: Path) -> None:
+    check_edits(example(), path, amount(12, 100), SEED)
+
+
+QUANTITIES = {
+    "service_1_dau_p50": 110_000,
+    "service_2_in_flight_p90": 900,
+    "service_3_growth_steps_2027_q3_p50": 1.4,
+    "committed_1_count": 3,
+    "owned_1_count": 24,
+    "headroom_fraction": 0.3,
+    "approval_days": 60,
+    "as_of": 46_400,
+    "survive": "none",
+}
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_no_old_figure_is_shown(path: Path, name: str) -> None:
+    """After an edit of demand, a quantity or policy, what hangs on it says so in place of a figure."""
+    after = values_after(path, {f"in_{name}": QUANTITIES[name]})
+    hardware = [("Services", f"{column}{row}") for column in "CDEFGHIJKLMNOQRSTUV" for row in (5, 17)]
+    hardware += [("Supply", f"{column}{row}") for column in "DEFGHIJLMN" for row in range(5, 17)]
+    hardware += [("Supply", f"{column}{row}") for column in "BCDEFG" for row in range(20, 26)]
+    orders = [("Decisions", f"{column}{row}") for column in "ABCDEFGHIJ" for row in range(5, 13)]
+    totals = [("Money", f"{column}{row}") for column in "CDEFGHI" for row in range(6, 15)]
+    on_plan = [("Plan", f"{column}{row}") for column in "CDEFGHI" for row in range(12, 21)]
+    on_plan += [("Plan", f"{column}{row}") for column in "ABCDEFGH" for row in range(24, 32)]
+    for place in (*hardware, *orders, *totals, *on_plan):
+        assert after[place] == PULL, place
+    assert {after[name] for name in ("rec_asked_usd", "rec_p50_usd", "rec_p90_usd")} == {PULL}
+    assert after["Plan", "C8"] == after["Plan", "B3"] == after["Inputs", "E3"] == PULL
+    assert after["Money", "B6"] == 1_200_000 and after["chk_all"] == "OK"
 
 
 OTHERS = {
@@ -102,17 +178,22 @@ OTHERS = {
 }  # fmt: skip
 
 
+@functools.cache
+def others() -> Findings:
+    return findings(solved_plan(plan_of(Document("plan.yaml", OTHERS, {}), Catalog())))
+
+
 def test_other_demands(tmp_path: Path) -> None:
     """Tokens, people, requests of a month; series and steps; a service that nothing serves; late orders; euros."""
-    found = findings(solved_plan(plan_of(Document("plan.yaml", OTHERS, {}), Catalog())))
+    found = others()
     assert found.answer.hardware.nothing and any(found.answer.money["late_usd"][:, 0] > 0)
     path = tmp_path / "others.xlsx"
     path.write_bytes(workbook_of(found))
     poison(path, tmp_path / "poisoned.xlsx")
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)
-    assert not differ(workings(found.answer), found.answer, values(path))
-    check_edits(found.answer, path, amount(6, 60), SEED + 2)
+    assert not differ(found.answer, values(path))
+    check_edits(found, path, amount(6, 60), SEED + 2)
 
 
 def money_rows(now: dict[Any, Any], title: str) -> dict[str, list[Any]]:
@@ -131,10 +212,11 @@ def cells_of(now: dict[Any, Any]) -> list[tuple[tuple[str, str], Any]]:
     return [(place, value) for place, value in now.items() if isinstance(place, tuple)]
 
 
-@pytest.mark.parametrize("typed_in", [{}, {"discount_fraction": 0.4}, {"budget_2027_q3": None, "headroom_fraction": 0}])
-def test_fiscal_years_follow(answer: Answer, path: Path, typed_in: dict[str, Any]) -> None:
-    now, solved = values_after(path, typed(typed_in)), solved_with(answer, typed_in)
-    found = money_rows(now, "By quarter, contingency apart")
+@pytest.mark.parametrize("typed", [{}, {"discount_fraction": 0.4}, {"budget_2027_q3": None, "contingency_fraction": 0}])
+def test_fiscal_years_follow(path: Path, typed: dict[str, Any]) -> None:
+    now = values_after(path, {f"in_{name}": value for name, value in typed.items()})
+    solved = solved_with(rows_of(example()), example().answer, typed)
+    found = money_rows(now, "By quarter, US dollars; contingency apart")
     assert [*found] == [name for name, *_ in spans(solved.plan)]
     assert [name for name in found if ", " in name] == ["2027, Q1–Q4", "2028, Q1–Q2"]
     for name, _, many in spans(solved.plan):
@@ -147,40 +229,18 @@ def test_fiscal_years_follow(answer: Answer, path: Path, typed_in: dict[str, Any
 
 
 def test_money_is_in_the_plans_currency_too(tmp_path: Path) -> None:
-    plan = plan_of(Document("plan.yaml", OTHERS, {}), Catalog())
     path = tmp_path / "others.xlsx"
-    path.write_bytes(workbook_of(findings(solved_plan(plan))))
-    for typed_in in ({}, {"in_fx_rate": 0.5, "in_budget_2027_q2": 70_000}):
-        now = values_after(path, typed_in)
-        rate = typed_in.get("in_fx_rate", 0.92)
+    path.write_bytes(workbook_of(others()))
+    for typed in ({}, {"in_fx_rate": 0.5, "in_budget_2027_q2": 70_000}):
+        now = values_after(path, typed)
+        rate = typed.get("in_fx_rate", 0.92)
         dollars, euros = (
             money_rows(now, title)
-            for title in ("By quarter, contingency apart", "The same in EUR, at the rate on Inputs")
+            for title in ("By quarter, US dollars; contingency apart", "The same in EUR, at the rate on Inputs")
         )
-        assert euros["2027-Q2"][0] == typed_in.get("in_budget_2027_q2", 90_000)
+        assert euros["2027-Q2"][0] == typed.get("in_budget_2027_q2", 90_000)
         for name, amounts in dollars.items():
             for usd, eur in zip(amounts[:-1], euros[name], strict=False):
-                assert eur == "-" if usd == "-" else math.isclose(usd * rate, eur)
+                is_amount = isinstance(usd, float)
+                assert math.isclose(usd * rate, eur) if is_amount else eur == usd
         assert any("€" in str(cell.number_format) for cell in openpyxl.load_workbook(path)["Money"]["C"])
-
-
-@pytest.mark.long
-def test_many_edits_follow(answer: Answer, path: Path) -> None:
-    check_edits(answer, path, 300, SEED + 1)
-
-
-@needs_libreoffice
-@pytest.mark.long
-def test_libreoffice_says_the_same(path: Path, tmp_path: Path) -> None:
-    count = poison(path, tmp_path / "poisoned.xlsx")
-    result = compare(path, recalculate(tmp_path / "poisoned.xlsx", tmp_path))
-    assert not result.mismatches, str(result)
-    assert result.n_compared == count
-
-
-def test_an_edit_makes_the_values_of_the_build_stale(path: Path) -> None:
-    assert values_after(path, {})["chk_values"] == "as built"
-    after = values_after(path, {"in_headroom_fraction": 0.3})
-    assert (after["chk_values"], after["chk_all"]) == ("stale", "OK")
-    out_of_order = values_after(path, {"in_service_1_dau_p10": 2e6})
-    assert (out_of_order["chk_values"], out_of_order["chk_all"]) == ("stale", "CHECK")

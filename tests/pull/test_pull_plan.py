@@ -11,7 +11,8 @@ from typing import Any
 import openpyxl
 import pytest
 from click.testing import CliRunner
-from plan_books import example_record, example_workbook
+from plan_books import example, example_record, example_workbook
+from plan_edits import edited as with_typed
 from recalculation import edit, tamper
 
 from sheetgen.catalog import Catalog
@@ -19,8 +20,11 @@ from sheetgen.catalog.base import Document, read_text
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import last_of
+from sheetgen.plan.findings import findings
 from sheetgen.plan.read import plan_of, read_plan
-from sheetgen.plan.yellow import changed, every_cell
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.yellow import yellow_rows
 from sheetgen.pull.plan import lines, plan_text, pull_plan
 from sheetgen.workbook import plan_book
 from sheetgen.workbook.package import WorkbookError
@@ -85,8 +89,41 @@ def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
     assert (plan.supply.committed[0].usd_per_hour, plan.supply.quota[0].limit) == (12.5, 9)
     assert plan.prices.expected_change_per_year.p10 == -0.5
     said = "\n".join(lines(pulled, {"p50": 1.0, "p90": 2.0}))
-    assert "support-chat (cx-platform): Users of a day, p90 (Inputs!D35): 130,000 -> 150,000" in said
+    assert "support-chat (cx-platform): Users of a day, p90 (Inputs!D37): 130,000 -> 150,000" in said
     assert "it was not recalculated" in said
+
+
+def test_pull_gives_what_plan_gives(path: Path, tmp_path: Path) -> None:
+    """Of a price, a quantity and demand typed into the workbook, as of the same plan.yaml."""
+    typed = {
+        "price_azure_standard_nd96isr_h200_v5": 91.5,
+        "committed_1_count": 9,
+        "service_1_dau_p10": 160_000,
+        "service_1_dau_p50": 200_000,
+        "service_1_dau_p90": 260_000,
+    }
+    edited = edit(path, tmp_path / "edited.xlsx", {f"in_{name}": value for name, value in typed.items()})
+    pulled = CliRunner().invoke(main, ["pull", str(edited), "--format", "json", "--out", str(tmp_path), "--name", "q1"])
+    assert pulled.exit_code == 0, pulled.output
+    data = copy.deepcopy(dict(example().answer.plan.data))
+    data["prices"]["usd_per_hour"] = {"azure/Standard_ND96isr_H200_v5": 91.5}
+    data["supply"]["committed"][0]["count"] = 9
+    data["services"][0]["demand"]["users"]["dau"] = {"p10": 160_000, "p50": 200_000, "p90": 260_000}
+    wanted = record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+    found = json.loads((tmp_path / "q1.json").read_text())
+    for name in ("services", "supply", "decisions", "money", "totals", "commitments", "prices"):
+        if name == "totals":
+            found[name].pop("inputs_sha256"), wanted[name].pop("inputs_sha256")
+        assert found[name] == json.loads(json.dumps(wanted[name])), name
+    assert found["prices"]["azure/Standard_ND96isr_H200_v5"]["on-demand"] == 91.5
+
+
+def test_a_workbook_of_the_older_layout_says_how_to_build_it_anew(path: Path, tmp_path: Path) -> None:
+    old = edit(path, tmp_path / "old.xlsx", {"meta_plan_schema": 1})
+    for command in (("pull", str(old)), ("plan", "init", "--from", str(old), "--out", str(tmp_path / "no"))):
+        refused = CliRunner(env={"COLUMNS": "1000"}).invoke(main, command)
+        assert refused.exit_code == 1 and len(refused.stderr.splitlines()) == 1
+        assert "its layout is 1" in refused.stderr and "sheetgen plan PLAN.yaml --format xlsx" in refused.stderr
 
 
 def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Path) -> None:
@@ -134,12 +171,11 @@ def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in example_record()["money"]))
 
 
-def test_diff_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path: Path) -> None:
+def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path: Path) -> None:
     edited = edit(path, tmp_path / "edited.xlsx", {"in_headroom_fraction": 0.5})
     run = CliRunner().invoke
-    found = json.loads(run(main, ["diff", str(path), str(edited), "--json"]).stdout)
-    assert [one["name"] for one in found["inputs"]] == ["policy.headroom_fraction"]
-    assert {one["factor"] for one in found["bridge"]} == {"headroom and survival"}
+    refused = run(main, ["diff", str(path), str(edited)])
+    assert refused.exit_code == 1 and "--since LAST` says what changed" in refused.stderr
     made = run(main, ["plan", "init", "--from", str(edited), "--out", str(tmp_path)])
     assert made.exit_code == 0 and "headroom_fraction: 0.5" in (tmp_path / "plan.yaml").read_text()
     mailed = run(main, ["mail", str(edited), "--to", "vp@acme.com", "--since", str(path), "--dry-run", "--json"])
@@ -150,9 +186,13 @@ def test_diff_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("meta_plan_record_1", "no plan", "on its sheet Record is damaged"),
-        ("meta_plan_record_1", None, "on its sheet Record is damaged"),
-        ("meta_plan_schema", 99, "its layout is 99; this sheetgen reads 1"),
+        ("meta_plan_record_1", "no plan", "the plan that it carries is damaged"),
+        ("meta_plan_record_1", None, "the plan that it carries is damaged"),
+        (
+            "meta_plan_schema",
+            99,
+            "its layout is 99, of another sheetgen; this one reads 2. Build it anew: sheetgen",
+        ),
     ],
 )
 def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: Any, words: str) -> None:
@@ -166,14 +206,14 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
             "services": [{"id": "one", "demand": {"in_flight": 4}, "model": "llama-3.1-8b"}],
             "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 100}]}}  # fmt: skip
     plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
-    cells = every_cell(plan)
-    assert {name: cells[name][1].value for name in ("budget_2027_q1", "owned_1_cost", "fx_rate")} == {
+    rows = {row.name: row for row in yellow_rows(plan, {})}
+    assert {name: rows[name].value for name in ("budget_2027_q1", "owned_1_cost", "fx_rate")} == {
         "budget_2027_q1": 100,
         "owned_1_cost": 100,
         "fx_rate": 0.5,
     }
-    assert cells["budget_2027_q1"][0].display.prefix == "€"
-    found = changed(plan, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
+    assert rows["budget_2027_q1"].display.prefix == "€"
+    found = with_typed([*rows.values()], data, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
     assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
     assert plan_of(Document("plan.yaml", found, {}), CATALOG).budget[plan.quarters[0]] == 375
 
@@ -198,9 +238,9 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
         "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}],
     }
     plan = plan_of(Document("plan.yaml", copy.deepcopy(data), {}), CATALOG)
-    assert name in every_cell(plan)
-    found = changed(
-        plan,
+    found = with_typed(
+        [*yellow_rows(plan, {})],
+        plan.data,
         {
             name: value,
             "service_1_growth_per_quarter_p90": 0.3,
@@ -255,7 +295,7 @@ def test_without_pango_pull_writes_what_there_is(path: Path, tmp_path: Path, mon
 
 
 def test_a_workbook_that_is_no_plan_or_damaged_is_said_so(path: Path, tmp_path: Path) -> None:
-    """`diff`, `--since` and `actuals` read it as JSON, and named a byte that no UTF-8 begins with."""
+    """`--since` and `actuals` read it as JSON, and named a byte that no UTF-8 begins with."""
     broken, other, spent = tmp_path / "broken.xlsx", tmp_path / "other.xlsx", tmp_path / "spent.csv"
     broken.write_bytes(path.read_bytes()[:4000])
     openpyxl.Workbook().save(other)
@@ -263,7 +303,6 @@ def test_a_workbook_that_is_no_plan_or_damaged_is_said_so(path: Path, tmp_path: 
     plan = str(templates_folder() / "plan.yaml")
     for file, says in ((broken, "broken.xlsx: "), (other, "other.xlsx: is no plan's workbook, or lost the plan")):
         for command in (
-            ("diff", str(path), str(file)),
             ("actuals", str(spent), "--plan", str(file)),
             ("plan", plan, "--since", str(file), "--out", str(tmp_path)),
         ):

@@ -1,0 +1,116 @@
+"""Random edits of the yellow cells that money follows, and the plan solved anew with them on the hardware that was
+chosen."""
+
+from __future__ import annotations
+
+import math
+import random
+import unittest.mock
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sheetgen import cost
+from sheetgen.catalog.base import Document
+from sheetgen.plan.answer import CASE, Answer
+from sheetgen.plan.decisions import decisions
+from sheetgen.plan.findings import Findings
+from sheetgen.plan.hardware import Placed
+from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.yellow import Yellow, listed_prices_of, yellow_rows
+from sheetgen.pull.plan import with_edits
+from sheetgen.units import PURCHASES
+from sheetgen.workbook.package import Place
+from sheetgen.workbook.plan_book import Edit
+
+
+def rows_of(findings: Findings) -> list[Yellow]:
+    """The yellow cells of a plan's workbook."""
+    return [*yellow_rows(findings.answer.plan, listed_prices_of(findings.answer.plan, record_of(findings)))]
+
+
+def edited(rows: Sequence[Yellow], data: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan as it was written, with these values by the names of their cells."""
+    cells = {cell.name: (row, cell) for row in rows for cell in row.cells}
+    edits = [Edit(*cells[name], name, Place("Inputs", 1, 1), value) for name, value in typed.items()]
+    return with_edits(data, edits)
+
+
+def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]) -> Answer:
+    """The plan read and solved anew with these values, on the hardware of `answer` at its new price."""
+    plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
+    placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
+    hardware = replace(answer.hardware, placed=placed)
+    with unittest.mock.patch("sheetgen.plan.solve.placed", return_value=hardware):  # not what would be chosen now
+        return solved_plan(plan)
+
+
+def repriced(place: Placed, plan: Plan) -> Placed:
+    usd = (plan.listed or {}).get(place.instance, {}).get(plan.policy.buy, place.candidate.usd_per_hour)
+    paid = cost.paid_hours_per_month(
+        plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[plan.policy.buy].committed)
+    )
+    usd = cost.discounted_usd_per_hour(usd, plan.prices.discount_fraction)
+    return replace(place, instance_month_usd=float(cost.instance_month_usd(usd, paid)))
+
+
+def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
+    """Money as Python has it: a sheet, what its row begins with, and the cells from the second one on that must
+    say the same."""
+    money = answer.money
+    for q, quarter in enumerate(map(str, answer.plan.quarters)):
+        spend = [float(money["spend_usd"][q, z]) for z in CASE.values()]
+        reserve, left = (float(money[name][q, CASE["p90"]]) for name in ("reserve_usd", "budget_left_usd"))
+        budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
+        yield "Money", quarter, [budget, *spend, reserve, left, ..., answer.verdicts[q]]
+    for n, decision in enumerate(sorted(decisions(answer), key=lambda decision: not decision.late)):
+        if decision.what == "order":
+            yield "Decisions", f"A{5 + n}", [..., ..., ..., ..., ..., decision.usd]
+
+
+def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
+    """Where cells, by (sheet, cell), hold something else than Python says."""
+    wrong = []
+    for sheet, key, wanted in expected_cells(answer):
+        row = (
+            key[1:]
+            if sheet == "Decisions"
+            else next(str(n) for n in range(6, 60) if values.get((sheet, f"A{n}")) == key)
+        )
+        for column, expected in zip("BCDEFGHIJ", wanted, strict=False):
+            if expected is not ... and not _same(expected, value := values[sheet, f"{column}{row}"]):
+                wrong.append(f"{sheet}!{column}{row}: {value!r} in the workbook, {expected!r} in Python")
+    return wrong
+
+
+def _same(expected: Any, value: Any) -> bool:
+    if isinstance(expected, str):
+        return bool(expected == value)
+    if math.isnan(expected):
+        return bool(value == "-")
+    # Sums of thousands of dollars that cancel leave a trace.
+    return isinstance(value, float | int) and math.isclose(expected, value, rel_tol=1e-9, abs_tol=1e-6)
+
+
+def edits(rng: random.Random, rows: Sequence[Yellow]) -> dict[str, Any]:
+    """From one to a dozen rows of money typed over; a band stays in order."""
+    every = [row for row in rows if row.is_money]
+    typed: dict[str, Any] = {}
+    for row in rng.sample(every, min(len(every), rng.choice((1, 2, 4, 12)))):
+        values = sorted(_value(rng, row) for _ in row.cells) if row.is_band else [_value(rng, row)]
+        typed |= {cell.name: value for cell, value in zip(row.cells, values, strict=True)}
+    return typed
+
+
+def _value(rng: random.Random, row: Yellow) -> Any:
+    kind, old = row.kind, row.cells[-1].value
+    if kind.blank and rng.random() < 0.2:
+        return None
+    if kind.what == "share":
+        return min(kind.high, max(kind.low, rng.choice((0, 0.05, 0.2, 0.5, 0.9))))
+    if kind.low < 0:
+        return rng.choice((-0.4, -0.1, 0.0, 0.07, 0.3, 1.0))
+    base = old if old else 10.0
+    return min(kind.high, max(kind.low, base * rng.choice((0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 7.0))))
