@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import repeat
 from string import Formatter
 from typing import Any
@@ -93,7 +93,6 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "left": ("left_bytes", _gib),
     "weights": ("loaded_weights_bytes_per_gpu", _gib),
 }
-_ROUNDED: dict[Any, tuple[int, int]] = {_whole: (1, 0), _gib: (GIB, 1)}  # in which unit, to how many decimals
 _FITS, _NOT = "fits: ", "does not fit: "
 _CAPPED = _FITS + "{room} of {context} tokens at once, which is max_num_seqs; memory for {held}."
 _ROOMY = _FITS + "memory for {room} of {context} tokens at once; request {next} does not fit."
@@ -152,40 +151,13 @@ def _written(text: Any, said: Mapping[str, Any], left: Any, kinds: Iterable[tupl
         at = numpy.flatnonzero(left & rows)
         left = left & ~rows
         parts: list[Iterable[str]] = []
-        for plain, part, _, _ in Formatter().parse(sentence) if len(at) else ():
+        for plain, part, _, _ in Formatter().parse(sentence):
             parts.append(repeat(plain, len(at)))
             if part:
                 name, rule = _WRITTEN[part]
-                parts += _texts(numpy.broadcast_to(said[name], len(text))[at], rule)
+                parts.append(map(rule, numpy.broadcast_to(said[name], len(text))[at].tolist()))
         text[at] = list(map("".join, zip(*parts, strict=True)))
     return text
-
-
-def _texts(column: Any, rule: Callable[[Any], str]) -> list[Iterable[str]]:
-    """The column as texts to put together. What repeats itself is written once: the values or, of many numbers, their
-    thousands and the rest."""
-    unit, decimals = _ROUNDED.get(rule, (1, 9))
-    if len(column) > (size := 1000 * 10**decimals):
-        exact = column / unit * 10**decimals
-        near = numpy.rint(exact)
-        # The others are few: below what the unit is for, over a million, or so near to a half that digits must decide.
-        plain = (near >= 2) & (near < 1000 * size) & (numpy.abs(exact - near) < 0.499999)
-        thousands, rest = numpy.divmod(numpy.where(plain, near, 0).astype(int), size)
-        heads, tails = _heads_and_tails(rule)
-        head, tail = heads[thousands], tails[rest + size * (thousands > 0)]
-        head[~plain], tail[~plain] = [rule(value) for value in column[~plain].tolist()], ""
-        return [head, tail]
-    different = set(values := column.tolist())
-    repeats = 4 * len(different) < len(values)
-    return [map({value: rule(value) for value in different}.__getitem__ if repeats else rule, values)]
-
-
-@cache
-def _heads_and_tails(rule: Callable[[Any], str]) -> tuple[Any, Any]:
-    """How a number begins that has so many thousands, and how it goes on: below 1,000, and from there on."""
-    unit, decimals = _ROUNDED[rule]
-    tails = [rule(n * unit / 10**decimals).removeprefix("1,") for n in range(2000 * 10**decimals)]
-    return numpy.array(["", *(f"{n:,}," for n in range(1, 1000))], object), numpy.array(tails, object)
 
 
 def put_pace_words(grid: Grid) -> None:

@@ -538,7 +538,7 @@ class Points:
         """What the names of each row stand for."""
         if self.axis == "row":
             return list(self.distinct)  # type: ignore[arg-type]
-        return [self.distinct[place] for place in self.grid.places["row", "names"]]  # type: ignore[misc]
+        return [self.distinct[place] for place in self.grid.places["row", "names"]]
 
 
 # By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.

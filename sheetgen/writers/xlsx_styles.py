@@ -3,7 +3,6 @@ number that does not fit is shown as ####, a text beside a filled cell is cut.""
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import Any
 
@@ -106,12 +105,9 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
     return look
 
 
-look_of = functools.cache(style)
 ROOM = 0.7  # beside the digits, in units of a column's width
 DEFAULT_WIDTH, DEFAULT_HEIGHT = 8.43, 15.0
 MOST_WIDTH = 48  # that a column is given for a text; a longer one is prose, and runs on or is wrapped
-WIDE, SMALL = 12, 10  # a column of that width holds any number as small, in any display
-WIDEST_LETTER = 1.75
 SCIENTIFIC = 6  # characters of 1E+15
 _LETTERS = (  # of Arial, with their width in em; any other is as wide as a digit
     ("ijl|'", 0.222), (".,:;!/ ft[]I", 0.278), ('()r-"`', 0.355), ("ckszvxyJ", 0.5), ("ABEKPSVXY", 0.667),
@@ -131,23 +127,20 @@ def fitted(sheet: Sheet) -> Sheet:
     wrapped = []
     for (row, column), cell in sheet.cells.items():
         if isinstance(cell.value, str) and cell.value and cell.role != "off_page":
-            look = look_of(cell.role, cell.display.excel)
+            look = style(cell.role, cell.display.excel)
             if look.get("text_wrap"):
                 wrapped.append((row, column, cell.span, cell.value, look))
             elif not look.get("shrink"):
                 _fit_text(sheet, widths, (row, column), cell, look)
     for _, column, span, text, look in wrapped:
         have = _width(widths, column, span)
-        if len(text) * WIDEST_LETTER > have:
-            longest = max((text_width(word, look) for word in text.split()), default=0.0)
-            if have < longest <= MOST_WIDTH:
-                widths[column] = longest
+        longest = max((text_width(word, look) for word in text.split()), default=0.0)
+        if have < longest <= MOST_WIDTH:
+            widths[column] = longest
     for row, column, span, text, look in wrapped:
-        width = _width(widths, column, span)
-        if len(text) * WIDEST_LETTER > width:
-            needed = text_height(text, width, look)
-            if needed > heights.get(row, DEFAULT_HEIGHT):
-                heights[row] = round(needed, 1)
+        needed = text_height(text, _width(widths, column, span), look)
+        if needed > heights.get(row, DEFAULT_HEIGHT):
+            heights[row] = round(needed, 1)
     return replace(sheet, widths=widths, heights=heights)
 
 
@@ -159,8 +152,6 @@ def _fit_text(sheet: Sheet, widths: dict[int, float], at: tuple[int, int], cell:
     """Widen a text's column where the text would be cut: it may run into empty cells, a right one to the left."""
     row, column = at
     have = widths.get(column, DEFAULT_WIDTH)
-    if len(cell.value) * WIDEST_LETTER * float(look.get("font_size", 10)) / 10 <= have:
-        return
     needed = text_width(cell.value, look)
     step = -1 if look.get("align") == "right" else 1
     beside = column + step
@@ -179,33 +170,16 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
-    """Widen columns; no number is looked at where the longest of all of its like would fit."""
-    import numpy
-
-    wide = {column for column, width in widths.items() if width >= WIDE}
-    for (_, column), cell in sheet.cells.items():
-        value = cell.value
-        if isinstance(value, str) or value is None or cell.role == "off_page":
-            continue
-        if not (column in wide and isinstance(value, (int, float)) and -SMALL < value < SMALL):
-            needed = shown_length(value, cell.display) + ROOM
-            if needed > widths.get(column, DEFAULT_WIDTH):
-                widths[column] = needed
-    alike: dict[tuple[int, Display, int], list[Any]] = {}
+    """Widen columns whose numbers would be shown as ####."""
+    numbers = [(at[1], cell.value, cell.display) for at, cell in sheet.cells.items() if cell.role != "off_page"]
     for row in sheet.rows:
-        kind = row.values.dtype.kind
-        if kind in "fiO":
-            values = row.values
-            if kind == "O":
-                values = numpy.array([v if isinstance(v, (int, float)) else 0 for v in values.tolist()], float)
-            alike.setdefault((row.left, row.display, len(values)), []).append(values)
-    for (left, display, n), found in alike.items():
-        block = numpy.nan_to_num(numpy.array(found))
-        longest = max(shown_length(float(end), display) for end in (block.min(), block.max())) + 1 + display.optional
-        if longest + ROOM > min(widths.get(column, DEFAULT_WIDTH) for column in range(left, left + n)):
-            for column, values in enumerate(block.T.tolist(), left):
-                length = max(shown_length(value, display) for value in set(values))
-                widths[column] = max(widths.get(column, DEFAULT_WIDTH), length + ROOM)
+        numbers += [(column, value, row.display) for column, value in enumerate(row.values.tolist(), row.left)]
+    for column, value, display in numbers:
+        if value is None or isinstance(value, str):
+            continue
+        needed = shown_length(value, display) + ROOM
+        if needed > widths.get(column, DEFAULT_WIDTH):
+            widths[column] = needed
 
 
 def shown_length(value: Any, display: Display) -> int:
@@ -240,7 +214,6 @@ def text_height(text: str, width: float, look: dict[str, Any]) -> float:
     return lines * LINE * float(look.get("font_size", 10)) + 2
 
 
-@functools.lru_cache(maxsize=1 << 14)
 def _ems(text: str) -> float:
     return sum(_EM.get(letter, DIGIT) for letter in text)
 
