@@ -1,0 +1,1 @@
+"""Formulas assembled into tables over axes, and their reading as JavaScript."""
