@@ -87,7 +87,7 @@ def fewest_instances(
     return _where_held(cheapest_usd, round_nearest(count))
 
 
-def _left(
+def left(
     cheapest_usd: Any,
     cheapest_gpus: Any,
     near_tie_fraction: Any,
@@ -103,25 +103,12 @@ def _left(
     return monthly > 0, near, *few, among
 
 
-@formula("Runs the precision (2 natively)", PLAIN, rows=OF_CANDIDATES)
-def best_precision(
-    cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
-    n_instances: Any,
-    monthly: Any,
-    gpu_months: Any,
-    instance_months: Any,
-    among: Any,
-    precisions: Any,
-) -> Any:
+@formula("Runs the precision (2 natively)", PLAIN, within=[left], rows=OF_CANDIDATES)
+def best_precision(left: tuple[Any, ...], cheapest_usd: Any, precisions: Any) -> Any:
     """2 where one of those left computes in the weights' precision, 1 where all of them only keep weights in it.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively).
     """
-    left = _left(
-        cheapest_usd, cheapest_gpus, near_tie_fraction, n_instances, monthly, gpu_months, instance_months, among
-    )
     return _where_held(cheapest_usd, greatest_where(precisions, *left))
 
 
@@ -131,16 +118,11 @@ def _served(of_instance: Any, sizes: Any, ranks: Any, gpus: Any, n_instances: An
     return of_instance * instances_less_replica(n_instances, survive, sizes, ranks, gpus)
 
 
-@formula("Requests within the targets", rows=OF_CANDIDATES)
+@formula("Requests within the targets", within=[left], rows=OF_CANDIDATES)
 def most_served(
+    left: tuple[Any, ...],
     cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
     n_instances: Any,
-    monthly: Any,
-    gpu_months: Any,
-    instance_months: Any,
-    among: Any,
     precision: Any,
     precisions: Any,
     of_instance: Any,
@@ -153,23 +135,16 @@ def most_served(
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    left = _left(
-        cheapest_usd, cheapest_gpus, near_tie_fraction, n_instances, monthly, gpu_months, instance_months, among
-    )
     served = _served(of_instance, sizes, ranks, gpus, n_instances, survive)
     return _where_held(cheapest_usd, greatest_where(served, *left, precisions == precision))
 
 
-@formula("$ per month", USD, rows=OF_CANDIDATES)
+@formula("$ per month", USD, within=[left], rows=OF_CANDIDATES)
 def chosen_usd(
+    left: tuple[Any, ...],
     cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
     n_instances: Any,
     monthly: Any,
-    gpu_months: Any,
-    instance_months: Any,
-    among: Any,
     precision: Any,
     served: Any,
     precisions: Any,
@@ -183,14 +158,11 @@ def chosen_usd(
 
     Source: INTERFACE (the choice).
     """
-    left = _left(
-        cheapest_usd, cheapest_gpus, near_tie_fraction, n_instances, monthly, gpu_months, instance_months, among
-    )
     enough = _served(of_instance, sizes, ranks, gpus, n_instances, survive) >= served
     return _where_held(cheapest_usd, least_where(monthly, *left, precisions == precision, enough))
 
 
-def _alike(
+def alike(
     usd: Any,
     cheapest_gpus: Any,
     n_instances: Any,
@@ -213,132 +185,30 @@ def _alike(
     return same_money(monthly, usd), *few, precisions == precision, enough, among
 
 
-@formula("TP", PLAIN, rows=OF_CANDIDATES)
-def chosen_tp(
-    usd: Any,
-    cheapest_gpus: Any,
-    n_instances: Any,
-    precision: Any,
-    served: Any,
-    monthly: Any,
-    gpu_months: Any,
-    instance_months: Any,
-    among: Any,
-    precisions: Any,
-    of_instance: Any,
-    sizes: Any,
-    ranks: Any,
-    gpus: Any,
-    survive: Any,
-) -> Any:
+@formula("TP", PLAIN, within=[alike], rows=OF_CANDIDATES)
+def chosen_tp(alike: tuple[Any, ...], usd: Any, sizes: Any) -> Any:
     """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    alike = _alike(
-        usd,
-        cheapest_gpus,
-        n_instances,
-        precision,
-        served,
-        monthly,
-        gpu_months,
-        instance_months,
-        among,
-        precisions,
-        of_instance,
-        sizes,
-        ranks,
-        gpus,
-        survive,
-    )
     return _where_held(usd, least_where(sizes, *alike))
 
 
-@formula("DP", PLAIN, rows=OF_CANDIDATES)
-def chosen_dp(
-    usd: Any,
-    cheapest_gpus: Any,
-    n_instances: Any,
-    precision: Any,
-    served: Any,
-    monthly: Any,
-    gpu_months: Any,
-    instance_months: Any,
-    among: Any,
-    precisions: Any,
-    of_instance: Any,
-    sizes: Any,
-    ranks: Any,
-    gpus: Any,
-    survive: Any,
-    size: Any,
-) -> Any:
+@formula("DP", PLAIN, within=[alike], rows=OF_CANDIDATES)
+def chosen_dp(alike: tuple[Any, ...], usd: Any, sizes: Any, ranks: Any, size: Any) -> Any:
     """Data-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller DP).
     """
-    alike = _alike(
-        usd,
-        cheapest_gpus,
-        n_instances,
-        precision,
-        served,
-        monthly,
-        gpu_months,
-        instance_months,
-        among,
-        precisions,
-        of_instance,
-        sizes,
-        ranks,
-        gpus,
-        survive,
-    )
     return _where_held(usd, least_where(ranks, *alike, sizes == size))
 
 
-@formula("Candidate", PLAIN, rows=OF_CANDIDATES)
-def chosen_position(
-    usd: Any,
-    cheapest_gpus: Any,
-    n_instances: Any,
-    precision: Any,
-    served: Any,
-    monthly: Any,
-    gpu_months: Any,
-    instance_months: Any,
-    among: Any,
-    precisions: Any,
-    of_instance: Any,
-    sizes: Any,
-    ranks: Any,
-    gpus: Any,
-    survive: Any,
-    size: Any,
-    n_ranks: Any,
-) -> Any:
+@formula("Candidate", PLAIN, within=[alike], rows=OF_CANDIDATES)
+def chosen_position(alike: tuple[Any, ...], usd: Any, sizes: Any, ranks: Any, size: Any, n_ranks: Any) -> Any:
     """Column of the chosen candidate; the first in catalog order where all else ties.
 
     Source: INTERFACE (ties: then catalog order).
     """
-    alike = _alike(
-        usd,
-        cheapest_gpus,
-        n_instances,
-        precision,
-        served,
-        monthly,
-        gpu_months,
-        instance_months,
-        among,
-        precisions,
-        of_instance,
-        sizes,
-        ranks,
-        gpus,
-        survive,
-    )
     return _where_held(usd, first_where(*alike, sizes == size, ranks == n_ranks))
 
 
