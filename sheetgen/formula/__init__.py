@@ -9,7 +9,6 @@ from sheetgen.formula.operations import (
     at_most,
     both,
     cheapest,
-    choose,
     count_steps,
     either,
     exponential,
@@ -17,7 +16,6 @@ from sheetgen.formula.operations import (
     first_where,
     greatest_number,
     greatest_where,
-    is_array,
     is_blank,
     is_number,
     is_number_in_row,
@@ -44,20 +42,17 @@ from sheetgen.formula.operations import (
     where_number,
     whole_text,
 )
-from sheetgen.formula.quantity import CalledFormula, Formula, formula
-from sheetgen.formula.tree import OPERATIONS, Expr, Operation, Quantity, function, literal
+from sheetgen.formula.quantity import Formula, formula
+from sheetgen.formula.tree import OPERATIONS, Expr, Quantity, function, literal
 
 __all__ = [
     "OPERATIONS",
-    "CalledFormula",
     "Expr",
     "Formula",
-    "Operation",
     "Quantity",
     "at_most",
     "both",
     "cheapest",
-    "choose",
     "count_steps",
     "either",
     "exponential",
@@ -67,7 +62,6 @@ __all__ = [
     "function",
     "greatest_number",
     "greatest_where",
-    "is_array",
     "is_blank",
     "is_number",
     "is_number_in_row",

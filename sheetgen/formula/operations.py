@@ -1,7 +1,7 @@
 """The operations of formulas, each with its readings: numbers and numpy arrays, Excel text, JavaScript.
 
 What an operation computes is the decorated function; how it is written stands in the decorator. JavaScript names a
-function of templates/live/runtime.js.
+function of sheetgen/program/runtime.js.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     return numpy.where(condition, then, otherwise)
 
 
-@operation(lambda condition, value: call("IF", condition, value, "-"), "numberWhere")
+@operation(lambda condition, value: call("IF", condition, value, "-"), "?")
 def number_where(condition: Any, value: Any) -> Any:
     """`value` where `condition` holds, else none: NaN in Python and JavaScript, "-" in Excel."""
     return where(condition, value, math.nan)
@@ -78,7 +78,7 @@ def where_number(x: Any, then: Callable[[], Any], otherwise: Any) -> Any:
     return then() if holds else math.nan if otherwise == "-" else otherwise
 
 
-@operation(lambda x: call("IFERROR", x, "-"), "numberOrNone")
+@operation(lambda x: call("IFERROR", x, "-"), "")
 def number_or_none(x: Any) -> Any:
     """`x`, or none where it reads none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
     return x
@@ -145,7 +145,7 @@ def round_nearest(x: Any, decimals: int = 0) -> Any:
     return round_down(x * 10**decimals + 0.5) / 10**decimals if decimals else round_down(x + 0.5)
 
 
-@operation(lambda x, n, otherwise: call("IF", equal(n, 0), otherwise, infix(x, "/", n, MULTIPLY)), "ratio")
+@operation(lambda x, n, otherwise: call("IF", equal(n, 0), otherwise, infix(x, "/", n, MULTIPLY)), "ratioOr")
 def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
     """x / n, or `otherwise` where n is 0: the one guarded division, lazy in all readings."""
     if is_array((x, n, otherwise)):
@@ -154,19 +154,19 @@ def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
     return otherwise if n == 0 else x / n
 
 
-@operation(_function("MOD"), "%")
+@operation(_function("MOD"), "remainderOf")
 def remainder(x: Any, n: Any) -> Any:
     """x modulo n, for x >= 0 and n > 0."""
     return x % n
 
 
-@operation(_function("POWER"), "Math.pow")
+@operation(_function("POWER"), "powerOf")
 def power(base: Any, exponent: Any) -> Any:
     """base to the exponent, for base > 0. (`^` is left out: Excel reads -3^2 as 9.)"""
     return (base * 1.0) ** exponent
 
 
-@operation(lambda share, times: call("IFERROR", call("POWER", share, times), 0), "Math.pow")
+@operation(lambda share, times: call("IFERROR", call("POWER", share, times), 0), "powerOf")
 def fading(share: Any, times: Any) -> Any:
     """A share taken so many times: 0 where that is too little for a number, which LibreOffice calls an error."""
     with numpy.errstate(under="ignore"):
@@ -296,7 +296,7 @@ def cheapest(costs: Any, otherwise: Any) -> Any:
     return least_number(costs, otherwise=otherwise)
 
 
-@operation(lambda row, otherwise: _or_otherwise(call("MIN", row), row, otherwise), "leastNumber", rows=True)
+@operation(lambda row, otherwise: _or_otherwise(call("MIN", row), row, otherwise), "leastNumber", rows=True, n_values=1)
 def least_number(row: Any, *, otherwise: Any) -> Any:
     """The least number of a row (its first axis), or `otherwise` where the row holds none.
 
@@ -305,7 +305,7 @@ def least_number(row: Any, *, otherwise: Any) -> Any:
     return _least(~numpy.isnan(row), row, otherwise)
 
 
-@operation(_function("MAX"), "greatestNumber", rows=True)
+@operation(_function("MAX"), "greatestNumber", rows=True, n_values=1)
 def greatest_number(row: Any) -> Any:
     """The greatest number of a row."""
     return numpy.nanmax(row, initial=-numpy.inf)
@@ -317,7 +317,7 @@ def _least_where(values: Text, *conditions: Text, otherwise: Text) -> Text:
     return over_rows(least if otherwise.text == "0" else _or_otherwise(least, held, otherwise))
 
 
-@operation(_least_where, "leastWhere", rows=True)
+@operation(_least_where, "leastWhere", rows=True, n_values=1)
 def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
     """The least of `values` where all conditions hold, or `otherwise` where they never do (an array formula).
 
@@ -332,7 +332,7 @@ def _greatest_where(values: Text, *conditions: Text) -> Text:
     return over_rows(call("MAX", call("IF", product(conditions), values)))
 
 
-@operation(_greatest_where, "greatestWhere", rows=True)
+@operation(_greatest_where, "greatestWhere", rows=True, n_values=1)
 def greatest_where(values: Any, *conditions: Any) -> Any:
     """The greatest of `values` where all conditions hold, or 0 where they never do (an array formula)."""
     holds = functools.reduce(numpy.logical_and, conditions)

@@ -131,17 +131,26 @@ class CalledFormula:
         return lambda **own: self.formula.of(known | own)
 
 
+def _of(function: Callable[..., Any], label: str, display: Display) -> Formula:
+    return Formula(function.__name__, label, display, tuple(inspect.signature(function).parameters), function)
+
+
 def formula(
-    label: str, display: Display = WHOLE, *, within: Iterable[Formula | CalledFormula] = (), rows: Collection[str] = ()
+    label: str,
+    display: Display = WHOLE,
+    *,
+    within: Iterable[Callable[..., Any] | CalledFormula] = (),
+    rows: Collection[str] = (),
 ) -> Callable[[Callable[..., Any]], Formula]:
     """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs.
 
-    within: formulas that it works out within itself, where it reads them. rows: inputs of which it reads whole rows.
+    within: formulas, or functions of quantities, that it works out within itself, where it reads them.
+    rows: inputs of which it reads whole rows.
     """
 
     def wrap(function: Callable[..., Any]) -> Formula:
-        inputs = tuple(inspect.signature(function).parameters)
-        whole = tuple(name for name in inputs if name in rows)
-        return Formula(function.__name__, label, display, inputs, function, whole).with_parts(within)
+        parts = [part if isinstance(part, Formula | CalledFormula) else _of(part, "", WHOLE) for part in within]
+        whole = _of(function, label, display).with_parts(parts)
+        return replace(whole, rows=tuple(name for name in whole.inputs if name in (*rows, *whole.rows)))
 
     return wrap

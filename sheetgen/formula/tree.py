@@ -25,25 +25,28 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Operation:
     """An operation and its readings.
 
-    javascript: an operator that stands between two arguments, or before one; a function of the runtime's; or `?`, a
-    choice. rows: it reads whole rows, their cells one after the other: arguments say what to make of a cell, options
-    (`otherwise`) hold for the whole row.
+    javascript: an operator that stands between arguments, or before one; a function of the runtime's; `?`, a choice;
+    or nothing where it gives its argument. rows: it goes through the cells of rows: its arguments, of which the first
+    `n_values` are values and all others conditions, are of a cell, its options (`otherwise`) of a whole row.
     """
 
     name: str
     excel: Callable[..., Text]
     javascript: str
     rows: bool = False
+    n_values: int = 0
 
 
 OPERATIONS: dict[str, Operation] = {}
 ANSWER_ONCE = ("both", "either")  # in Excel for a whole row, not cell by cell
 
 
-def _register(name: str, printed: Callable[..., Text], javascript: str, rows: bool = False) -> Operation:
+def _register(
+    name: str, printed: Callable[..., Text], javascript: str, rows: bool = False, n_values: int = 0
+) -> Operation:
     if name in OPERATIONS:
         raise ValueError(f"operation {name!r} is registered twice")
-    OPERATIONS[name] = Operation(name, printed, javascript, rows)
+    OPERATIONS[name] = Operation(name, printed, javascript, rows, n_values)
     return OPERATIONS[name]
 
 
@@ -62,7 +65,7 @@ def _infix(name: str, sign: str, binding: int, javascript: str = "") -> Operatio
 NEGATIVE = _register("negative", excel.negative, "-")
 PLUS, MINUS = _infix("plus", "+", ADD), _infix("minus", "-", ADD)
 TIMES, OVER = _infix("times", "*", MULTIPLY), _infix("over", "/", MULTIPLY)
-EQUAL, UNEQUAL = _infix("equal", "=", COMPARE, "=="), _infix("unequal", "<>", COMPARE, "!=")
+EQUAL, UNEQUAL = _infix("equal", "=", COMPARE, "==="), _infix("unequal", "<>", COMPARE, "!==")
 LESS, LESS_OR_EQUAL = _infix("less", "<", COMPARE), _infix("less_or_equal", "<=", COMPARE)
 GREATER, GREATER_OR_EQUAL = _infix("greater", ">", COMPARE), _infix("greater_or_equal", ">=", COMPARE)
 
@@ -172,11 +175,13 @@ def is_written(values: Iterable[Any]) -> bool:
     return Expr in map(type, values)
 
 
-def operation(printed: Callable[..., Text], javascript: str, *, rows: bool = False) -> Callable[[Function], Function]:
+def operation(
+    printed: Callable[..., Text], javascript: str, *, rows: bool = False, n_values: int = 0
+) -> Callable[[Function], Function]:
     """Register an operation: the decorated function computes it, `printed` writes it of its arguments' texts."""
 
     def register(compute: Function) -> Function:
-        entry = _register(compute.__name__, printed, javascript, rows)
+        entry = _register(compute.__name__, printed, javascript, rows, n_values)
         signature = inspect.signature(compute)
 
         @functools.wraps(compute)

@@ -30,9 +30,9 @@ OF_CANDIDATES = (
 )  # fmt: skip
 
 
-def _where_held(chosen_usd: Any, found: Any) -> Any:
+def _where_held(usd: Any, found: Any) -> Any:
     """What was found where something holds the load, which has a price then; else none."""
-    return number_where(is_number(chosen_usd), found)
+    return number_where(is_number(usd), found)
 
 
 @formula("Lowest $ per month", USD, rows=OF_CANDIDATES)
@@ -80,7 +80,7 @@ def fewest_instances(
     return _where_held(cheapest_usd, round_nearest(count))
 
 
-def _left(
+def left(
     cheapest_usd: Any,
     cheapest_gpus: Any,
     near_tie_fraction: Any,
@@ -99,32 +99,12 @@ def _left(
     return monthly_usd > 0, near, *few, among
 
 
-@formula("Runs the precision (2 natively)", PLAIN, rows=OF_CANDIDATES)
-def best_precision(
-    cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
-    fewest_instances: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-    runs_weights: Any,
-) -> Any:
+@formula("Runs the precision (2 natively)", PLAIN, within=[left], rows=OF_CANDIDATES)
+def best_precision(left: tuple[Any, ...], cheapest_usd: Any, runs_weights: Any) -> Any:
     """2 where one of those left computes in the weights' precision, 1 where all of them only keep weights in it.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively).
     """
-    left = _left(
-        cheapest_usd,
-        cheapest_gpus,
-        near_tie_fraction,
-        fewest_instances,
-        monthly_usd,
-        gpu_month_usd,
-        instance_month_usd,
-        among,
-    )
     return _where_held(cheapest_usd, greatest_where(runs_weights, *left))
 
 
@@ -143,16 +123,11 @@ def _served(
     )
 
 
-@formula("Requests within the targets", rows=OF_CANDIDATES)
+@formula("Requests within the targets", within=[left], rows=OF_CANDIDATES)
 def most_served(
+    left: tuple[Any, ...],
     cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
     fewest_instances: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
     best_precision: Any,
     runs_weights: Any,
     ranked_requests: Any,
@@ -165,32 +140,16 @@ def most_served(
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    left = _left(
-        cheapest_usd,
-        cheapest_gpus,
-        near_tie_fraction,
-        fewest_instances,
-        monthly_usd,
-        gpu_month_usd,
-        instance_month_usd,
-        among,
-    )
-    most_served = _served(
-        ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive
-    )
-    return _where_held(cheapest_usd, greatest_where(most_served, *left, runs_weights == best_precision))
+    within = _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
+    return _where_held(cheapest_usd, greatest_where(within, *left, runs_weights == best_precision))
 
 
-@formula("$ per month", USD, rows=OF_CANDIDATES)
+@formula("$ per month", USD, within=[left], rows=OF_CANDIDATES)
 def chosen_usd(
+    left: tuple[Any, ...],
     cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
     fewest_instances: Any,
     monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
     best_precision: Any,
     most_served: Any,
     runs_weights: Any,
@@ -204,16 +163,6 @@ def chosen_usd(
 
     Source: INTERFACE (the choice).
     """
-    left = _left(
-        cheapest_usd,
-        cheapest_gpus,
-        near_tie_fraction,
-        fewest_instances,
-        monthly_usd,
-        gpu_month_usd,
-        instance_month_usd,
-        among,
-    )
     enough = (
         _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
         >= most_served
@@ -221,7 +170,7 @@ def chosen_usd(
     return _where_held(cheapest_usd, least_where(monthly_usd, *left, runs_weights == best_precision, enough))
 
 
-def _alike(
+def alike(
     chosen_usd: Any,
     cheapest_gpus: Any,
     fewest_instances: Any,
@@ -250,108 +199,32 @@ def _alike(
     return same_money(monthly_usd, chosen_usd), *few, runs_weights == best_precision, enough, among
 
 
-@formula("TP", PLAIN, rows=OF_CANDIDATES)
-def chosen_tp(
-    chosen_usd: Any,
-    cheapest_gpus: Any,
-    fewest_instances: Any,
-    best_precision: Any,
-    most_served: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-    runs_weights: Any,
-    ranked_requests: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-    survive: Any,
-) -> Any:
+@formula("TP", PLAIN, within=[alike], rows=OF_CANDIDATES)
+def chosen_tp(alike: tuple[Any, ...], chosen_usd: Any, tensor_parallel_size: Any) -> Any:
     """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    alike = _alike(
-        chosen_usd,
-        cheapest_gpus,
-        fewest_instances,
-        best_precision,
-        most_served,
-        monthly_usd,
-        gpu_month_usd,
-        instance_month_usd,
-        among,
-        runs_weights,
-        ranked_requests,
-        tensor_parallel_size,
-        data_parallel_size,
-        gpu_count,
-        survive,
-    )
     return _where_held(chosen_usd, least_where(tensor_parallel_size, *alike))
 
 
-@formula("DP", PLAIN, rows=OF_CANDIDATES)
+@formula("DP", PLAIN, within=[alike], rows=OF_CANDIDATES)
 def chosen_dp(
-    chosen_usd: Any,
-    cheapest_gpus: Any,
-    fewest_instances: Any,
-    best_precision: Any,
-    most_served: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-    runs_weights: Any,
-    ranked_requests: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-    survive: Any,
-    chosen_tp: Any,
+    alike: tuple[Any, ...], chosen_usd: Any, tensor_parallel_size: Any, data_parallel_size: Any, chosen_tp: Any
 ) -> Any:
     """Data-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller DP).
     """
-    alike = _alike(
-        chosen_usd,
-        cheapest_gpus,
-        fewest_instances,
-        best_precision,
-        most_served,
-        monthly_usd,
-        gpu_month_usd,
-        instance_month_usd,
-        among,
-        runs_weights,
-        ranked_requests,
-        tensor_parallel_size,
-        data_parallel_size,
-        gpu_count,
-        survive,
-    )
     return _where_held(chosen_usd, least_where(data_parallel_size, *alike, tensor_parallel_size == chosen_tp))
 
 
-@formula("Candidate", PLAIN, rows=OF_CANDIDATES)
+@formula("Candidate", PLAIN, within=[alike], rows=OF_CANDIDATES)
 def chosen_position(
+    alike: tuple[Any, ...],
     chosen_usd: Any,
-    cheapest_gpus: Any,
-    fewest_instances: Any,
-    best_precision: Any,
-    most_served: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-    runs_weights: Any,
-    ranked_requests: Any,
     tensor_parallel_size: Any,
     data_parallel_size: Any,
-    gpu_count: Any,
-    survive: Any,
     chosen_tp: Any,
     chosen_dp: Any,
 ) -> Any:
@@ -359,23 +232,6 @@ def chosen_position(
 
     Source: INTERFACE (ties: then catalog order).
     """
-    alike = _alike(
-        chosen_usd,
-        cheapest_gpus,
-        fewest_instances,
-        best_precision,
-        most_served,
-        monthly_usd,
-        gpu_month_usd,
-        instance_month_usd,
-        among,
-        runs_weights,
-        ranked_requests,
-        tensor_parallel_size,
-        data_parallel_size,
-        gpu_count,
-        survive,
-    )
     return _where_held(
         chosen_usd, first_where(*alike, tensor_parallel_size == chosen_tp, data_parallel_size == chosen_dp)
     )

@@ -1,0 +1,215 @@
+"use strict";
+// What the functions of sheetgen's formulas call, and tables of such functions over axes, as Python evaluates them.
+
+// Operations, as sheetgen/formula/operations.py has them; none is NaN ------------------------------------------
+
+const isNumber = (x) => (typeof x === "number" ? x === x : typeof x === "boolean");
+const isText = (x) => typeof x === "string" && x > "";
+const isBlank = (x) => x !== x || x === "";
+const ratioOr = (x, n, otherwise) => (n == 0 ? otherwise : x / n);
+const powerOf = (base, exponent) => (base === 1 ? 1 : Math.pow(base, exponent)); // also where the exponent is none
+const isSameMoney = (x, y) => x === y || Math.abs(x - y) <= 1e-12 * Math.abs(y);
+const isAtMost = (x, y) => x < y || isSameMoney(x, y);
+
+function remainderOf(x, n) {
+  const rest = x % n;
+  return rest !== 0 && rest < 0 !== n < 0 ? rest + n : rest;
+}
+
+function roundUp(x) {
+  const nearest = Math.round(x);
+  return Math.abs(x - nearest) <= 1e-12 * Math.abs(nearest) ? nearest : Math.ceil(x);
+}
+
+function roundNearest(x, decimals) {
+  const scale = 10 ** decimals;
+  return Math.floor(x * scale + 0.5) / scale;
+}
+
+const normalDensity = (z) => Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
+
+// The share of a normal distribution below z: a power series near the middle, a continued fraction in the tails.
+function normalShare(z) {
+  const far = Math.abs(z);
+  if (far < 3) {
+    let term = z, sum = z;
+    for (let n = 1; n < 200; n++) sum += term *= (z * z) / (2 * n + 1);
+    return 0.5 + sum * normalDensity(z);
+  }
+  let fraction = 0;
+  for (let n = 200; n > 0; n--) fraction = n / (far + fraction);
+  const tail = normalDensity(z) / (far + fraction);
+  return z > 0 ? 1 - tail : tail;
+}
+
+// A number times a power of ten, rounded half up by its decimal digits.
+function wholeDigits(x, powerOfTen) {
+  const [mantissa, exponent] = Math.abs(x).toExponential().split("e");
+  const digits = mantissa.replace(".", ""), point = 1 + Number(exponent) + powerOfTen;
+  const whole = BigInt(digits.slice(0, Math.max(0, point)).padEnd(point, "0") || "0");
+  const rounded = point >= 0 && digits.charAt(point) >= "5" ? whole + 1n : whole;
+  return (x < 0 && rounded > 0n ? "-" : "") + rounded;
+}
+
+const asShown = (x, text) => (typeof x === "string" ? x : x === x ? text(Number(x)) : "\u2013");
+const wholeText = (x) => asShown(x, (number) => wholeDigits(number, 0));
+const percentText = (x) => asShown(x, (number) => wholeDigits(number, 2) + "%");
+const asText = (x) => (x !== x ? "-" : Number.isInteger(x) ? String(BigInt(x)) : String(x));
+const joinText = (...parts) => parts.map(asText).join("");
+const replaceText = (x, old, other) => asText(x).replaceAll(old, other);
+
+// Operations on a row: `cell(k)` and `holds(k)` are what is made of the k-th of its n cells.
+
+function leastWhere(n, otherwise, cell, holds) {
+  let least = Infinity;
+  for (let k = 0; k < n; k++) if (holds(k)) least = lesser(least, cell(k));
+  return least < Infinity ? least : typeof otherwise === "string" ? NaN : otherwise;
+}
+
+function leastNumber(n, otherwise, cell) {
+  let least = Infinity;
+  for (let k = 0; k < n; k++) least = lesser(least, cell(k));
+  return least < Infinity ? least : otherwise;
+}
+
+function greatestWhere(n, cell, holds) {
+  let greatest = -Infinity;
+  for (let k = 0; k < n; k++) greatest = greater(greatest, holds(k) && isNumber(cell(k)) ? cell(k) : 0);
+  return greatest;
+}
+
+function greatestNumber(n, cell) {
+  let greatest = -Infinity;
+  for (let k = 0; k < n; k++) greatest = greater(greatest, cell(k));
+  return greatest;
+}
+
+function firstWhere(n, otherwise, holds) {
+  for (let k = 0; k < n; k++) if (holds(k)) return k + 1;
+  return otherwise;
+}
+
+function countWhere(n, holds) {
+  let count = 0;
+  for (let k = 0; k < n; k++) count += Number(holds(k));
+  return count;
+}
+
+const lesser = (least, x) => (x < least ? x : least); // none is not less
+const greater = (greatest, x) => (x > greatest ? x : greatest);
+
+// Columns over axes ----------------------------------------------------------------------------------------------
+
+// Columns by name, each with its axes, the latest last; and where a position of one axis stands on another. A side of
+// length 1 stands for all of its axis.
+class Grid {
+  constructor(sizes, places = new Map(), columns = new Map()) {
+    this.sizes = sizes; // {axis: length}
+    this.places = places; // axis -> axis -> a position on the second for each of the first
+    this.columns = columns; // name -> [{axes, sides, data}]
+  }
+
+  // This grid with one more axis, whose positions stand where given on others; columns put there stay there.
+  along(axis, length, positions) {
+    const places = new Map([...this.places].map(([near, on]) => [near, new Map(on)]));
+    const mine = new Map();
+    for (const [axisOn, where] of Object.entries(positions))
+      for (const [far, placed] of this.places.get(axisOn) ?? [])
+        mine.set(far, Int32Array.from(where, (position) => placed[position]));
+    for (const [axisOn, where] of Object.entries(positions)) mine.set(axisOn, Int32Array.from(where));
+    places.set(axis, mine);
+    const columns = new Map([...this.columns].map(([name, all]) => [name, [...all]]));
+    return new Grid({ ...this.sizes, [axis]: length }, places, columns);
+  }
+
+  put(axes, name, data, sides = axes.map((axis) => this.sizes[axis])) {
+    if (!this.columns.has(name)) this.columns.set(name, []);
+    this.columns.get(name).push({ axes, sides, data });
+  }
+
+  // The latest column of a name that can be read over some axes: its data, and for each axis the offsets of positions
+  // in them (null where the axis does not count); undefined where there is none.
+  find(name, axes) {
+    for (const { axes: own, sides, data } of [...(this.columns.get(name) ?? [])].reverse()) {
+      const standsOn = own.map((axis) => axes.findIndex((other) => other === axis || this.places.get(other)?.has(axis)));
+      if (standsOn.includes(-1)) continue;
+      const offsets = axes.map(() => null);
+      let stride = data.length;
+      own.forEach((axis, i) => {
+        stride /= sides[i];
+        if (sides[i] === 1) return;
+        const over = axes[standsOn[i]];
+        const where = over === axis ? null : this.places.get(over).get(axis);
+        const offset = (offsets[standsOn[i]] ??= new Int32Array(this.sizes[over]));
+        for (let k = 0; k < offset.length; k++) offset[k] += stride * (where ? where[k] : k);
+      });
+      return { data, offsets };
+    }
+  }
+
+  has(name, axes) {
+    return this.find(name, axes) !== undefined;
+  }
+
+  read(name, axes) {
+    const column = this.find(name, axes);
+    if (!column) throw new Error(`${name} is nowhere in the grid over ${axes.join(", ")}`);
+    return column;
+  }
+
+  // Every number of a column over some axes, in their order.
+  values(name, axes) {
+    const { data, offsets } = this.read(name, axes);
+    const sides = axes.map((axis) => this.sizes[axis]);
+    const out = new Array(sides.reduce((n, side) => n * side, 1));
+    kernel(axes.length, [false])(out, sides, [{ data, offsets }], (x) => x);
+    return out;
+  }
+
+  // A row of a column: what it holds along the axis `along`, for positions on the others. Each row is made once.
+  rows(name, axes, along) {
+    const { data, offsets } = this.read(name, [...axes, along]);
+    const last = offsets[axes.length], made = new Map();
+    const makeRow = (start) => Float64Array.from({ length: this.sizes[along] }, (_, k) => data[start + (last ? last[k] : 0)]);
+    const row = (start) => {
+      if (!made.has(start)) made.set(start, makeRow(start));
+      return made.get(start);
+    };
+    return { row, offsets: offsets.slice(0, -1) };
+  }
+
+  // Each function of a table in turn over its axes, put into the grid; rows of what it reads run along `table.rows`.
+  evaluate(table) {
+    for (const [name, { inputs, rows, isText, value }] of table.columns) {
+      const { axes } = table, isRow = inputs.map((input) => rows.includes(input));
+      const read = inputs.map((input, i) => (isRow[i] ? this.rows(input, axes, table.rows) : this.read(input, axes)));
+      const sides = axes.map((axis, i) => (read.some(({ offsets }) => offsets[i]) ? this.sizes[axis] : 1));
+      const n = sides.reduce((product, side) => product * side, 1);
+      const data = isText ? new Array(n) : new Float64Array(n);
+      kernel(axes.length, isRow)(data, sides, read, value);
+      this.put(axes, name, data, sides);
+    }
+  }
+}
+
+// A loop over all positions of so many axes that calls a function of what it reads there, made once for each shape.
+const kernels = new Map();
+function kernel(depth, isRow) {
+  const key = `${depth} ${isRow}`;
+  if (kernels.has(key)) return kernels.get(key);
+  const inputs = [...isRow.keys()], axes = [...Array(depth).keys()];
+  const start = (m) => (depth ? `at${m}_${depth - 1}` : "0");
+  let code = "let at = 0; const none = new Int32Array(Math.max(1, ...sides));";
+  for (const m of inputs) {
+    code += isRow[m] ? `const row${m} = read[${m}].row;` : `const data${m} = read[${m}].data;`;
+    for (const a of axes) code += `const off${m}_${a} = read[${m}].offsets[${a}] ?? none;`;
+  }
+  for (const a of axes) {
+    code += `for (let i${a} = 0; i${a} < sides[${a}]; i${a}++) {`;
+    for (const m of inputs) code += `const at${m}_${a} = ${a ? `at${m}_${a - 1} + ` : ""}off${m}_${a}[i${a}];`;
+  }
+  const values = inputs.map((m) => (isRow[m] ? `row${m}(${start(m)})` : `data${m}[${start(m)}]`));
+  code += `out[at++] = value(${values});` + "}".repeat(depth);
+  kernels.set(key, new Function("out", "sides", "read", "value", code));
+  return kernels.get(key);
+}

@@ -1,0 +1,48 @@
+// node random_calls.js source.js given.json: which of the given calls give another value than Python's.
+const fs = require("fs");
+const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
+const { calls, faults } = JSON.parse(given);
+const TOLERANCE = 1e-12;
+
+const fromJson = (x) => {
+  if (Array.isArray(x)) return x.map(fromJson);
+  if (x === null || typeof x !== "object") return x;
+  return x.infinite ? x.infinite * Infinity : NaN;
+};
+
+function isSame(got, want) {
+  if (typeof want === "string") return got === want;
+  const [x, y] = [Number(got), Number(want)];
+  if (typeof got === "string") return false;
+  return Object.is(x, y) || x === y || Math.abs(x - y) <= TOLERANCE * Math.abs(y);
+}
+
+const evaluate = (text) => (0, eval)(`(() => {${text}; return FUNCTIONS})()`);
+
+function wrongCalls(text, most) {
+  const functions = evaluate(text), wrong = [];
+  for (const [place, values, want] of calls) {
+    const got = functions[place].value(...fromJson(values));
+    if (!isSame(got, fromJson(want))) wrong.push([place, values, want, String(got)]);
+    if (wrong.length >= most) break;
+  }
+  return wrong;
+}
+
+const wrong = wrongCalls(source, 100);
+if (!faults) {
+  console.log(JSON.stringify(wrong));
+} else if (wrong.length) {
+  throw new Error(`wrong without a fault: ${JSON.stringify(wrong[0])}`);
+} else {
+  // Each fault: where in the source, what stands there, and what is put in its place.
+  const noticed = faults.map(([at, old, other]) => {
+    if (source.slice(at, at + old.length) !== old) throw new Error(`no ${old} at ${at}`);
+    try {
+      return wrongCalls(source.slice(0, at) + other + source.slice(at + old.length), 1).length > 0;
+    } catch (error) {
+      return true;
+    }
+  });
+  console.log(JSON.stringify(noticed));
+}
