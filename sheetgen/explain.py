@@ -301,7 +301,14 @@ def _formulas_of(*modules: Any) -> list[Formula]:
 
 
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
-_NOT_OF_SIZE = (speed.at_speed_band, speed.network_bytes_per_second)  # one network for all; here --network-gbps
+_NOT_OF_SIZE = (
+    speed.at_speed_band,
+    speed.band_of_scope,
+    speed.scope_of_factor,
+    speed.waiting_requests,
+    speed.output_tokens_per_second_per_gpu,  # of DESCRIBED
+    speed.network_bytes_per_second,  # one network for all; here --network-gbps
+)
 SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
 _OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}

@@ -12,7 +12,7 @@ from sheetgen.units import PLAIN
 def gpus_per_replica(
     tensor_parallel_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity
 ) -> Any:
-    """GPUs of one replica, as it was asked for.
+    """GPUs of one replica, at the sizes that were stated.
 
     Source: INTERFACE (TP x PP x DP).
     """
@@ -63,7 +63,7 @@ def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
 def fewest_gpus(
     runs_here: Quantity, shortage_bytes_per_gpu: Quantity, min_gpus: Quantity, gpus_per_replica: Quantity
 ) -> Any:
-    """Fewest GPUs of this kind that hold weights and cache: those asked for, where they do and nothing fewer was found;
+    """Fewest GPUs of this kind that hold weights and cache: those stated, where they do and no smaller number was tried;
     none where the GPU does not run the precisions, or no number of them would do.
 
     Source: INTERFACE (min_gpus).

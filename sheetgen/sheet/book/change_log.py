@@ -37,7 +37,7 @@ def sum_state(now: float, built: float, tolerance: float) -> str:
     return found
 
 
-SCHEMA = 2  # of a workbook that cannot be read as one of ours at all
+SCHEMA = 3  # raised with the text of formulas, which `pull` takes for overwritten otherwise
 LAYOUT = 1  # raised with each name that a workbook must have; a test holds both together
 LOG_HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
 WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
