@@ -5,7 +5,7 @@ const { Grid, PROGRAMS } = (0, eval)(`(() => {${source}; return { Grid, PROGRAMS
 const TOLERANCE = 1e-12, NO_BATCH_LIMIT = 1e9, AFTER_LIMIT = ["sequences", "rates", "costs", "ranks"];
 
 const fromJson = (x) => (x === null || typeof x !== "object" ? x : x.infinite ? x.infinite * Infinity : NaN);
-const isSame = (x, y) => Object.is(x, y) || x === y || Math.abs(x - y) <= TOLERANCE * Math.abs(y);
+const isSame = (x, y) => Object.is(x, y) || x === y || (isFinite(y) && Math.abs(x - y) <= TOLERANCE * Math.abs(y));
 
 function gridOf(facts) {
   const places = new Map();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,9 @@ def column(name: str, axes: Axes, values: Any, grid: Grid) -> Facts:
 
 def case(options: dict[str, Any]) -> Facts:
     """A question's facts, and what Python answers."""
-    question = ask(CATALOG, options)
+    question = ask(CATALOG, {name: value for name, value in options.items() if name != "speed_targets"})
+    if options.get("speed_targets") == "off":  # as typed in a workbook: no option of a command
+        question = replace(question, settings=replace(question.settings, speed_targets=0))
     solved = tables(question)
     candidates = [solved.candidate(offer) for offer in range(len(solved.offers))]
     return {
@@ -90,7 +93,7 @@ def case(options: dict[str, Any]) -> Facts:
         "gpu": [solved.profiles[offer.profile].gpu for offer in solved.offers],
         "provider": [candidate.provider for candidate in candidates],
         "over": [bool(load.over_limit) for load in question.loads],
-        "has_targets": question.settings.speed_targets,
+        "has_targets": bool(question.settings.speed_targets),
         "cells": [
             column(name, axes, solved.grid.read(name, axes), solved.grid)
             for axes, names in CELLS.items()
