@@ -1,4 +1,4 @@
-"""Formulas and tables of them as JavaScript, for a browser: `runtime.js` has what the printed functions call.
+"""Formulas and programs of them as JavaScript, for a browser: `runtime.js` has what the printed functions call.
 
 A function is printed of a formula's tree, operation by operation; its parameters are the formula's inputs. Names of the
 runtime have a capital letter in them, inputs have none, so that neither hides the other.
@@ -9,22 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from sheetgen.formula import Expr, Formula
 from sheetgen.formula.tree import CONSTANT, INPUT
+from sheetgen.program.declared import Again, Declared, Named, Program, Repeat, by_name
 from sheetgen.units import TEXT
 
 RUNTIME = Path(__file__).with_name("runtime.js")
 CELL = "$"  # the place of a row that an operation has come to
-
-
-class TableOfFormulas(NamedTuple):
-    """Formulas by the names that their results go by, and the axes that they are worked out over."""
-
-    axes: tuple[str, ...]
-    columns: tuple[tuple[str, Formula], ...]
-    rows: str = ""  # the axis that the rows run along which its formulas read, if any do
 
 
 def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
@@ -45,9 +37,9 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
         parts = [f"+{text}" if _is_condition(part) else text for text, part in zip(parts, tree.parts, strict=True)]
     if sign == "?":
         condition, then, otherwise = (*parts, "NaN")[:3]  # without another, none
-        return f"({condition}?{then}:{otherwise})"
+        return f"({_condition(tree.parts[0], condition)}?{then}:{otherwise})"
     if sign in ("&&", "||"):
-        parts = [text if _is_condition(part) else f"!!{text}" for text, part in zip(parts, tree.parts, strict=True)]
+        parts = [_condition(part, text) for text, part in zip(parts, tree.parts, strict=True)]
     if sign[0].isalpha():
         return f"{sign}({','.join(parts)})"
     return f"({sign}{parts[0]})" if len(parts) == 1 else f"({sign.join(parts)})"
@@ -56,6 +48,11 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
 def _is_condition(tree: Expr) -> bool:
     """Whether what a tree gives is true or false, and no number."""
     return tree.operation.javascript.startswith(("is", "===", "!==", "<", ">", "&&", "||"))
+
+
+def _condition(tree: Expr, text: str) -> str:
+    """A tree as true or false: none is true, as numpy has it."""
+    return text if _is_condition(tree) else f"({text}!=0)"
 
 
 def _print_row_operation(tree: Expr, rows: Iterable[str], cell: str) -> str:
@@ -72,32 +69,57 @@ def _print_row_operation(tree: Expr, rows: Iterable[str], cell: str) -> str:
 
 def print_function(formula: Formula) -> str:
     """A formula as a JavaScript function of its inputs."""
-    return f"({','.join(formula.inputs)})=>{print_tree(formula.tree, formula.rows)}"
+    return f"({','.join(_inputs(formula))})=>{print_tree(formula.tree, formula.rows)}"
 
 
 def print_functions(formulas: Iterable[Formula]) -> str:
     """A JavaScript array of formulas: their inputs, which of these are rows, whether they give text, the function."""
-    entries = (
-        f"{{inputs:{_json(formula.inputs)},rows:{_json(formula.rows)},"
+    return "[\n" + ",\n".join(map(_print_entry, formulas)) + "\n]"
+
+
+def _inputs(formula: Formula) -> tuple[str, ...]:
+    """What a formula reads, each once: `reading` may put one quantity in the place of two."""
+    return tuple(dict.fromkeys(formula.inputs))
+
+
+def _print_entry(formula: Formula) -> str:
+    return (
+        f"{{inputs:{_json(_inputs(formula))},rows:{_json(formula.rows)},"
         f"isText:{_json(formula.display is TEXT)},value:{print_function(formula)}}}"
-        for formula in formulas
     )
-    return "[\n" + ",\n".join(entries) + "\n]"
 
 
-def print_tables(tables: Mapping[str, TableOfFormulas]) -> str:
-    """Statements that declare TABLES, by name, as the runtime evaluates them; a formula of several stands once."""
-    columns = [column for table in tables.values() for column in table.columns]
-    formulas = {print_function(formula): formula for _, formula in columns}
-    places = {text: place for place, text in enumerate(formulas)}
-    entries = (
-        f"{_json(name)}:{{axes:{_json(table.axes)},rows:{_json(table.rows)},columns:["
-        + ",".join(f"[{_json(key)},FUNCTIONS[{places[print_function(one)]}]]" for key, one in table.columns)
-        + "]}"
-        for name, table in tables.items()
-    )
-    declared = ",\n".join(entries)
-    return f"const FUNCTIONS={print_functions(formulas.values())};\nconst TABLES={{\n{declared}\n}};\n"
+def print_programs(programs: Mapping[str, Program]) -> str:
+    """Statements that declare PROGRAMS, by name, as the runtime works them out; a formula of several tables stands
+    once.
+
+    Of a program: its tables by name, with those that are only read again, and the names of the others in their order.
+    """
+    functions: dict[str, int] = {}  # what is printed of a formula, and its place
+
+    def columns(quantities: Iterable[Named]) -> str:
+        entries = ((name, functions.setdefault(_print_entry(one), len(functions))) for name, one in by_name(quantities))
+        return "[" + ",".join(f"[{_json(name)},FUNCTIONS[{place}]]" for name, place in entries) + "]"
+
+    def table(declared: Declared) -> str:
+        if isinstance(declared, Again):
+            entries = {name: _json(getattr(declared, name)) for name in ("under", "tables", "keeps")}
+        elif isinstance(declared, Repeat):
+            entries = {name: _json(getattr(declared, name)) for name in ("axes", "where", "times", "carry")}
+            entries |= {"start": columns(declared.start), "step": columns(declared.step)}
+        else:
+            entries = {name: _json(getattr(declared, name)) for name in ("axes", "where", "rows")}
+            entries["columns"] = columns(declared.quantities)
+        return ",".join(f"{name}:{text}" for name, text in entries.items() if text != "null")
+
+    printed = [
+        f"{_json(name)}:{{order:{_json([one.name for one in program.tables])},tables:{{\n"
+        + ",\n".join(f"{_json(one.name)}:{{{table(one)}}}" for one in (*program.tables, *program.parts))
+        + "\n}}"
+        for name, program in programs.items()
+    ]
+    together = ",\n".join(functions)
+    return f"const FUNCTIONS=[\n{together}\n];\nconst PROGRAMS={{\n" + ",\n".join(printed) + "\n};\n"
 
 
 def runtime() -> str:

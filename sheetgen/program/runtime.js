@@ -1,5 +1,5 @@
 "use strict";
-// What the functions of sheetgen's formulas call, and tables of such functions over axes, as Python evaluates them.
+// What the functions of sheetgen's formulas call, and programs of such functions over axes, as Python evaluates them.
 
 // Operations, as sheetgen/formula/operations.py has them; none is NaN ------------------------------------------
 
@@ -100,44 +100,56 @@ const greater = (greatest, x) => (x > greatest ? x : greatest);
 
 // Columns over axes ----------------------------------------------------------------------------------------------
 
-// Columns by name, each with its axes, the latest last; and where a position of one axis stands on another. A side of
-// length 1 stands for all of its axis.
+// Columns by name, each with its axes, the latest last; and where a position of one axis stands on another.
 class Grid {
   constructor(sizes, places = new Map(), columns = new Map()) {
     this.sizes = sizes; // {axis: length}
     this.places = places; // axis -> axis -> a position on the second for each of the first
-    this.columns = columns; // name -> [{axes, sides, data}]
+    this.columns = columns; // name -> [{axes, data}]
   }
 
   // This grid with one more axis, whose positions stand where given on others; columns put there stay there.
   along(axis, length, positions) {
-    const places = new Map([...this.places].map(([near, on]) => [near, new Map(on)]));
     const mine = new Map();
     for (const [axisOn, where] of Object.entries(positions))
       for (const [far, placed] of this.places.get(axisOn) ?? [])
         mine.set(far, Int32Array.from(where, (position) => placed[position]));
     for (const [axisOn, where] of Object.entries(positions)) mine.set(axisOn, Int32Array.from(where));
-    places.set(axis, mine);
-    const columns = new Map([...this.columns].map(([name, all]) => [name, [...all]]));
-    return new Grid({ ...this.sizes, [axis]: length }, places, columns);
+    const places = new Map(this.places).set(axis, mine);
+    return new Grid({ ...this.sizes, [axis]: length }, places, new Map(this.columns));
   }
 
-  put(axes, name, data, sides = axes.map((axis) => this.sizes[axis])) {
-    if (!this.columns.has(name)) this.columns.set(name, []);
-    this.columns.get(name).push({ axes, sides, data });
+  // A copy in which numbers, or other quantities by name, stand in the place of quantities.
+  again(under = {}) {
+    const copy = new Grid(this.sizes, this.places, new Map(this.columns));
+    for (const [name, value] of Object.entries(under))
+      copy.add(name, typeof value === "string" ? this.latest(value) : { axes: [], data: [value] });
+    return copy;
+  }
+
+  put(axes, name, data) {
+    this.add(name, { axes, data });
+  }
+
+  add(name, column) {
+    this.columns.set(name, [...(this.columns.get(name) ?? []), column]);
+  }
+
+  latest(name) {
+    return this.columns.get(name).at(-1);
   }
 
   // The latest column of a name that can be read over some axes: its data, and for each axis the offsets of positions
   // in them (null where the axis does not count); undefined where there is none.
   find(name, axes) {
-    for (const { axes: own, sides, data } of [...(this.columns.get(name) ?? [])].reverse()) {
-      const standsOn = own.map((axis) => axes.findIndex((other) => other === axis || this.places.get(other)?.has(axis)));
+    for (const { axes: own, data } of [...(this.columns.get(name) ?? [])].reverse()) {
+      const standsOn = own.map((axis) =>
+        axes.includes(axis) ? axes.indexOf(axis) : axes.findIndex((other) => this.places.get(other)?.has(axis)));
       if (standsOn.includes(-1)) continue;
       const offsets = axes.map(() => null);
       let stride = data.length;
       own.forEach((axis, i) => {
-        stride /= sides[i];
-        if (sides[i] === 1) return;
+        stride /= this.sizes[axis];
         const over = axes[standsOn[i]];
         const where = over === axis ? null : this.places.get(over).get(axis);
         const offset = (offsets[standsOn[i]] ??= new Int32Array(this.sizes[over]));
@@ -159,10 +171,9 @@ class Grid {
 
   // Every number of a column over some axes, in their order.
   values(name, axes) {
-    const { data, offsets } = this.read(name, axes);
     const sides = axes.map((axis) => this.sizes[axis]);
     const out = new Array(sides.reduce((n, side) => n * side, 1));
-    kernel(axes.length, [false])(out, sides, [{ data, offsets }], (x) => x);
+    kernel(axes.length, [false])(out, sides, [this.read(name, axes)], (x) => x);
     return out;
   }
 
@@ -178,17 +189,48 @@ class Grid {
     return { row, offsets: offsets.slice(0, -1) };
   }
 
-  // Each function of a table in turn over its axes, put into the grid; rows of what it reads run along `table.rows`.
-  evaluate(table) {
-    for (const [name, { inputs, rows, isText, value }] of table.columns) {
-      const { axes } = table, isRow = inputs.map((input) => rows.includes(input));
-      const read = inputs.map((input, i) => (isRow[i] ? this.rows(input, axes, table.rows) : this.read(input, axes)));
-      const sides = axes.map((axis, i) => (read.some(({ offsets }) => offsets[i]) ? this.sizes[axis] : 1));
+  // Functions in turn over some axes, each put into the grid on those of them that it differs by; rows of what they
+  // read run along the axis `along`.
+  evaluate(columns, axes, along) {
+    for (const [name, { inputs, rows, isText, value }] of columns) {
+      const isRow = inputs.map((input) => rows.includes(input));
+      const read = inputs.map((input, i) => (isRow[i] ? this.rows(input, axes, along) : this.read(input, axes)));
+      const own = [...axes.keys()].filter((i) => read.some(({ offsets }) => offsets[i]));
+      for (const column of read) column.offsets = own.map((i) => column.offsets[i]);
+      const sides = own.map((i) => this.sizes[axes[i]]);
       const n = sides.reduce((product, side) => product * side, 1);
       const data = isText ? new Array(n) : new Float64Array(n);
-      kernel(axes.length, isRow)(data, sides, read, value);
-      this.put(axes, name, data, sides);
+      kernel(own.length, isRow)(data, sides, read, value);
+      this.put(own.map((i) => axes[i]), name, data);
     }
+  }
+
+  // Tables of a program in turn, all or those named; a table whose fact is missing is left out.
+  workOut(program, names = program.order) {
+    for (const name of names) {
+      const table = program.tables[name];
+      if (table.where && !this.columns.has(table.where)) continue;
+      if (table.under) this.workOutAgain(program, table);
+      else if (table.step) this.repeat(table);
+      else this.evaluate(table.columns, table.axes, table.rows);
+    }
+  }
+
+  // So many steps, of which each reads what the one before it left.
+  repeat({ axes, times, start, step, carry }) {
+    this.evaluate(start, axes);
+    for (let n = 0; n < times; n++) {
+      this.evaluate(step, axes);
+      const carried = Object.entries(carry).map(([name, quantity]) => [name, this.latest(quantity)]);
+      for (const [name, column] of carried) this.add(name, column);
+    }
+  }
+
+  // Tables once more under other values; what is kept of them is put in.
+  workOutAgain(program, { under, tables, keeps }) {
+    const copy = this.again(under);
+    copy.workOut(program, tables);
+    for (const [name, quantity] of Object.entries(keeps)) this.add(name, copy.latest(quantity));
   }
 }
 

@@ -14,7 +14,7 @@ function isSame(got, want) {
   if (typeof want === "string") return got === want;
   const [x, y] = [Number(got), Number(want)];
   if (typeof got === "string") return false;
-  return Object.is(x, y) || x === y || Math.abs(x - y) <= TOLERANCE * Math.abs(y);
+  return Object.is(x, y) || x === y || (isFinite(y) && Math.abs(x - y) <= TOLERANCE * Math.abs(y));
 }
 
 const evaluate = (text) => (0, eval)(`(() => {${text}; return FUNCTIONS})()`);

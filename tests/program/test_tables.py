@@ -1,28 +1,32 @@
-"""Tables of formulas evaluated by the runtime: whole questions give in node what they give in Python."""
+"""Programs worked out by the runtime: whole questions, and deployments, give in node what they give in Python."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy
 import pytest
 from node import run
 from random_calls import as_json
-from sheetgen.estimate import PACE
 
+from sheetgen.api import RESULTS, TEXTS, size_columns
 from sheetgen.catalog import Catalog
-from sheetgen.program.javascript import TableOfFormulas, print_tables
-from sheetgen.recommend import choice, solve, tables
-from sheetgen.recommend.solution import TABLES, Grid, Solution, by_name
+from sheetgen.program.declared import Again, Axes, Program, Repeat, by_name
+from sheetgen.program.grid import Grid
+from sheetgen.program.javascript import print_programs
+from sheetgen.program.row_program import DEPLOYMENT, ROW
+from sheetgen.program.sheet_program import CHOICE, CHOSEN, SHEET
+from sheetgen.recommend import Choice, solve, tables
+from sheetgen.recommend.facts import grid_of
+from sheetgen.scenario.deployment import complete
 from sheetgen.scenario.question import ask
-from sheetgen.sheet.book.matrices import held_inside
-from sheetgen.sizing import parallelism, rates, speed
 
-STRIDE = 64  # batches of 1 to 64 requests, or of so many times 64, are tried
-
+Facts = dict[str, Any]  # of a question or of rows, as JSON has them
 ANSWER = Path(__file__).with_name("question.js")
 CATALOG = Catalog()
+PROGRAMS = {"sheet": SHEET, "choice": Program(SHEET.axes, (CHOICE,)), "chosen": CHOSEN, "deployment": DEPLOYMENT}
 FOUR = {"models": "8b,70b,405b,deepseek-v3"}
 QUESTIONS: list[dict[str, Any]] = [
     FOUR,
@@ -39,127 +43,127 @@ QUESTIONS: list[dict[str, Any]] = [
     {"models": "8b,70b", "tpot_ms": "20", "ttft_ms": "800"},
 ]  # fmt: skip
 # What is compared of tables, and of the answers.
-CELLS = {
+CELLS: dict[Axes, tuple[str, ...]] = {
     ("model", "profile"): ("weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "activation_bytes_per_gpu", "runs"),
     ("pace", "profile"): ("charge_bytes", "steady_bytes", "batch_limit", "pipeline_stages", "fixed_step_seconds"),
     ("load", "offer"): ("monthly_usd", "n_instances", "n_replicas", "requests_per_instance", "sure_sequences"),
 }
 ANSWERS = ("offer", "n_instances", "monthly_usd", "runner_up", "tpot_seconds", "ttft_seconds", "in_flight", "bound_by")
-OF_HELD = {"stages": "pipeline_stages", "offered": "instance_month_usd"}  # rows of held_inside
+DEPLOYMENTS: dict[str, list[Any]] = {
+    "model": ["8b", "70b", "405b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b", "70b", "8b", "deepseek-v3", "70b"],
+    "gpu": ["l40s", "h100", "h200", "h200", "h100", "a100-80gb", "b200", "h100", "b200", "h100"],
+    "tensor_parallel_size": [1, 4, 8, 8, 1, 2, 2, 1, 8, 1],
+    "pipeline_parallel_size": [1, 1, 2, 1, 1, 1, 1, 1, 1, 2],
+    "weight_dtype": ["bf16", "bf16", "bf16", "fp8", "auto", "bf16", "fp8", "fp8", "fp8", "bf16"],
+    "kv_cache_dtype": ["auto", "auto", "auto", "auto", "auto", "auto", "fp8", "auto", "fp8", "auto"],
+    "engine": ["vllm", "vllm", "vllm", "sglang", "vllm", "vllm", "sglang", "vllm", "vllm", "vllm"],
+    "context_tokens": [8192, 16384, 32768, 65536, 131072, 8192, 2048, 1000, 16384, 131072],
+    "concurrent_requests": [4, 64, 32, 100, 8, 300, 128, 1, 1000, 2],
+}
+# Deployments whose results Python alone searches for.
+SEARCHED = {"max_context_tokens_that_fit", "min_gpus"}
 
 
-def program() -> dict[str, TableOfFormulas]:
-    """The tables of a sheet and those of the choice and of speed, as the printer takes them."""
-    declared = {name: TableOfFormulas(axes, tuple(by_name(formulas))) for name, (axes, formulas) in TABLES.items()}
-    limits = declared["limits"]
-    chosen = {
-        "per_replica": (parallelism.requests_per_replica,),
-        "pace": PACE,
-        "replica_rate": (rates.replica_requests_per_second,),
-        "next": (rates.next_in_flight,),
-        "secant": (rates.secant_in_flight,),
-        "rate": (("batch_requests", rates.mean_batch_requests), *PACE[1:], rates.in_flight_at_peak),
-    }
-    untouched = (("untouched_fraction", speed.untouched_fraction),)
+def facts_of(program: str, grid: Grid) -> Facts:
+    """A grid in which nothing is worked out yet."""
     return {
-        **declared,
-        "limits": limits._replace(rows="step"),
-        "untouched": TableOfFormulas(("model", "layout", "step"), untouched),
-        "held": TableOfFormulas(("load",), (("held_inside", held_inside),), "offer"),
-        "choice": TableOfFormulas(("load",), (*choice.STEPS, ("cheapest_position", choice.cheapest_position)), "offer"),
-        **{name: TableOfFormulas(("chosen",), tuple(by_name(formulas))) for name, formulas in chosen.items()},
+        "program": program,
+        "sizes": grid.sizes,
+        "places": [[*axes, positions.tolist()] for axes, positions in grid.places.items()],
+        "columns": [
+            column(name, axes, values, grid) for name, columns in grid.columns.items() for axes, values in columns
+        ],
     }
 
 
-def facts_of(question: Any) -> tuple[Solution, list[Any]]:
-    """The tables of a question, and the columns that its grid was given from outside formulas."""
-    given, depth = [], []
-    put, evaluate = Grid.put, Grid.evaluate
-
-    def record(self: Grid, axes: Any, columns: Mapping[str, Any]) -> None:
-        put(self, axes, columns)
-        if not depth:
-            given.extend((name, *self.columns[name][-1]) for name in columns)
-
-    def inside(self: Grid, *arguments: Any, **options: Any) -> Any:
-        depth.append(True)
-        try:
-            results = evaluate(self, *arguments, **options)
-        finally:
-            depth.pop()
-        if "tpot_limit_seconds" in results or "ttft_limit_seconds" in results or "network_bytes_per_second" in results:
-            given.extend((name, *self.columns[name][-1]) for name in results)
-        return results
-
-    with patch.object(Grid, "put", record), patch.object(Grid, "evaluate", inside):
-        return tables(question), [fact for fact in given if fact[0] not in ("pipeline_parallel_size", "held_inside")]
+def column(name: str, axes: Axes, values: Any, grid: Grid) -> Facts:
+    every = numpy.broadcast_to(values, [grid.sizes[axis] for axis in axes]).ravel()
+    return {"name": name, "axes": axes, "data": as_json((every if every.dtype.kind == "U" else every + 0.0).tolist())}
 
 
-def column(axes: tuple[str, ...], values: Any) -> dict[str, Any]:
-    array = numpy.asarray(values, float)
-    return {"axes": list(axes), "sides": list(array.shape), "data": as_json(array.ravel().tolist())}
-
-
-def case(options: dict[str, Any]) -> dict[str, Any]:
+def case(options: dict[str, Any]) -> Facts:
     """A question's facts, and what Python answers."""
-    question = ask(CATALOG, options)
-    solved, given = facts_of(question)
-    sizes = {"model": len(question.models), "gpu": len(question.gpus), "layout": len(question.layouts)}
-    sizes |= {"profile": len(solved.profiles), "pace": len(question.models) * len(question.workloads)}
-    sizes |= {"load": len(question.loads), "offer": len(solved.offers), "step": STRIDE}
-
-    def sides(axes: tuple[str, ...]) -> list[int]:
-        return [sizes[axis] for axis in axes]
-
-    providers = [solved.candidate(offer).provider for offer in range(len(solved.offers))]
-    answered = solve(question)
-    is_rate = any(load.requests_per_second for load in question.loads)
-    answers = [{name: as_json(getattr(chosen, name)) for name in ANSWERS} for chosen in answered.choices]
+    question = ask(CATALOG, {name: value for name, value in options.items() if name != "speed_targets"})
+    if options.get("speed_targets") == "off":  # as typed in a workbook: no option of a command
+        question = replace(question, settings=replace(question.settings, speed_targets=0))
+    solved = tables(question)
+    candidates = [solved.candidate(offer) for offer in range(len(solved.offers))]
     return {
-        "sizes": sizes,
-        "places": [[near, far, numpy.asarray(where).tolist()] for (near, far), where in solved.grid.places.items()],
-        "columns": [{"name": name, **column(axes, values)} for name, axes, values in given],
+        **facts_of("sheet", grid_of(question, solved.profiles, solved.offers)),
         "gpu": [solved.profiles[offer.profile].gpu for offer in solved.offers],
-        "provider": [providers.index(provider) for provider in providers],
+        "provider": [candidate.provider for candidate in candidates],
         "over": [bool(load.over_limit) for load in question.loads],
-        "rows": choice.ROWS | ({"of_instance": choice.RANKED} if is_rate else {}),
-        "held": OF_HELD,
-        "secants": rates.SECANTS,
+        "has_targets": bool(question.settings.speed_targets),
         "cells": [
-            {
-                "name": name,
-                **column(axes, numpy.broadcast_to(solved.grid.read(name, axes), [sizes[axis] for axis in axes])),
-            }
+            column(name, axes, solved.grid.read(name, axes), solved.grid)
             for axes, names in CELLS.items()
             for name in names
         ],
-        "answers": [None if answer["offer"] is None else answer for answer in answers],
+        "answers": [answer_of(choice) for choice in solve(question).choices],
     }
 
 
-def compared(folder: Path, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def answer_of(choice: Choice) -> dict[str, Any]:
+    """What is compared of a choice: nothing of it where nothing holds the load, and what no targets would take."""
+    answer = {} if choice.offer is None else {name: as_json(getattr(choice, name)) for name in ANSWERS}
+    if choice.without_targets:
+        offer, n_instances, usd = choice.without_targets
+        answer |= {"without_targets_offer": offer, "without_targets_n_instances": n_instances}
+        answer["without_targets_monthly_usd"] = usd
+    return answer
+
+
+def compared(folder: Path, cases: list[Facts], source: str = "") -> list[Facts]:
     """By question: cells and answers compared, and which are not the same."""
-    done: list[dict[str, Any]] = run(ANSWER, folder, print_tables(program()), cases)
+    done: list[Facts] = run(ANSWER, folder, source or print_programs(PROGRAMS), cases)
     return done
 
 
 @pytest.mark.parametrize(
     "questions", [QUESTIONS[7:9], pytest.param(QUESTIONS, marks=pytest.mark.long)], ids=["two", "all"]
 )
-def test_whole_questions(questions, tmp_path):
-    done = compared(tmp_path, [case(options) for options in questions])
+def test_whole_questions(questions: list[dict[str, Any]], tmp_path: Path) -> None:
+    cases = [case(options) for options in questions]
+    done = compared(tmp_path, cases)
     for options, result in zip(questions, done, strict=True):
         print(options, {name: value for name, value in result.items() if name != "wrong"})
     assert [result["wrong"] for result in done] == [[] for _ in questions]
     assert all(result["cells"] > 300 and result["answers"] > 5 for result in done)
+    assert any("without_targets_offer" in answer for facts in cases for answer in facts["answers"])
 
 
-def test_another_formula_is_seen(tmp_path):
+def test_another_formula_is_seen(tmp_path: Path) -> None:
     """The twin that must fail: replicas are rounded down."""
-    source = print_tables(program())
+    source = print_programs(PROGRAMS)
     needed = "roundUp(ratioOr(load_requests,paced_requests,0))"
     assert needed in source
-    result = run(
-        ANSWER, tmp_path, source.replace(needed, needed.replace("roundUp", "Math.floor")), [case(QUESTIONS[-1])]
-    )
-    assert len(result[0]["wrong"]) > 20
+    floor = needed.replace("roundUp", "Math.floor")
+    [result] = compared(tmp_path, [case(QUESTIONS[-1])], source.replace(needed, floor))
+    assert len(result["wrong"]) > 20
+
+
+def quantities_of(program: Program) -> list[str]:
+    """The names of all that a program works out."""
+    names: dict[str, None] = {}
+    for table in program.tables:
+        if isinstance(table, Again):
+            names |= dict.fromkeys(table.keeps)
+        else:
+            quantities = (*table.start, *table.step) if isinstance(table, Repeat) else table.quantities
+            names |= dict.fromkeys(name for name, _ in by_name(quantities))
+    return list(names)
+
+
+def test_deployments(tmp_path: Path) -> None:
+    """Rows give every quantity that `size` has of them, but for the two searches."""
+    n_rows = len(DEPLOYMENTS["model"])
+    sized = size_columns(DEPLOYMENTS, n_rows, CATALOG)
+    assert not any(sized.results["error"])
+    facts = facts_of("deployment", complete(DEPLOYMENTS, n_rows, CATALOG).grid)
+    names = quantities_of(DEPLOYMENT)
+    cells = [column(name, ROW, sized.grid.read(name, ROW), sized.grid) for name in names]
+    [result] = compared(tmp_path, [{**facts, "cells": cells}])
+    print({name: value for name, value in result.items() if name != "wrong"})
+    assert result["wrong"] == []
+    given = {fact["name"] for fact in facts["columns"]}
+    assert set(RESULTS) - {*names, *TEXTS} - given == SEARCHED | {"short_by_bytes"}
