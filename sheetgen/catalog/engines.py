@@ -4,7 +4,6 @@ constants of speed by engine and generation of GPUs, and how far predictions lie
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -688,7 +687,6 @@ def release_of(text: str) -> tuple[int, ...] | None:
     return tuple(int(part or 0) for part in match.groups()[:3]) if match else None
 
 
-@functools.lru_cache(maxsize=1024)  # the rows of a batch name few engines and versions
 def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engine:
     """The engine called `name` at `version` (its default one where None).
 

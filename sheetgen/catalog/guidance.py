@@ -18,11 +18,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, among, must, validate
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, among, must
 from sheetgen.catalog.engines import release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, shown
@@ -186,18 +186,10 @@ class Fingerprint(Entry):
         return OwnWords(**{name: getattr(own, name) or getattr(self, name) for name in OwnWords.model_fields})
 
 
-class Guide(Entry):
-    """fingerprints.yaml as the page needs it. What a log is known by, which takes longer than all the rest, is read by
-    `diagnose` and `check`."""
-
+class FingerprintFile(Entry):
     file_name: ClassVar[str] = "fingerprints.yaml"
     checked_on: Date
     fingerprints: Some[Fingerprint]
-    flags: Any = None
-    signatures: Any = None
-
-
-class FingerprintFile(Guide):
     flags: dict[Id, Many[EngineFlag]] = Field(default_factory=dict)
     signatures: Many[Signature] = ()
 
@@ -236,8 +228,7 @@ class AssumptionFile(Entry):
 
 def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
     """The fingerprints of the page, in its order, each with the fixes that the page says."""
-    file = validate(catalog.read_document(FingerprintFile.file_name), Guide)
-    shown_ones = [one for one in file.fingerprints if one.on_page]
+    shown_ones = [one for one in catalog.file(FingerprintFile).fingerprints if one.on_page]
     return tuple(one.model_copy(update={"fixes": tuple(f for f in one.fixes if f.on_page)}) for one in shown_ones)
 
 

@@ -309,9 +309,7 @@ def draw(
 
     archive = replace(archive, catalog_sha256=solved.question.catalog_sha256)
     with pdf_apart(formats, archive) as process:
-        # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
-        every = archive.name or any(FORMATS[ending].every_lever for ending in formats)
-        levers = levers_of_sheet(solved) if every else None
+        levers = levers_of_sheet(solved)
         page = with_launch_rows(build_page(solved, levers), solved, launched, catalog)
         if process:
             process.send(page, brand, archive)
@@ -320,7 +318,7 @@ def draw(
             from sheetgen.sheet.book import build_book
             from sheetgen.sheet.what_if import what_if
 
-            return build_book(solved, page, levers or (), what_if(solved))
+            return build_book(solved, page, levers, what_if(solved))
 
         @cache
         def file(ending: str) -> bytes:
@@ -332,7 +330,7 @@ def draw(
         def record() -> dict[str, Any]:
             from sheetgen.launch.recommended import with_launches
 
-            found = sheet_record(solved, levers or ())
+            found = sheet_record(solved, levers)
             return with_launches(found, launched) if launched else found
 
         options = Options(brand=brand, archive=archive, file=file, record=record)

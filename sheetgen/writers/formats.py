@@ -27,7 +27,6 @@ class Format:
 
     writer: str  # module.function
     of_book: bool = False  # draws the book, not the page
-    every_lever: bool = False  # shows the levers of every load, not of the headline's alone
     may_lack: bool = False  # is left out, with a word why, where it cannot be drawn and was not named
 
     def write(self, drawn: Any, options: Options) -> bytes:
@@ -38,10 +37,10 @@ class Format:
 
 
 FORMATS = {  # by name, which is the ending of the file's name
-    "xlsx": Format("xlsx.write_xlsx", of_book=True, every_lever=True),
+    "xlsx": Format("xlsx.write_xlsx", of_book=True),
     "pdf": Format("pdf.write_pdf", may_lack=True),
     "html": Format("html.write_web"),
-    "json": Format("json.write_json", every_lever=True),
+    "json": Format("json.write_json"),
     "csv": Format("csv.write_loads"),
     "md": Format("markdown.write_brief"),
 }

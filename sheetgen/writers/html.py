@@ -204,9 +204,7 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
             value = str(value)
         return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    # Each template is filled in once or twice: to optimize it takes longer than that saves.
-    usual = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "optimized": False}
-    options: dict[str, Any] = {**usual, **more}
+    options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **more}
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
 
 

@@ -8,18 +8,16 @@ pyproject.toml holds the library.
 - `DocumentMetadata.generate_rdf_metadata` is wrapped: what is added must stand inside its one RDF, where readers look
   (`put_metadata`).
 - Attached files lack a media type that is the same on every machine, and a name in the catalog (`mend_attachments`).
-- `ctypes.util.find_library`, and fontTools' subsetter, are set aside during the import (`imported`).
+- `ctypes.util.find_library` is set aside during the import (`imported`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes.util
-import importlib
 import io
 import logging
 import sys
-import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +29,6 @@ _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
     " libharfbuzz-subset0. macOS: brew install pango."
 )
-_UNUSED = ("fontTools.subset", "fontTools.varLib.instancer")
 _FRAMES = ("html", "body")  # they end where their page does, and all that is seen is inside them
 _MEASURES = ("width", "height", "position_x")  # numbers once a box is laid out
 _SLACK = 0.6  # CSS pixels: rounding
@@ -43,38 +40,27 @@ def imported() -> Any:
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
             try:
-                with _lighter_import():
+                with _no_search_of_libraries():
                     import weasyprint
             except OSError:
                 import weasyprint
     except OSError as error:
         raise MissingLibraryError(_MISSING) from error
-    if weasyprint.pdf.fonts.harfbuzz_subset is None:
-        weasyprint.pdf.fonts.subset = importlib.import_module("fontTools.subset")
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # it warns of refused URLs; we list them
     return weasyprint
 
 
 @contextlib.contextmanager
-def _lighter_import() -> Iterator[None]:
-    """Without fontTools' subsetter (HarfBuzz has one) and what makes static fonts of variable ones (ours are not).
-
-    On Linux a library is looked for by its file's name alone: WeasyPrint tries four names of each, and behind every
-    wrong one Python runs a C compiler, a linker and ldconfig to find what might be meant: 50 processes.
-    """
+def _no_search_of_libraries() -> Iterator[None]:
+    """On Linux a library is looked for by its file's name alone: WeasyPrint tries four names of each, and behind every
+    wrong one Python runs a C compiler, a linker and ldconfig to find what might be meant: 50 processes."""
     search = ctypes.util.find_library
-    unused = {name: types.ModuleType(name) for name in _UNUSED if name not in sys.modules}
-    for module in unused.values():
-        module.__dict__["instantiateVariableFont"] = None
-    sys.modules.update(unused)
     if sys.platform == "linux":
         ctypes.util.find_library = lambda name: None
     try:
         yield
     finally:
         ctypes.util.find_library = search
-        for name in unused:
-            del sys.modules[name]
 
 
 def overflows(page: Any) -> list[str]:
