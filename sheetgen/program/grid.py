@@ -7,7 +7,7 @@ layout), a load of a model. numpy's shapes follow from the axes; nobody else ali
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy
@@ -29,6 +29,11 @@ class Grid:
     columns: dict[str, tuple[tuple[Axes, Column], ...]]
     places: Mapping[tuple[str, str], Any]
     sizes: Mapping[str, int]
+    # What follows from the places, kept.
+    _sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _indices: dict[tuple[Axes, Axes, tuple[int, ...]], tuple[Any, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @classmethod
     def over(cls, **sizes: int) -> Grid:
@@ -46,9 +51,7 @@ class Grid:
             if start == other
         }
         known = {key: positions for key, positions in self.places.items() if key[0] != axis}
-        return replace(
-            self, columns=dict(self.columns), places={**known, **far, **near}, sizes={**self.sizes, axis: size}
-        )
+        return Grid(dict(self.columns), {**known, **far, **near}, {**self.sizes, axis: size})
 
     def again(self, under: Mapping[str, Column], **sizes: int) -> Grid:
         """A copy in which numbers stand in the place of quantities, for tables that are read again; sizes: of axes that
@@ -103,36 +106,52 @@ class Grid:
 
         Raises KeyError where no column of that name can be read there.
         """
+        own, column = self._find(name, axes)
+        return self._indexed(own, column, axes)
+
+    def _find(self, name: str, axes: Axes) -> tuple[Axes, Column]:
+        """The latest column that can be read over `axes`, with its own axes. Raises KeyError where there is none."""
         readable = self._readable(name, axes)
         if readable is None:
             raise KeyError(f"{name!r} is nowhere in the grid over {', '.join(axes)}")
-        own, column, sides = readable
+        return readable
+
+    def _indexed(self, own: Axes, column: Column, axes: Axes) -> Column:
+        """A column of its own axes as it stands over others."""
         if own == axes or not own:
             return column
-        index = []
-        for length, own_axis, side in zip(column.shape, own, sides, strict=True):
-            if length == 1:
-                positions = numpy.zeros(1, int)
-            elif axes[side] == own_axis:
-                positions = numpy.arange(length)
-            else:
-                positions = self.places[axes[side], own_axis]
-            index.append(positions.reshape([-1 if i == side else 1 for i in range(len(axes))]))
-        return column[tuple(index)]
+        key = own, axes, column.shape
+        if key not in self._indices:
+            index = []
+            for length, own_axis, side in zip(column.shape, own, self._sides_of(own, axes), strict=True):
+                assert side is not None
+                if length == 1:
+                    positions = numpy.zeros(1, int)
+                elif axes[side] == own_axis:
+                    positions = numpy.arange(length)
+                else:
+                    positions = self.places[axes[side], own_axis]
+                index.append(positions.reshape([-1 if i == side else 1 for i in range(len(axes))]))
+            self._indices[key] = tuple(index)
+        return column[self._indices[key]]
 
     def spread(self, name: str, axes: Axes) -> Column:
         """A column with every position of `axes`."""
         return numpy.broadcast_to(self.read(name, axes), tuple(self.sizes[axis] for axis in axes))
 
-    def _readable(self, name: str, axes: Axes) -> tuple[Axes, Column, list[int]] | None:
-        """The latest column that can be read over `axes`, and the side of `axes` on which each of its own stands."""
+    def _readable(self, name: str, axes: Axes) -> tuple[Axes, Column] | None:
+        """The latest column that can be read over `axes`, with its own axes."""
         for own, column in reversed(self.columns.get(name, ())):
-            if own == axes:
-                return own, column, list(range(len(axes)))
-            sides = [self._side(own_axis, axes) for own_axis in own]
-            if None not in sides:
-                return own, column, sides  # type: ignore[return-value]
+            if own == axes or not own or None not in self._sides_of(own, axes):
+                return own, column
         return None
+
+    def _sides_of(self, own: Axes, axes: Axes) -> tuple[int | None, ...]:
+        """The side of `axes` on which each of a column's own axes stands; None where it stands on none."""
+        key = own, axes
+        if key not in self._sides:
+            self._sides[key] = tuple(self._side(own_axis, axes) for own_axis in own)
+        return self._sides[key]
 
     def _side(self, own_axis: str, axes: Axes) -> int | None:
         if own_axis in axes:
@@ -147,12 +166,17 @@ class Grid:
         Raises KeyError where a column cannot be read.
         """
         every = axes if rows is None else (*axes, rows)
+        return self._fewest((self._find(name, every)[0] for name in names), axes, every)
+
+    def _fewest(self, owns: Iterable[Axes], axes: Axes, every: Axes) -> Axes:
+        """The fewest axes for columns of these axes of their own."""
+        different = {own for own in owns if own}
+        if different <= {axes}:
+            return axes if different else ()
         wanted: list[set[str]] = [set() for _ in every]
-        for name in names:
-            readable = self._readable(name, every)
-            if readable is None:
-                raise KeyError(f"{name!r} is nowhere in the grid over {', '.join(every)}")
-            for own_axis, side in zip(readable[0], readable[2], strict=True):
+        for own in different:
+            for own_axis, side in zip(own, self._sides_of(own, every), strict=True):
+                assert side is not None
                 wanted[side].add(own_axis)
         return tuple(self._smallest(axis, needed) for axis, needed in zip(axes, wanted, strict=False) if needed)
 
@@ -168,12 +192,16 @@ class Grid:
 
         rows: the axis of which what stands on it is read whole, as a first side.
         """
+        every = axes if rows is None else (*axes, rows)
         for name, formula in by_name(quantities):
-            own = self.fewest_axes(formula.inputs, axes, rows)
-            values = {
-                read: self.read(read, (rows, *own) if rows and read in formula.rows else own) for read in formula.inputs
-            }
-            self.put(own, {name: formula.of(values)})
+            columns = [self._find(read, every) for read in formula.inputs]
+            own = self._fewest((stands for stands, _ in columns), axes, every)
+            over = own if rows is None else (rows, *own)
+            values = (
+                self._indexed(stands, column, over if read in formula.rows else own)
+                for read, (stands, column) in zip(formula.inputs, columns, strict=True)
+            )
+            self.put(own, {name: formula.function(*values)})
 
     def work_out(self, *declared: Declared, program: Program | None = None) -> None:
         """Work out tables in the order given; those whose fact is missing are left out."""

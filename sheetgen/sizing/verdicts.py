@@ -63,8 +63,8 @@ def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
 def fewest_gpus(
     runs_here: Quantity, shortage_bytes_per_gpu: Quantity, min_gpus: Quantity, gpus_per_replica: Quantity
 ) -> Any:
-    """Fewest GPUs of this kind that hold weights and cache: those stated, where they do and no smaller number was tried;
-    none where the GPU does not run the precisions, or no number of them would do.
+    """Fewest GPUs of this kind that hold weights and cache: those stated, where they do and no smaller number was
+    tried; none where the GPU does not run the precisions, or no number of them would do.
 
     Source: INTERFACE (min_gpus).
     """
