@@ -82,6 +82,7 @@ recommend --model qwen3.8-2.4t-a95b --context 4k --users 1 --gpus gb200 --provid
 recommend --model qwen3-next-80b-a3b --context 64k --users 64 --json
 recommend --model falcon-h1-7b --context 32k --users 32
 recommend --model 70b --draft-model eagle3-llama-3.x-70b --context 16k --users 32 --json
+recommend --model 70b --context 16k --users 32 --discount-fraction 0.05,aws=0.1,reserved-1yr=0.15,azure=0.3 --json
 recommend --model 8b --engine tensorrt-llm --context 8k --users 100 --json
 recommend --model 8b --engine lmdeploy --context 8k --users 100 --json
 recommend --model 8b --engine tgi --context 4k --users 20 --json

@@ -66,14 +66,13 @@ def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Of
     paces = [(model, workload) for model in range(len(question.models)) for workload in range(len(question.workloads))]
     grid = grid.along("pace", {"model": [m for m, _ in paces], "workload": [w for _, w in paces]})
     grid = grid.along("load", {"pace": [question.pace(load) for load in question.loads]})
-    grid = with_offers(grid, question, question.candidates, offers)
     _put_inputs(grid, question)
     _put_models(grid, question)
     _put_gpus(grid, question)
     grid.put(("tp",), {"tensor_parallel_size": numpy.array(sizes, float)})
     grid.put(("dp",), {name: numpy.array(ranks, float) for name in ("data_parallel_size", "busy_ranks")})
     _put_loads(grid, question)
-    return grid
+    return with_offers(grid, question, question.candidates, offers)
 
 
 def with_offers(grid: Grid, question: Question, candidates: Sequence[Candidate], offers: Sequence[Offer]) -> Grid:

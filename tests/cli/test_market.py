@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,8 @@ def test_what_was_never_measured_says_so() -> None:
     assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
     assert cell(other)["measured"] is False and f" {NEUTRAL}: " in recommendation(other, False, False)
     offer = plain.choices[0].offer
-    assert offer is not None and was_measured(plain, 0, offer, 1)
-    assert not was_measured(plain, 0, offer, 2)
+    assert offer is not None and was_measured(plain, 0, offer)
+    assert not was_measured(replace(plain, grid=plain.grid.again({"pipeline_parallel_size": 2})), 0, offer)
     nothing = cell(solved("405b", "4k", 1, instances="aws/g5.xlarge"))
     assert nothing["measured"] is None and nothing["needs_reservation"] is False
 
