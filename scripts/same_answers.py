@@ -3,7 +3,7 @@
     python scripts/same_answers.py record before/     what this checkout answers, a file for each question
     python scripts/same_answers.py compare before/ after/     what differs; exit 1 where anything does
 
-Run from the root of a checkout (with PYTHONPATH=. where another one is installed). It asks 107 questions on the command
+Run from the root of a checkout (with PYTHONPATH=. where another one is installed). It asks 108 questions on the command
 line: options, five engines, mixtures, hybrids, drafts, rates, losses to survive, racks, the reverse, plans, mistakes.
 And it makes five sheets, of which it keeps every defined name's value, every cell's value, the JSON, CSV, HTML and
 Markdown as they are, and the words of the PDF.
