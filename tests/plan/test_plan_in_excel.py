@@ -31,14 +31,15 @@ def answer() -> Answer:
 def rows(answer: Answer) -> list[tuple[Formula, dict[str, Any]]]:
     """Every formula of the tables with its inputs, at every position of its axes."""
     found = []
-    for name, (axes, quantities) in TABLES.items():
-        table = answer.table(axes)
-        for named in quantities:
+    for name, declared in TABLES.items():
+        table = answer.grid.table(*declared.axes)
+        sizes = [answer.grid.sizes[axis] for axis in declared.axes]
+        for named in declared.quantities:
             one = named if isinstance(named, Formula) else named[1]
             if one in (needs.kept_instances, needs.gap) or name == "shares":
                 continue
             columns = {each: table[each] for each in one.inputs}
-            for at in itertools.product(*map(range, table.sizes)):
+            for at in itertools.product(*map(range, sizes)):
                 found.append((one, {each: float(column[at]) for each, column in columns.items()}))
     return found
 

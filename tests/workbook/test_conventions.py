@@ -55,7 +55,7 @@ def formulas(path: Path) -> dict[str, dict[tuple[int, int], str]]:
 
 
 _ROW_OF_CANDIDATES = re.compile(r"Candidates!C[A-Z]+R(\[-?\d+\]):C[A-Z]+R\1")
-_ONE_OF_ROWS = re.compile(r"CHOOSE\(CBR\[0\](?:,Candidates!row)+\)")  # by the workload's place
+_ONE_OF_ROWS = re.compile(r"CHOOSE\(CBR\[-?\d+\](?:,Candidates!row)+\)")  # by the workload's place
 
 
 def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) -> None:
