@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
@@ -23,7 +22,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.sheet import model
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation
 from sheetgen.writers.formats import Options
-from sheetgen.writers.xlsx_library import Shared, SharingWorksheet, shared_rows, shared_runs
+from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, fitted, style
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
@@ -43,11 +42,10 @@ def write_xlsx(book: Book, options: Options | None = None) -> bytes:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        out = io.BytesIO()
-        workbook = Workbook(out, settings)
+        workbook = Workbook(io.BytesIO(), settings)
         _Writer(workbook, book, options.brand if options else None).write()
         workbook.close()
-    return out.getvalue()
+    return workbook.packing.package
 
 
 class _Writer:
@@ -75,7 +73,7 @@ class _Writer:
         for name, value in book.properties.items():
             workbook.set_custom_property(name, value, "text")
         workbook.set_calc_mode("auto")
-        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=SharingWorksheet) for sheet in book.sheets]
+        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=PortableWorksheet) for sheet in book.sheets]
         for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
             self._sheet(sheet, worksheet)
             if sheet.is_hidden:
