@@ -1,6 +1,6 @@
 """Do the tests notice? Changes one operator or number of a module at a time, and runs tests against each change.
 
-    python scripts/mutate.py sheetgen/cost.py tests/cost --most 20
+    python scripts/mutate.py sheetgen/sizing/cost.py tests/sizing --most 20
 
 A change that no test fails for is a survivor, printed with its line: a test that is missing, or a change that changes
 nothing. The package is copied; nothing in the repository is touched. The same seed draws the same changes.

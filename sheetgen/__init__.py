@@ -6,8 +6,6 @@ are first used, so that importing sheetgen costs nothing.
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False  # typing's, which takes a while to load
 if TYPE_CHECKING:
     from typing import Any
@@ -24,14 +22,3 @@ def __getattr__(name: str) -> Any:
 
         return getattr(importlib.import_module("sheetgen.api"), name)
     raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")
-
-
-class _Package(type(sys)):  # type: ignore[misc]
-    """Keeps `sheetgen.recommend` the function: importing the package of that name would take its place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name == "recommend" and isinstance(value, type(sys))):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

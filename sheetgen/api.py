@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from sheetgen.answer.verdict import judge, put_pace_words
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
 from sheetgen.program.grid import Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
-from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, objects
-from sheetgen.scenario.inputs import INPUTS
+from sheetgen.question import parse
+from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, objects
+from sheetgen.question.inputs import INPUTS
 from sheetgen.sizing.rates import in_flight_at_peak
-from sheetgen.verdict import judge, put_pace_words
 
 if TYPE_CHECKING:
     import pandas
 
-    from sheetgen.calibration import Anchored
-    from sheetgen.levers import EveryLever
-    from sheetgen.recommend import Solution
-    from sheetgen.recommend.reverse import Reverse
-    from sheetgen.scenario.question import Question
+    from sheetgen.answer import Solution
+    from sheetgen.answer.calibration import Anchored
+    from sheetgen.answer.levers import EveryLever
+    from sheetgen.answer.reverse import Reverse
+    from sheetgen.question.sheet_question import Question
 
 Catalogs = str | Path | Sequence[str | Path] | Catalog
 ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
@@ -262,7 +262,7 @@ def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
     _check_types(named)
     given = {name: [value] for name, value in named.items()}
     if anchor is not None:
-        from sheetgen.calibration import anchored
+        from sheetgen.answer.calibration import anchored
 
         found = anchored(anchor, given, 1, catalog)
     sized = replace(size_columns({**given, **(found.inputs if found else {})}, 1, catalog), anchored=found)
@@ -303,7 +303,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
     if anchor is not None:
-        from sheetgen.calibration import frame_factors
+        from sheetgen.answer.calibration import frame_factors
 
         given |= frame_factors(anchor, given, len(frame), catalog)
     whole: dict[str, Any] = {}
@@ -352,8 +352,8 @@ def reversed_question(
 
     Raises ScenarioError where both are given, or a load, which is what they ask for.
     """
-    from sheetgen.recommend.reverse import with_machines, within_budget
-    from sheetgen.scenario.demand import A_LOAD
+    from sheetgen.answer.reverse import with_machines, within_budget
+    from sheetgen.question.stated_load import A_LOAD
 
     given = [name for name in A_LOAD if options.get(name) is not None]
     if given or (budget_usd is not None and have is not None):
@@ -384,8 +384,8 @@ def recommend_record(solved: Solution) -> dict[str, Any]:
 
 def sheet_record(solved: Solution, levers: EveryLever | None = None) -> dict[str, Any]:
     """An answer as JSON has it, with where its deployments die; `levers` are of every load where known already."""
-    from sheetgen.levers import levers_of_sheet
-    from sheetgen.sheet.fingerprints import fingerprints_for
+    from sheetgen.answer.levers import levers_of_sheet
+    from sheetgen.report.fingerprints import fingerprints_for
     from sheetgen.writers.json import document
 
     fingerprints = [one.record() for one in fingerprints_for(solved)]
@@ -394,14 +394,14 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None) -> dict[str
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it."""
-    from sheetgen.recommend import solve
+    from sheetgen.answer import solve
 
     return solve(question_of(options, catalog))
 
 
 def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:
     """The question of one load, as `recommend` asks it."""
-    from sheetgen.scenario.question import OPTIONS, ask
+    from sheetgen.question.sheet_question import OPTIONS, ask
 
     asked = {name: value for name, value in options.items() if value is not None}
     for name, value in asked.items():

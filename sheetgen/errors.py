@@ -5,7 +5,7 @@ SheetgenError                 one or more problems, one line each
 │   └── UnknownNameError      a name is in no catalog
 ├── ScenarioError             the question asked cannot be put (a bad context, tier, option)
 ├── PageError                 the answer does not fit on the page
-├── WorkbookError             a workbook, or the JSON of one, cannot be read back (sheetgen.workbook)
+├── WorkbookError             a workbook, or the JSON of one, cannot be read back (sheetgen.readback)
 ├── MailError                 a message cannot be made or sent (sheetgen.mail)
 └── MissingLibraryError       a system library that the PDF needs is not installed
 

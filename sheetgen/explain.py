@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sheetgen import cost
+from sheetgen.answer import Solution
+from sheetgen.answer.calibration import Anchored
 from sheetgen.api import Sized
-from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
@@ -24,17 +24,9 @@ from sheetgen.program.quantities import OF_RUNNING, POINT, TOKENS
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.program.sheet_program import BESIDE_DRAFT
-from sheetgen.recommend import Solution
-from sheetgen.scenario.deployment import (
-    ASSUMED_FLOPS_PER_BYTE,
-    DEFAULTS,
-    DEFINITIONS,
-    Reference,
-    Resolved,
-    model_kind,
-)
-from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import draft, kv_cache, parallelism, rates, speed, weights
+from sheetgen.question.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, DEFINITIONS, Reference, Resolved, model_kind
+from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.sizing import cost, draft, kv_cache, parallelism, rates, speed, weights
 from sheetgen.units import DTYPES
 
 

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import settings
 
 from sheetgen.catalog import Catalog, base, default_folder, load
-from sheetgen.pull import pulled
-from sheetgen.workbook import facts
+from sheetgen.readback import compared_facts, pulled
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
 
@@ -84,7 +83,7 @@ def _kept_as_built(
 pulled._build_anew = _kept_as_built
 
 # `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
-facts.read_workbook_bytes = functools.lru_cache(4)(facts.read_workbook_bytes)
+compared_facts.read_workbook_bytes = functools.lru_cache(4)(compared_facts.read_workbook_bytes)
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (

@@ -14,7 +14,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of
 from sheetgen.program.row_program import DEPLOYMENT, deployment
-from sheetgen.scenario.deployment import DEFAULTS, complete
+from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import draft, memory
 from sheetgen.units import DTYPES, GIB
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
-from sheetgen.cost import HOURS_IN_A_MONTH
-from sheetgen.recommend import Solution, late_usd
-from sheetgen.sheet.notes import price_classes
-from sheetgen.sheet.page import Page
-from sheetgen.sheet.wording import instance_name
+from sheetgen.answer import Solution, late_usd
+from sheetgen.report.notes import price_classes
+from sheetgen.report.page import Page
+from sheetgen.report.wording import instance_name
+from sheetgen.sizing.cost import HOURS_IN_A_MONTH
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many

@@ -6,12 +6,12 @@ import functools
 from typing import Any
 
 from sheetgen.catalog import Catalog
-from sheetgen.plan.book import build_plan_book
 from sheetgen.plan.findings import Findings, findings
+from sheetgen.plan.flat_book import build_plan_book
 from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read import read_plan
+from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.writers.formats import templates_folder
 from sheetgen.writers.xlsx import write_xlsx
 

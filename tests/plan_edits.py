@@ -10,20 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen import cost
 from sheetgen.catalog.base import Document
-from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.decisions import decisions
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.hardware import Placed
-from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.hardware_by_quarter import Placed
+from sheetgen.plan.read_plan import Plan, plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.plan.yellow import Yellow, listed_prices_of, yellow_rows
-from sheetgen.pull.plan import with_edits
+from sheetgen.readback.package import Place
+from sheetgen.readback.plan_book import Edit
+from sheetgen.readback.pulled_plan import with_edits
+from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
-from sheetgen.workbook.package import Place
-from sheetgen.workbook.plan_book import Edit
 
 
 def rows_of(findings: Findings) -> list[Yellow]:
@@ -43,7 +43,7 @@ def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]
     plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
     placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
     hardware = replace(answer.hardware, placed=placed)
-    with unittest.mock.patch("sheetgen.plan.solve.placed", return_value=hardware):  # not what would be chosen now
+    with unittest.mock.patch("sheetgen.plan.solve_plan.placed", return_value=hardware):  # not what would be chosen now
         return solved_plan(plan)
 
 

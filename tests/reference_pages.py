@@ -19,8 +19,8 @@ from sheetgen.cli import main
 from sheetgen.cli.options import HEADINGS, SHORT, Command
 from sheetgen.explain import CHOICE_FORMULAS, QUANTITIES, quantities, spaced, unit_of
 from sheetgen.formula import Expr, Formula
-from sheetgen.scenario.inputs import INPUTS, Input
-from sheetgen.scenario.parse import FLAG, Kind
+from sheetgen.question.inputs import INPUTS, Input
+from sheetgen.question.parse import FLAG, Kind
 from sheetgen.units import DTYPES
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

@@ -26,7 +26,7 @@ from sheetgen.formula import Formula
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import PACE, STEP
 from sheetgen.program.row_program import deployment
-from sheetgen.scenario.deployment import DEFAULTS, complete
+from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
 CSV = DATA / "throughput_serving.csv"

@@ -18,7 +18,7 @@ from speed_fit import FIGURES
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.program.row_program import deployment
-from sheetgen.scenario.deployment import DEFAULTS, SPEED_SCOPES, complete
+from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, complete
 from sheetgen.sizing import speed
 
 PUBLIC = DATA / "throughput_public.csv"

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import sheetgen
-from sheetgen.calibration import read_anchor
+from sheetgen.answer.calibration import read_anchor
 from sheetgen.errors import CatalogError, ScenarioError
 
 R1 = {"model": "deepseek-r1", "gpu": "h200", "tensor_parallel_size": 8}

@@ -29,10 +29,10 @@ from brute_force import (
     runs,
 )
 
+from sheetgen.answer import solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 from sheetgen.writers.json import document
 
 THREE = "8b,70b,405b"

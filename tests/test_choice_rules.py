@@ -11,9 +11,9 @@ import numpy
 import pytest
 from amounts import amount
 
+from sheetgen.answer import Solution, solve
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 from sheetgen.sizing import parallelism
 
 N_LOADS = amount(400, 2000)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from sheetgen.answer import solve
+from sheetgen.book.what_if_choices import what_if
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.what_if import what_if
+from sheetgen.question.sheet_question import ask
 
 
 def _workloads(contexts: str) -> dict[str, tuple[int, int]]:

@@ -14,11 +14,11 @@ from brute_speed import parts, read, step
 from click.testing import CliRunner
 
 import sheetgen
+from sheetgen.answer import Solution
+from sheetgen.answer.disaggregated import Apart, disaggregated, requests_per_second
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
-from sheetgen.recommend import Solution
-from sheetgen.recommend.disaggregated import Apart, disaggregated, requests_per_second
 from sheetgen.sizing.rates import z_of
 
 GIB = 2**30

@@ -27,7 +27,7 @@ from docs_pages import (
 )
 
 from sheetgen.cli import main
-from sheetgen.scenario.inputs import BY_OPTION
+from sheetgen.question.inputs import BY_OPTION
 
 MOST_WORDS = 900  # of README.md, which is read in a quarter of an hour with its commands
 

@@ -22,12 +22,12 @@ from pages import text_of
 from places_of_page import Built, load_cells, names_of, place_on_page
 from workbook_cells import PRICES_SHEET
 
+from sheetgen.answer import solve
 from sheetgen.cli.build import draw
 from sheetgen.launch.recommended import with_launch_rows
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page, page_in_dollars
-from sheetgen.sheet.page import Bar, Page, formatted
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page, page_in_dollars
+from sheetgen.report.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
 FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")

@@ -1,6 +1,7 @@
 """Every formula of the package is a tree of registered operations on its inputs, and says which of them are rows."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sheetgen.formula.tree import CONSTANT, INPUT, LEAVES
 
 SOURCES = Path(sheetgen.__file__).parent
 # Only these write Excel text: the formula module, and what lays workbooks out.
-WRITERS = ("formula/", "sheet/model.py", "sheet/book/", "plan/book/")
+WRITERS = ("formula/", "book/", "plan/flat_book.py")
 
 
 def leaves(tree: Expr, name: str) -> set[str]:
@@ -98,6 +99,11 @@ def test_only_what_writes_workbooks_holds_excel_text():
             if called == "isinstance" and "Expr" in ast.unparse(node) and not name.startswith("formula/"):
                 wrong.append(f"{name}:{node.lineno}: a branch on what it computes with")
     assert wrong == []
+
+
+def test_names_of_modules_are_unique():
+    names = Counter(path.stem for path in SOURCES.rglob("*.py") if not path.stem.startswith("__"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_an_operation_is_registered_once():

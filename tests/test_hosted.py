@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheetgen
-from sheetgen import cost
+from sheetgen.answer import hosts_of
+from sheetgen.answer.hosts import Hosted, by_host
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import hosted_file
 from sheetgen.cli.build import draw
-from sheetgen.recommend import hosts_of
-from sheetgen.recommend.hosted import Hosted, by_host
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.hosted import hosted_facts
+from sheetgen.report.build_page import build_page
+from sheetgen.report.host_words import hosted_facts
+from sheetgen.sizing import cost
 
 
 @functools.cache

@@ -8,8 +8,8 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
-from sheetgen.scenario.inputs import asked_in
-from sheetgen.scenario.question import Question, ask
+from sheetgen.question.inputs import asked_in
+from sheetgen.question.sheet_question import Question, ask
 from sheetgen.units import OWNING_TERMS as TERMS
 
 H100, H200, L4 = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l4-24gb"

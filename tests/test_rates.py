@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheetgen
+from sheetgen.answer import Solution, solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 from sheetgen.sizing.rates import (
     exact_wait_fraction,
     first_z,

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 import sheetgen
+from sheetgen.answer import solve
+from sheetgen.answer.reasons import why_not
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.recommend import solve
-from sheetgen.recommend.reasons import why_not
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 
 USD_PER_HOUR = {
     "aws/p5.48xlarge": 8.0, "gcp/a3-highgpu-8g": 8.0, "aws/p5.4xlarge": 0.8, "azure/Standard_ND96isr_H100_v5": 10.0,

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheetgen
+from sheetgen.answer import Solution, solve, ways_to_pay
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import Solution, money, solve
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 from sheetgen.units import PURCHASES
 from sheetgen.writers.json import document
 
@@ -32,8 +32,8 @@ def one(**options: Any) -> Solution:
     return recommended({**P5, **options}, catalog())
 
 
-def classes(solved: Solution) -> dict[str, money.ClassCost]:
-    return {c.purchase: c for c in money.purchase_classes(solved, 0)}
+def classes(solved: Solution) -> dict[str, ways_to_pay.ClassCost]:
+    return {c.purchase: c for c in ways_to_pay.purchase_classes(solved, 0)}
 
 
 def test_classes_of_p5_48xlarge_by_hand() -> None:
@@ -62,11 +62,11 @@ def test_the_class_in_use_is_the_recommendation() -> None:
     solved = solve(ask(catalog(), {"models": "8b,70b,405b", "as_of": "2026-11-20"}))
     for row, choice in enumerate(solved.choices):
         if choice.offer is not None:
-            first = money.purchase_classes(solved, row)[0]
+            first = ways_to_pay.purchase_classes(solved, row)[0]
             assert first.hourly_usd == pytest.approx(choice.hourly_usd)
             assert first.monthly_usd == pytest.approx(choice.monthly_usd)
-            assert first.annual_usd == money.unit_costs(solved, row)["annual_usd"]
-            best = money.providers(solved, row)
+            assert first.annual_usd == ways_to_pay.unit_costs(solved, row)["annual_usd"]
+            best = ways_to_pay.providers(solved, row)
             assert choice.cheapest is not None and choice.cheapest.usd <= choice.monthly_usd
             lowest = min(p.monthly_usd for p in best if p.offer is not None)
             assert choice.cheapest.usd <= lowest <= choice.monthly_usd * 1.05, "each provider's best by the same rule"
@@ -79,7 +79,7 @@ def test_a_provider_s_best_is_the_answer_where_only_it_is_asked() -> None:
     alone = {name: solve(ask(catalog(), {**options, "providers": name})) for name in ("aws", "azure", "gcp")}
     n_ties = 0
     for row in range(len(solved.choices)):
-        for best in money.providers(solved, row):
+        for best in ways_to_pay.providers(solved, row):
             other = alone[best.provider]
             choice = other.choices[row]
             assert best.offer is not None and choice.offer is not None and choice.cheapest is not None
@@ -106,7 +106,7 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
 
 def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:
     solved = recommended({"model": "70b", "context": "16k", "users": 32}, Catalog())
-    found = money.providers(solved, 0)
+    found = ways_to_pay.providers(solved, 0)
     assert [one.provider for one in found] == ["aws", "gcp", "azure"] and all(one.offer is not None for one in found)
     assert all(solved.candidate(one.offer).provider == one.provider for one in found)
     assert min(one.monthly_usd for one in found) == solved.choices[0].monthly_usd
@@ -114,41 +114,41 @@ def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:
 
 def test_owning_by_hand() -> None:
     """Eight H100 at $30,000 x 1.54 over 5 years, 1.73 kW each at $0.08 and $194.95: against $55.04 an hour."""
-    ends = money.owned(one(), 0)
+    ends = ways_to_pay.owned(one(), 0)
     assert ends is not None and ends["base"]["owned_capex_usd"] == 8 * ends["base"]["installed_usd_per_gpu"]
     base = ends["base"]
     month = 8 * (30_000 * 1.54 / 60 + 1.73 * 730 * 0.08 + 1.73 * 194.95)
     assert base["monthly_owned_usd"] == pytest.approx(month)
     assert base["break_even_utilization"] == pytest.approx(month / (55.04 * 730))
     assert ends["low"]["monthly_owned_usd"] < month < ends["high"]["monthly_owned_usd"]
-    quote = money.owned(one(capex_usd_per_gpu="39375", usd_per_kwh=0, colo_usd_per_kw_month=0), 0)
+    quote = ways_to_pay.owned(one(capex_usd_per_gpu="39375", usd_per_kwh=0, colo_usd_per_kw_month=0), 0)
     assert quote is not None
     assert quote["low"] == quote["high"] and quote["base"]["owned_usd_per_gpu_hour"] == pytest.approx(0.90, abs=0.005)
 
 
 def test_break_even_is_against_the_on_demand_price_whatever_is_rented() -> None:
-    demand, reserved = money.owned(one(), 0), money.owned(one(purchase="reserved-3yr"), 0)
+    demand, reserved = ways_to_pay.owned(one(), 0), ways_to_pay.owned(one(purchase="reserved-3yr"), 0)
     assert demand is not None and demand == reserved
 
 
 def test_a_gpu_without_a_price_is_a_dash() -> None:
-    ends = money.owned(one(instances="azure/Standard_NC80adis_H100_v5"), 0)
+    ends = ways_to_pay.owned(one(instances="azure/Standard_NC80adis_H100_v5"), 0)
     assert ends is not None
     assert math.isnan(ends["base"]["monthly_owned_usd"]) and math.isnan(ends["high"]["break_even_utilization"])
-    with_quote = money.owned(one(instances="azure/Standard_NC80adis_H100_v5", capex_usd_per_gpu=30_000), 0)
+    with_quote = ways_to_pay.owned(one(instances="azure/Standard_NC80adis_H100_v5", capex_usd_per_gpu=30_000), 0)
     assert with_quote is not None and with_quote["base"]["break_even_utilization"] > 0
 
 
 def test_the_budget_has_its_contingency_apart_and_the_currency_last() -> None:
     solved = one(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
-    found = money.budget(solved, 0)
+    found = ways_to_pay.budget(solved, 0)
     assert found is not None
     usd, extra, total = found.annual
     assert usd == pytest.approx(55.04 * 730 * 12) and extra == pytest.approx(0.1 * usd)
     assert total == pytest.approx(1.1 * usd * 0.92)
     plain = one()
     assert solved.choices[0] == plain.choices[0]  # neither is inside a price
-    assert money.unit_costs(solved, 0) == pytest.approx(money.unit_costs(plain, 0), nan_ok=True)
+    assert ways_to_pay.unit_costs(solved, 0) == pytest.approx(ways_to_pay.unit_costs(plain, 0), nan_ok=True)
 
 
 @functools.cache

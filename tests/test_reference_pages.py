@@ -8,7 +8,7 @@ from reference_pages import FOLDER, documents, tree
 
 from sheetgen.cli import main
 from sheetgen.explain import quantities
-from sheetgen.scenario.inputs import BY_OPTION, INPUTS
+from sheetgen.question.inputs import BY_OPTION, INPUTS
 
 PAGES = documents()
 

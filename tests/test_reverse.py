@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import sheetgen
+from sheetgen.answer.reverse import machines_of, network_gbps, with_machines, within_budget
+from sheetgen.answer.solve import tables
 from sheetgen.api import question_of, recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend.reverse import machines_of, network_gbps, with_machines, within_budget
-from sheetgen.recommend.solve import tables
 from sheetgen.sizing import rates
 from sheetgen.sizing.rates import z_of
 

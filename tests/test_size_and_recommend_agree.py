@@ -10,10 +10,10 @@ import numpy
 import pytest
 from amounts import amount
 
+from sheetgen.answer import Choice, Solution, solve
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import Choice, Solution, solve
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 
 MODELS = ("8b", "70b", "405b", "gemma-3-27b", "qwen3.6-27b", "deepseek-v3", "gpt-oss-120b", "llama-4-scout-17b-16e")
 ENGINES = (("vllm", "0.19.0"), ("vllm", "0.24.0"), ("vllm", "0.12.0"), ("sglang", None), ("tensorrt-llm", None))

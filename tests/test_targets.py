@@ -17,14 +17,14 @@ from recalculation import recalculate_with_formualizer
 from workbook_cells import values
 
 import sheetgen
+from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, solve, why_not
 from sheetgen.api import recommended, record, sized_point
+from sheetgen.book import build_book
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, solve, why_not
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.book import build_book
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.wording import sized_by, sizing_rule
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.wording import sized_by, sizing_rule
 from sheetgen.sizing.parallelism import has_little_headroom
 from sheetgen.writers.json import SPEED, document
 from sheetgen.writers.xlsx import write_xlsx

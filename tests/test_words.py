@@ -18,13 +18,13 @@ import yaml
 from books import book_bytes
 from pages import markdown_of, text_of, web_of
 
+from sheetgen.answer import Solution, solve
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.mail.message import Letter, bodies
-from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page
 from sheetgen.writers.pdf import lay_out
 
 ROOT = Path(__file__).parents[1]

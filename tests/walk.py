@@ -10,10 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sheetgen.answer import Fit
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import Fit
-from sheetgen.sheet.wording import money, named_size, plural, rent, rented_gpus
+from sheetgen.report.wording import money, named_size, plural, rent, rented_gpus
 
 DOCS = Path(__file__).parent.parent / "docs"
 CONTEXTS = (3_000, 6_000, 12_000)

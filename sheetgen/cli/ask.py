@@ -69,7 +69,7 @@ def size(
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --kv-offload-gib 400
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
-    from sheetgen.scenario.demand import rate_of
+    from sheetgen.question.stated_load import rate_of
 
     one_load(inputs)
     if batch is None:  # whose columns may have the rest of a load
@@ -171,11 +171,11 @@ def recommend(
 
         run_reverse(budget_usd, have, options, as_json, catalog, quiet, disaggregated or flags is not None)
         return
+    from sheetgen.answer.disaggregated import disaggregated as apart
+    from sheetgen.answer.disaggregated import pools_record
     from sheetgen.api import recommend_record, recommended
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
-    from sheetgen.recommend.disaggregated import disaggregated as apart
-    from sheetgen.recommend.disaggregated import pools_record
 
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
@@ -187,8 +187,8 @@ def recommend(
             found["cells"][0] |= pools_record(apart(solved, 0))
         print_json(found | found["cells"][0])
     else:
+        from sheetgen.cli.answer_text import headline, recommendation
         from sheetgen.cli.extras import flag_lines, pools
-        from sheetgen.cli.words import headline, recommendation
 
         launch = launched.get(0)
         if quiet and not (details or show_all):
@@ -229,7 +229,7 @@ def explain(
       sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
       sheetgen explain monthly_usd --model 70b --context 16k --users 200 --depth 4
     """
-    from sheetgen.cli.explain import DEPTH, derivation, every_quantity, record, text
+    from sheetgen.cli.derivation_text import DEPTH, derivation, every_quantity, record, text
     from sheetgen.explain import find, quantities
 
     if quantity is None:
@@ -277,8 +277,8 @@ def diagnose(log: str, html_file: str | None, as_json: bool, catalog: Catalog, q
       docker logs vllm 2>&1 | sheetgen diagnose -
       sheetgen diagnose server.log.gz --model 70b --gpu h100 --json
     """
-    from sheetgen.diagnose.report import as_html, text
-    from sheetgen.diagnose.report import diagnose as diagnosed
+    from sheetgen.diagnose.diagnosis import as_html, text
+    from sheetgen.diagnose.diagnosis import diagnose as diagnosed
 
     # A place that cannot be looked at is reported when it is read.
     with contextlib.suppress(OSError, ValueError):

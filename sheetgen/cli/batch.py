@@ -14,7 +14,7 @@ from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
 from sheetgen.catalog import Catalog
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.scenario.deployment import DEFAULTS
+from sheetgen.question.deployment import DEFAULTS
 from sheetgen.units import count
 from sheetgen.writers.csv import records, write_csv
 

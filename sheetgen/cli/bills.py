@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sheetgen.answer.calibration import Anchored
+from sheetgen.answer.verdict import obstacle
 from sheetgen.api import Sized
-from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import Engine
 from sheetgen.cli.output import table
-from sheetgen.scenario.demand import load_words
-from sheetgen.scenario.deployment import Resolved, model_kind
+from sheetgen.question.deployment import Resolved, model_kind
+from sheetgen.question.stated_load import load_words
 from sheetgen.units import GIB, MIB, Layout, count, rate_places
-from sheetgen.verdict import obstacle
 
 DOCS = "docs/speed.md"
 KINDS = {

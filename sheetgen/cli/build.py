@@ -18,12 +18,12 @@ from sheetgen.units import count
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused
 
 if TYPE_CHECKING:
+    from sheetgen.answer import Solution
+    from sheetgen.book.sheets import Book
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.launch.recommended import Launch
-    from sheetgen.recommend import Solution
-    from sheetgen.sheet.model import Book
-    from sheetgen.workbook.bridge import Bridge
+    from sheetgen.readback.month_bridge import Bridge
 
 PULL_SCHEMA = 1
 OWN_LOAD = (
@@ -63,12 +63,12 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     formats, place = named or DEFAULT_FORMATS, place_of(asked.pop("out", None), asked.pop("name", None))
     brand = brand_of(asked.pop("brand", None))
     archive = archive_of(asked.pop("attach", None), formats, place.name)
+    from sheetgen.answer import solve
     from sheetgen.api import sheet_record
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
-    from sheetgen.recommend import solve
-    from sheetgen.scenario.demand import RATES
-    from sheetgen.scenario.question import ask
+    from sheetgen.question.sheet_question import ask
+    from sheetgen.question.stated_load import RATES
 
     flags = asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
@@ -135,10 +135,10 @@ def pull(
       sheetgen build --scenario sheets/q3.scenario.yaml
       sheetgen pull capacity-plan.xlsx --format xlsx,docx
     """
-    from sheetgen.workbook.plan_book import is_plan_book
+    from sheetgen.readback.plan_book import is_plan_book
 
     if is_plan_book(edited):
-        from sheetgen.cli.plan import pull_book
+        from sheetgen.cli.plan_commands import pull_book
 
         pull_book(edited, formats, out, name, brand, as_json, catalog, quiet)
         return
@@ -146,8 +146,8 @@ def pull(
     place = place_of(out, Path(edited).stem if name is None else name)
     from sheetgen import __version__
     from sheetgen.api import sheet_record
-    from sheetgen.pull.pulled import pull as read_back
-    from sheetgen.pull.words import data, lines, scenario_text
+    from sheetgen.readback.pulled import pull as read_back
+    from sheetgen.readback.pulled_words import data, lines, scenario_text
 
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = read_back(edited, catalog, models)
@@ -229,10 +229,10 @@ def diff(
     if as_json and block:
         raise click.UsageError("--json and --block do not go together.")
     from sheetgen.cli import diff_text
-    from sheetgen.workbook.bridge import bridges
-    from sheetgen.workbook.compare import compare
-    from sheetgen.workbook.facts import read_sheets
-    from sheetgen.workbook.plan_book import is_plan
+    from sheetgen.readback.compare import compare
+    from sheetgen.readback.compared_facts import read_sheets
+    from sheetgen.readback.month_bridge import bridges
+    from sheetgen.readback.plan_book import is_plan
 
     for file in (before, after):
         if is_plan(file):
@@ -269,7 +269,7 @@ def place_of(folder: str | None, name: str | None) -> Path:
 
 def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
     """The formats asked for, in order; none where the default holds."""
-    from sheetgen.scenario.parse import words
+    from sheetgen.question.parse import words
 
     found = words(None if text is None else text.lower())
     wrong = [w for w in found if w not in allowed]
@@ -301,10 +301,10 @@ def draw(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Each format's bytes, and why where one that may lack had to be left out, a line each."""
     step(f"drawing {', '.join(formats)}")
+    from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.api import sheet_record
     from sheetgen.launch.recommended import with_launch_rows
-    from sheetgen.levers import levers_of_sheet
-    from sheetgen.sheet.build_page import build_page
+    from sheetgen.report.build_page import build_page
     from sheetgen.writers.apart import pdf_apart
 
     archive = replace(archive, catalog_sha256=solved.question.catalog_sha256)
@@ -315,8 +315,8 @@ def draw(
             process.send(page, brand, archive)
 
         def book() -> Book:
-            from sheetgen.sheet.book import build_book
-            from sheetgen.sheet.what_if import what_if
+            from sheetgen.book import build_book
+            from sheetgen.book.what_if_choices import what_if
 
             return build_book(solved, page, levers, what_if(solved))
 
@@ -358,8 +358,8 @@ def brand_of(path: str | None) -> Brand | None:
 
 def headlines(solved: Solution) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.cli.words import headline, load_of
-    from sheetgen.recommend import headline_rows
+    from sheetgen.answer import headline_rows
+    from sheetgen.cli.answer_text import headline, load_of
 
     question = solved.question
     name = question.workloads[question.headline[0]].name

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
-from sheetgen.sheet.page import Column, table
-from sheetgen.workbook.bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
-from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
-from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
-from sheetgen.workbook.read import read_workbook_bytes
+from sheetgen.readback.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
+from sheetgen.readback.compared_facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
+from sheetgen.readback.month_bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
+from sheetgen.readback.read_book import read_workbook_bytes
+from sheetgen.report.page import Column, table
 from sheetgen.writers.markdown import plain, table_text
 
 if TYPE_CHECKING:

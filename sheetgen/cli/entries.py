@@ -179,7 +179,7 @@ def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]
     key = name.strip().lower()
     if kind == "model":
         from sheetgen.importer.model_names import resolve_model
-        from sheetgen.scenario.deployment import model_columns
+        from sheetgen.question.deployment import model_columns
         from sheetgen.sizing.kv_cache import kv_bytes_per_token, state_bytes_per_sequence
 
         model = resolve_model(name, catalog)[0]

@@ -8,24 +8,24 @@ from typing import Any
 
 import click
 
+from sheetgen.answer import Solution
+from sheetgen.answer.disaggregated import Apart
+from sheetgen.answer.reverse import Reverse, in_words
 from sheetgen.api import Sized, reversed_question
 from sheetgen.catalog.load import Catalog
+from sheetgen.cli.answer_text import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE
 from sheetgen.cli.output import answer, folded, table, warn
-from sheetgen.cli.words import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
-from sheetgen.recommend import Solution
-from sheetgen.recommend.disaggregated import Apart
-from sheetgen.recommend.reverse import Reverse, in_words
-from sheetgen.scenario.demand import A_LOAD
-from sheetgen.scenario.inputs import asked_in
-from sheetgen.sheet.wording import lost
-from sheetgen.startup.compare import Compared, compare, compared_record
-from sheetgen.startup.read import QUANTITIES, read_log
-from sheetgen.startup.words import ENGINE_NAMES
+from sheetgen.question.inputs import asked_in
+from sheetgen.question.stated_load import A_LOAD
+from sheetgen.report.wording import lost
+from sheetgen.startup.log_compared import Compared, compare, compared_record
+from sheetgen.startup.printed_arguments import ENGINE_NAMES
+from sheetgen.startup.startup_log import QUANTITIES, read_log
 from sheetgen.units import GIB, PERCENT, Layout, count, rate_text
 
 

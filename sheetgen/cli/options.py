@@ -1,4 +1,4 @@
-"""Options that several commands share, and the file that may hold a sheet's. All values stay text here: `scenario`
+"""Options that several commands share, and the file that may hold a sheet's. All values stay text here: `question`
 reads them and says what is wrong."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Command(click.Command):
 
     def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
         """Its options with their help, by heading."""
-        from sheetgen.scenario.inputs import BY_OPTION
+        from sheetgen.question.inputs import BY_OPTION
 
         found: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         for one in self.get_params(ctx):
@@ -112,7 +112,7 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
     its own; beside those of the pace, in `size`, some have other help."""
 
     def make() -> Iterator[click.Option]:
-        from sheetgen.scenario.inputs import BY_OPTION, asked_in
+        from sheetgen.question.inputs import BY_OPTION, asked_in
 
         for part in parts:
             for one in asked_in(part) if isinstance(part, str) else (BY_OPTION[part[0]],):
@@ -150,7 +150,7 @@ brand_option = click.option(
 
 def one_load(options: Mapping[str, Any]) -> None:
     """Refuse options of which each is a load by itself."""
-    from sheetgen.scenario.demand import A_LOAD
+    from sheetgen.question.stated_load import A_LOAD
 
     if len(given := [f"--{name.replace('_', '-')}" for name in A_LOAD if options.get(name) is not None]) > 1:
         raise click.UsageError(f"{' and '.join(given)}: each is a load by itself. Keep one.")
@@ -221,8 +221,8 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
 
 def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     from sheetgen.catalog import read_document
-    from sheetgen.scenario.inputs import BY_OPTION
-    from sheetgen.scenario.overrides import Written
+    from sheetgen.question.inputs import BY_OPTION
+    from sheetgen.question.overrides import Written
 
     document = read_document(Path(path))
     if not isinstance(document.data, dict):

@@ -16,7 +16,7 @@ from sheetgen.errors import ScenarioError, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
-    from sheetgen.scenario.question import Question
+    from sheetgen.question.sheet_question import Question
 
 LEAST_COLUMNS = 40
 _LEAST_CELL = 24  # columns of a table's last cell that is folded; a narrower one is hard to read
@@ -177,8 +177,8 @@ def progress(quiet: bool) -> Iterator[None]:
 
 def warn(question: Question, quiet: bool = False) -> None:
     """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
-    from sheetgen.scenario.parse import as_of_date
-    from sheetgen.sheet.notes import day_of
+    from sheetgen.question.parse import as_of_date
+    from sheetgen.report.notes import day_of
     from sheetgen.sizing.parallelism import ZONE
 
     if quiet:

@@ -9,8 +9,7 @@ from typing import Any
 
 from sheetgen.catalog.guidance import Assumption, EngineFlag, FingerprintFile, bare
 from sheetgen.catalog.guidance import Fix as Advice
-from sheetgen.diagnose.replay import MOST_SHARE, NOT_ENOUGH, Replay, whole
-from sheetgen.diagnose.verdict import (
+from sheetgen.diagnose.cause import (
     ADDED,
     ENCODER,
     HEALTHY,
@@ -24,8 +23,9 @@ from sheetgen.diagnose.verdict import (
     Queue,
     Verdict,
 )
-from sheetgen.startup.read import StartupLog
-from sheetgen.startup.words import RENAMED
+from sheetgen.diagnose.replay import MOST_SHARE, NOT_ENOUGH, Replay, whole
+from sheetgen.startup.printed_arguments import RENAMED
+from sheetgen.startup.startup_log import StartupLog
 from sheetgen.units import GIB
 
 # The form of a death where the verdict names none, and forms whose own fixes are all that help.

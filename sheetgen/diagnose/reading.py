@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sheetgen.catalog.guidance import Signature
 from sheetgen.catalog.hardware import Devices
-from sheetgen.diagnose.facts import USAGE_WORDS, WORDS, Facts, Matcher
+from sheetgen.diagnose.log_facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.lines import blocks_of, log_lines, open_log
-from sheetgen.startup.read import STARTUP_WORDS, read_lines
+from sheetgen.startup.log_lines import blocks_of, log_lines, open_log
+from sheetgen.startup.startup_log import STARTUP_WORDS, read_lines
 
 _BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last

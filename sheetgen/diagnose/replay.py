@@ -9,11 +9,11 @@ from typing import Any
 
 from sheetgen.api import Sized, record, sized_point
 from sheetgen.catalog.load import Catalog
-from sheetgen.diagnose.verdict import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
+from sheetgen.diagnose.cause import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.startup.compare import inputs_of, keep_within_limit
-from sheetgen.startup.read import Figure, Measured, StartupLog, measure
-from sheetgen.startup.words import RENAMED
+from sheetgen.startup.log_compared import inputs_of, keep_within_limit
+from sheetgen.startup.printed_arguments import RENAMED
+from sheetgen.startup.startup_log import Figure, Measured, StartupLog, measure
 from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 
 STEP = 0.01  # of gpu_memory_utilization

@@ -13,19 +13,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.formula.excel import (
-    ADD,
-    COMPARE,
-    MULTIPLY,
-    Part,
-    Text,
-    call,
-    equal,
-    infix,
-    join,
-    over_rows,
-    product,
-)
+from sheetgen.formula.excel import ADD, COMPARE, MULTIPLY, Part, Text, call, equal, infix, join, over_rows, product
 from sheetgen.formula.tree import is_written, operation
 from sheetgen.units import PERCENT, PLAIN
 

@@ -9,9 +9,9 @@ from typing import Any
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Launcher, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.launch.check import ENGINES_OWN, UNQUANTIZED, Checked, Remedy, Trial, checks
-from sheetgen.launch.engines import WRITERS, Checkpoint, Plan, Written, checkpoint_for, command, here_document
-from sheetgen.sheet.wording import small_size
+from sheetgen.launch.commands import WRITERS, Checkpoint, Plan, Written, checkpoint_for, command, here_document
+from sheetgen.launch.flag_check import ENGINES_OWN, UNQUANTIZED, Checked, Remedy, Trial, checks
+from sheetgen.report.wording import small_size
 from sheetgen.units import GIB, MIB
 
 CAVEAT = "Whether a stack knows the model's architecture is not checked here: read its list of models."

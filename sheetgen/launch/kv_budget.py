@@ -15,13 +15,13 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.importer.config_reader import read_bytes
-from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
-from sheetgen.scenario import parse
-from sheetgen.scenario.demand import A_LOAD
-from sheetgen.scenario.deployment import served_model
-from sheetgen.scenario.parse import SHARE_ABOVE_0, Kind
+from sheetgen.launch.flag_check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
+from sheetgen.question import parse
+from sheetgen.question.deployment import served_model
+from sheetgen.question.parse import SHARE_ABOVE_0, Kind
+from sheetgen.question.stated_load import A_LOAD
 from sheetgen.sizing.memory import kv_needed_bytes_per_gpu
-from sheetgen.startup.words import DTYPES, RENAMED, command_flags
+from sheetgen.startup.printed_arguments import DTYPES, RENAMED, command_flags
 from sheetgen.units import GIB, count
 
 CACHES = DTYPES | {"half": "fp16", "fp8_e4m3fn": "fp8", "none": "auto", "null": "auto", "fp32": "fp32", "int4": "int4"}

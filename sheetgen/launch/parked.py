@@ -9,8 +9,8 @@ from typing import Any
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import HostLink, Launcher, LeverFile
 from sheetgen.formula import formula, ratio, round_down
-from sheetgen.scenario.deployment import Resolved
-from sheetgen.scenario.parse import LEAST, Kind
+from sheetgen.question.deployment import Resolved
+from sheetgen.question.parse import LEAST, Kind
 from sheetgen.units import GB, GIB, count
 
 MOST_GIB = 1_000_000

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from sheetgen.answer import Fit, Solution, headline_rows
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.launch.engines import WRITERS, command
+from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
-from sheetgen.recommend import Fit, Solution, headline_rows
-from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, engine_defaults
-from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sheet.page import LaunchRow, Page, words
-from sheetgen.sheet.wording import gpus, plural, whole
+from sheetgen.question import parse
+from sheetgen.question.deployment import DEFAULTS, engine_defaults
+from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.report.page import LaunchRow, Page, words
+from sheetgen.report.wording import gpus, plural, whole
 from sheetgen.units import GIB
 
 FIRST_PORT = 8000  # of the first replica on a machine: any that is free will do

@@ -27,7 +27,7 @@ from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.sheet.page import Ask, Page, Table, Text, glance, joined
+from sheetgen.report.page import Ask, Page, Table, Text, glance, joined
 from sheetgen.writers.html import strict_environment
 
 SUBJECT, SUBJECT_OF_PLAN = "{load}: {answer}", "{title}: {answer}"

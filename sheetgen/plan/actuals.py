@@ -20,7 +20,7 @@ from typing import Any
 from sheetgen.catalog.base import read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.quarters import Quarter, quarter_of
-from sheetgen.scenario.parse import number
+from sheetgen.question.parse import number
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy
 
-from sheetgen.plan.answer import OF_TYPE, Answer
 from sheetgen.plan.decisions import BreakEven, Decision
 from sheetgen.plan.tables import Z, buy, work_out
+from sheetgen.plan.worked_plan import OF_TYPE, Answer
 
 STEPS = 200  # a hundredth of the demand each, so up to twice of it
 OF_DEMAND = ("order", "renew", "raise quota", "replace owned")

@@ -17,11 +17,11 @@ from typing import Any
 from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
-from sheetgen.plan.answer import CASE
-from sheetgen.plan.hardware import Loads
-from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.hardware_by_quarter import Loads
+from sheetgen.plan.read_plan import Plan, plan_of
 from sheetgen.plan.schema import Service
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.worked_plan import CASE
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"

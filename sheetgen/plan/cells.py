@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sheetgen.sheet.page import NONE, Cell, Column, Text
+from sheetgen.report.page import NONE, Cell, Column, Text
 from sheetgen.units import USD, Display
 
 Heads = tuple[str | Column, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sheetgen.plan.answer import CASE
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings
+from sheetgen.plan.worked_plan import CASE
 from sheetgen.units import USD
 
 

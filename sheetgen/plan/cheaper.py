@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.answer import Answer
-from sheetgen.plan.hardware import Loads
+from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.schema import Service
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.worked_plan import Answer
 
 MOST = 4  # services that are tried: those that cost most
 WIDE = ("bf16", "fp16", "fp32")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Quantity, formula, largest, ratio
-from sheetgen.plan.answer import Answer
 from sheetgen.plan.decisions import MONTHS_OF_TERM, class_months, lead_days, order_by
 from sheetgen.plan.draws import Draws
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import price_factor
 from sheetgen.plan.tables import CONSTANTS
+from sheetgen.plan.worked_plan import Answer
 from sheetgen.units import PERCENT, USD
 
 QUARTERS_OF_TERM = {name: int(n // CONSTANTS["months_in_a_quarter"]) for name, n in MONTHS_OF_TERM.items()} | {

@@ -7,9 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sheetgen import cost
-from sheetgen.plan.answer import Answer
-from sheetgen.plan.read import Plan
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.spending import (
     arrives_day,
@@ -23,6 +21,8 @@ from sheetgen.plan.spending import (
 )
 from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
+from sheetgen.plan.worked_plan import Answer
+from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
 MONTHS_OF_TERM = {"reserved-1yr": 12, "reserved-3yr": 36}  # others run on, or for a quarter

@@ -14,9 +14,9 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import exponential
-from sheetgen.plan.answer import OF_MONEY, OF_TYPE, Answer
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.tables import Z_OF_P90, buy, work_out
+from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 SEED, DRAWS = 2027, 10_000
 AT_ONCE = 500  # draws: of fifty services, twelve quarters and twenty types some 30 MB

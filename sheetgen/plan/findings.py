@@ -8,27 +8,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sheetgen import cost
-from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Cheaper, cheaper
 from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments, renewal_usd
-from sheetgen.plan.decisions import (
-    MONTHS_OF_TERM,
-    Decision,
-    decisions,
-    in_order,
-    lead_days,
-    order_by,
-    with_orders,
-)
+from sheetgen.plan.decisions import MONTHS_OF_TERM, Decision, decisions, in_order, lead_days, order_by, with_orders
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.quarters import Quarter
-from sheetgen.plan.read import Plan
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.tables import CONSTANTS
-from sheetgen.scenario.demand import mean_over_peak
+from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.question.stated_load import mean_over_peak
+from sheetgen.sizing import cost
 from sheetgen.sizing.parallelism import load_requests, needed_replicas
 
 

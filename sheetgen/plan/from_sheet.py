@@ -11,7 +11,7 @@ from sheetgen.catalog.base import read_bounded, scalar
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.plan.quarters import quarter_of
 from sheetgen.plan.schema import MAX_LINE, OF_ENGINE
-from sheetgen.scenario.inputs import BY_NAME
+from sheetgen.question.inputs import BY_NAME
 
 MOST_BYTES = 50_000_000
 QUARTERS = 4

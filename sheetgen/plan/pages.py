@@ -8,21 +8,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
-from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
-from sheetgen.plan.in_currency import in_currency
-from sheetgen.plan.read import Plan
+from sheetgen.plan.plan_currency import in_currency
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER
-from sheetgen.scenario.question import SheetModel
-from sheetgen.sheet.notes import own_version, sources_of
-from sheetgen.sheet.page import Cell, Source, Table, Text, joined, table, words
-from sheetgen.sheet.wording import short_money
+from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.question.sheet_question import SheetModel
+from sheetgen.report.notes import own_version, sources_of
+from sheetgen.report.page import Cell, Source, Table, Text, joined, table, words
+from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names

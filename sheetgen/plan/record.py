@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sheetgen.plan.answer import Answer
 from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
@@ -15,7 +14,8 @@ from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, inputs_sha256, measures, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.sheet.notes import own_version
+from sheetgen.plan.worked_plan import Answer
+from sheetgen.report.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
 

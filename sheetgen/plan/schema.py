@@ -15,7 +15,7 @@ from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
 from sheetgen.plan.quarters import Quarter
-from sheetgen.scenario.parse import day, tokens
+from sheetgen.question.parse import day, tokens
 from sheetgen.units import ON_DEMAND
 
 QUANTILES = ("p10", "p50", "p90")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from sheetgen.plan.answer import CASE, Answer
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
 from sheetgen.plan.findings import unit_costs
-from sheetgen.plan.hardware import Asked
+from sheetgen.plan.hardware_by_quarter import Asked
 from sheetgen.plan.tables import CONSTANTS
-from sheetgen.sheet.page import NONE, Table, Text, joined, table, words
+from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.report.page import NONE, Table, Text, joined, table, words
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE, listed
 
 NAMED = 3  # services in a sentence

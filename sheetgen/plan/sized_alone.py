@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sheetgen.plan.answer import Answer
-from sheetgen.plan.read import served_in
+from sheetgen.plan.read_plan import served_in
 from sheetgen.plan.schema import DOLLARS
-from sheetgen.scenario.demand import A_LOAD
-from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.question import ASKED
+from sheetgen.plan.worked_plan import Answer
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.sheet_question import ASKED
+from sheetgen.question.stated_load import A_LOAD
 
 
 class Alone(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.cost import contingency_usd
 from sheetgen.formula import (
     Quantity,
     both,
@@ -18,6 +17,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
+from sheetgen.sizing.cost import contingency_usd
 from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS
 
 WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.plan.read import Plan
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import Committed, Owned
 
 if TYPE_CHECKING:
-    from sheetgen.plan.hardware import Placed
+    from sheetgen.plan.hardware_by_quarter import Placed
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy
 
-from sheetgen import cost
 from sheetgen.plan import demand, needs, spending
-from sheetgen.plan.hardware import Hardware
+from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.quarters import Quarter
-from sheetgen.plan.read import Plan
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.supplied import live, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
-from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sizing import parallelism, rates
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.sizing import cost, parallelism, rates
 from sheetgen.units import ON_DEMAND
 
 Z_OF_P90 = 1.2815515655446004  # standard deviations below which nine of ten cases of a normal distribution lie

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from sheetgen.plan import needs
-from sheetgen.plan.read import Plan
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.supplied import Supplied, supplied
 
 if TYPE_CHECKING:
-    from sheetgen.plan.hardware import Placed
+    from sheetgen.plan.hardware_by_quarter import Placed
 
 At = tuple[int, int]  # a service and a quarter, by position
 SWEEPS = 4  # over all services, as a move may make room for another

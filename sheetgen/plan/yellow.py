@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
-from sheetgen.plan.read import Plan
+from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Head
 from sheetgen.plan.tables import bands_of, growth_bands, numbers_of
-from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
-from sheetgen.sheet.wording import prefix_of, sign_of
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
+from sheetgen.report.wording import prefix_of, sign_of
 from sheetgen.units import AS_IT_IS, DATE, EXACT_PERCENT, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, WHOLE, Display
 
 AMOUNT, MONEY = Kind("number", LEAST, 1e12), Kind("number", 0, 1e12)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sheetgen import cost
 from sheetgen.formula import Formula, Quantity, formula
 from sheetgen.program import quantities
 from sheetgen.program.declared import Axis, Program, Repeat, Table, same_as
-from sheetgen.sizing import choice, draft, kv_cache, memory, parallelism, rates, speed, weights
+from sheetgen.sizing import choice, cost, draft, kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import PLAIN
 
 AXES = (

@@ -15,7 +15,7 @@ from typing import Any
 
 from sheetgen.brand import Brand
 from sheetgen.errors import SheetgenError
-from sheetgen.sheet.page import Page
+from sheetgen.report.page import Page
 from sheetgen.writers.formats import Archive, Options
 
 _COMMAND = "from sheetgen.writers.apart import serve; serve()"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.scenario.deployment import DEFAULTS
-from sheetgen.sheet.page import Page
+from sheetgen.question.deployment import DEFAULTS
+from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SPEED
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.sheet.page import Table, Text
+from sheetgen.report.page import Table, Text
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
 from sheetgen.writers.layout import FONTS, width_em

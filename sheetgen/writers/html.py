@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.sheet.page import MARKS, Bar, Breaks, Cell, Page, Text
+from sheetgen.report.page import MARKS, Bar, Breaks, Cell, Page, Text
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.formats import Options
 from sheetgen.writers.layout import FONTS, SPACINGS, Spacing, drawable_with, width_em

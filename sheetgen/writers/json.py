@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sheetgen import cost
-from sheetgen.levers import EveryLever, Lever, at_fp8, in_order
-from sheetgen.recommend import (
+from sheetgen.answer import (
     Choice,
     Fit,
     Hosted,
@@ -19,20 +17,22 @@ from sheetgen.recommend import (
     Rental,
     Solution,
     hosts_of,
-    money,
     needs_reservation,
     not_asked,
     was_measured,
+    ways_to_pay,
     why_not,
 )
-from sheetgen.scenario.discounts import words_of
-from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
-from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
-from sheetgen.scenario.question import OF_PAGE, Load, Question
+from sheetgen.answer.levers import EveryLever, Lever, at_fp8, in_order
+from sheetgen.question.discounts import words_of
+from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
+from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
+from sheetgen.question.sheet_question import OF_PAGE, Load, Question
+from sheetgen.sizing import cost
 from sheetgen.writers.formats import Options, json_text
 
 if TYPE_CHECKING:
-    from sheetgen.sheet.page import Page
+    from sheetgen.report.page import Page
 
 SCHEMA_VERSION = 1
 
@@ -266,13 +266,13 @@ def _money_inputs(question: Question) -> Record:
 
 def _money(solved: Solution, row: int) -> Record:
     """Unit costs, purchase classes, providers, owning and the budget of one load."""
-    known = {k: v for k, v in _all_known(money.unit_costs(solved, row)).items() if not k.startswith("million_")}
+    known = {k: v for k, v in _all_known(ways_to_pay.unit_costs(solved, row)).items() if not k.startswith("million_")}
     if not solved.question.counts_people(solved.question.loads[row]):
         known["usd_per_user_per_month"] = None
     return {
         **known,
-        "purchase_classes": [_all_known(vars(one)) for one in money.purchase_classes(solved, row)],
-        "providers": [_provider(solved, one) for one in money.providers(solved, row)],
+        "purchase_classes": [_all_known(vars(one)) for one in ways_to_pay.purchase_classes(solved, row)],
+        "providers": [_provider(solved, one) for one in ways_to_pay.providers(solved, row)],
         "owned": _owned(solved, row),
         "budget": _budget(solved, row),
     }
@@ -287,7 +287,7 @@ def _all_known(values: Mapping[str, Any]) -> Record:
     return {name: _known(value) for name, value in values.items()}
 
 
-def _provider(solved: Solution, one: money.ProviderCost) -> Record:
+def _provider(solved: Solution, one: ways_to_pay.ProviderCost) -> Record:
     rented: Record = dict.fromkeys(("instance", "gpu", "tensor_parallel_size", "n_instances"))
     if one.offer is not None:
         candidate, size = solved.candidate(one.offer), solved.layout(one.offer).tensor_parallel_size
@@ -298,7 +298,7 @@ def _provider(solved: Solution, one: money.ProviderCost) -> Record:
 
 def _owned(solved: Solution, row: int) -> Record | None:
     """Owning the recommended GPUs at the low, base and high price; None where nothing is recommended."""
-    ends, fit = money.owned(solved, row), Fit.of(solved, row)
+    ends, fit = ways_to_pay.owned(solved, row), Fit.of(solved, row)
     if ends is None or fit is None:
         return None
     gpu = fit.candidate.gpu.id
@@ -316,7 +316,7 @@ def _owned(solved: Solution, row: int) -> Record | None:
 
 def _budget(solved: Solution, row: int) -> Record | None:
     """The sums with their contingency: in dollars, and in the budget's currency."""
-    found = money.budget(solved, row)
+    found = ways_to_pay.budget(solved, row)
     if found is None:
         return None
     keys = ("usd", "contingency_usd", "total")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sheetgen.brand import Brand
-from sheetgen.sheet.page import Page, Text, words
+from sheetgen.report.page import Page, Text, words
 
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead

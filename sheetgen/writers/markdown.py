@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sheetgen.sheet.page import Page, Source, Table, Text, glance
+from sheetgen.report.page import Page, Source, Table, Text, glance
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import visible
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet.page import Cell, Page
+from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import FONTS, LOGO, SPACINGS, Spacing, usual

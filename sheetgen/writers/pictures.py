@@ -17,8 +17,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.sheet.page import Bar, Breaks, CostLine, Page
-from sheetgen.sheet.wording import prefix_of, short_money
+from sheetgen.report.page import Bar, Breaks, CostLine, Page
+from sheetgen.report.wording import prefix_of, short_money
 from sheetgen.writers.layout import FAMILY, width_em
 
 APART = 8.0  # points behind each picture of a row, as in one_page.css

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.charts import Demand, Machines, Waterfall
-from sheetgen.sheet.wording import short_money
+from sheetgen.report.wording import short_money
 from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
 from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, label, line, picture, polyline, rect, rules

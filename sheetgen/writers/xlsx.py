@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
+from sheetgen.book import sheets
+from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet import model
-from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, fitted, style
@@ -113,13 +113,13 @@ class _Writer:
             rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self.tint(word)}
             worksheet.conditional_format(*tinted[0], rule | several(tinted))
         table = filtered(sheet)
-        if table is not None and sheet.kind != model.CONTROL:
+        if table is not None and sheet.kind != sheets.CONTROL:
             worksheet.autofilter(*table)
         for chart in sheet.charts:
             self._chart(sheet, worksheet, chart)
         put_page(worksheet, sheet, self.book, self.brand)
         if sheet.kind:
-            worksheet.set_tab_color(model.TABS[sheet.kind][1])
+            worksheet.set_tab_color(sheets.TABS[sheet.kind][1])
         if sheet.folded is None:  # no spreadsheet opens a fold of a protected sheet
             worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
@@ -138,7 +138,7 @@ class _Writer:
                 done = worksheet.write_array_formula(row, column, row, column, text, form, cell.value)
             else:
                 done = worksheet.write_one(cell, row, column, form, shared)
-        elif cell.url is not None and cell.url.startswith(("https://", "http://", "internal:", model.BESIDE)):
+        elif cell.url is not None and cell.url.startswith(("https://", "http://", "internal:", sheets.BESIDE)):
             done = worksheet.write_url(row, column, cell.url, form, str(cell.value))
         elif cell.value is None or cell.value == "":
             done = worksheet.write_blank(row, column, None, form)
@@ -150,7 +150,7 @@ class _Writer:
             done = worksheet.write_string(row, column, str(cell.value), form)
         if done:
             _check(done, _place(worksheet, row, column))
-        if cell.note and worksheet.get_name() not in model.TWINS:
+        if cell.note and worksheet.get_name() not in sheets.TWINS:
             lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
             worksheet.write_comment(
                 row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9}
@@ -332,7 +332,7 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
     put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
     last = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
     last = last if sheet.n_printed is None else sheet.n_printed - 1
-    if sheet.kind and sheet.name not in model.PRINTED:
+    if sheet.kind and sheet.name not in sheets.PRINTED:
         worksheet.print_area(0, last + 1, 0, last + 1)
         return
     last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")

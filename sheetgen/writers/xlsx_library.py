@@ -23,8 +23,8 @@ from xlsxwriter.packager import Packager
 from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
+from sheetgen.book.sheets import Cell, Row, column_name, column_number, plain
 from sheetgen.errors import PageError
-from sheetgen.sheet.model import Cell, Row, column_name, column_number, plain
 
 LEVEL = 9  # of libdeflate's 12; the next is a thirtieth smaller, and takes three times as long
 THREADS = 2

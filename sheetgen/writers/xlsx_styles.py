@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sheetgen.book.sheets import Cell, Sheet
 from sheetgen.brand import Colors
-from sheetgen.sheet.model import Cell, Sheet
 from sheetgen.units import DATE, Display
 
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"

@@ -18,10 +18,10 @@ from brands import LONG_FOOTER, LONG_NAME, TEMPLATES, named
 from page_sample import page_of
 from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, outside, text_of
 
+from sheetgen.answer import solve
 from sheetgen.brand import Brand
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, render_html
 from sheetgen.writers.layout import SPACINGS
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out

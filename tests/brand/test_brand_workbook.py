@@ -17,12 +17,12 @@ import xlsxwriter
 from brands import COLORS, named
 
 from sheetgen import __version__
+from sheetgen.answer import solve
+from sheetgen.book import build_book
+from sheetgen.book.sheets import Book
 from sheetgen.brand import Brand, Colors
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.book import build_book
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.model import Book
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx import put_print_marks, write_xlsx
 from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style

@@ -7,7 +7,7 @@ import pytest
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.errors import CatalogError, ScenarioError
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 
 GIB = 2**30
 ALIASES = (

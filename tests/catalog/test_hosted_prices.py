@@ -9,7 +9,7 @@ import pytest
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.hosted import HostedFile, HostedPrice, hosted_file, models_by_key, name_key
-from sheetgen.catalog.prices.hosted import HostedRefresh, cheapest, hosted_text, read_hosted, refresh_hosted
+from sheetgen.catalog.prices.hosted_list import HostedRefresh, cheapest, hosted_text, read_hosted, refresh_hosted
 from sheetgen.errors import CatalogError
 
 SHIPPED = (default_folder() / "hosted.yaml").read_text()

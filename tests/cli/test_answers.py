@@ -225,7 +225,7 @@ def test_check(run, here: Path) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_nearly_all_and_nearly_nothing() -> None:
-    from sheetgen.cli.words import dearer
+    from sheetgen.cli.answer_text import dearer
 
     said = ["the same price", "less than 1% more", "less than 1% less", "+12%", "-4%"]
     assert [dearer(s) for s in (0, 0.001, -0.001, 0.12, -0.04)] == said

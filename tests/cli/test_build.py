@@ -16,7 +16,7 @@ import pytest
 
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
-from sheetgen.scenario.question import OF_ASKED, OPTIONS, SHEET_OPTIONS
+from sheetgen.question.sheet_question import OF_ASKED, OPTIONS, SHEET_OPTIONS
 
 TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
 CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "hourly_usd", "price_as_of"}

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import sheetgen
+from sheetgen.answer import Fit, Solution, headline_rows, solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli.extras import flag_lines
 from sheetgen.launch.recommended import fullest_replica, launches, with_launch_rows
-from sheetgen.recommend import Fit, Solution, headline_rows, solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
 
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "users": 200},

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import sheetgen
+from sheetgen.answer import Solution, not_asked, solve, was_measured
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.cli.words import recommendation
+from sheetgen.cli.answer_text import recommendation
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend import Solution, not_asked, solve, was_measured
-from sheetgen.scenario.market import DEFAULT_PROVIDERS
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
+from sheetgen.question.market import DEFAULT_PROVIDERS
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
 from sheetgen.writers.json import document
 
 LOADS = [

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from amounts import amount
 
+from sheetgen.answer import Solution
 from sheetgen.api import recommend_record, recommended
 from sheetgen.catalog import Catalog
+from sheetgen.cli.answer_text import recommendation
 from sheetgen.cli.output import folded
-from sheetgen.cli.words import recommendation
-from sheetgen.recommend import Solution
 
 LABELS = ["hardware", "serves", "price", "cheaper", "instead", "hosted", "more"]
 HEADINGS = [

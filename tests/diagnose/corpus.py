@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.guidance import Signature
+from sheetgen.diagnose.cause import UNDETERMINED, Verdict, verdict_of
 from sheetgen.diagnose.reading import read
-from sheetgen.diagnose.verdict import UNDETERMINED, Verdict, verdict_of
 
 LOGS = Path(__file__).parent / "logs"
 MORE = Path(__file__).parent / "more_logs"

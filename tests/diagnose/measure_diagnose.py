@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpus import Labelled, corpus, more, signatures, verdict_on, written
 
-from sheetgen.diagnose.verdict import HEALTHY, UNDETERMINED, Verdict
+from sheetgen.diagnose.cause import HEALTHY, UNDETERMINED, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "diagnose.md"
 # By tests/diagnose/measure_large.py on two shared cores, from a pipe: seven of eight lines are access lines and new

@@ -13,8 +13,8 @@ from corpus import LOGS, corpus
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
-from sheetgen.diagnose.facts import MOST, excerpt
-from sheetgen.diagnose.report import Diagnosis, as_html, diagnose, text
+from sheetgen.diagnose.diagnosis import Diagnosis, as_html, diagnose, text
+from sheetgen.diagnose.log_facts import MOST, excerpt
 
 
 def of(name: str, **options: Any) -> Diagnosis:

@@ -6,10 +6,10 @@ import pytest
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.guidance import EngineFlag
-from sheetgen.diagnose.facts import Run
+from sheetgen.diagnose.cause import Bill, Verdict
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
-from sheetgen.diagnose.verdict import Bill, Verdict
-from sheetgen.startup.read import Argument, StartupLog
+from sheetgen.diagnose.log_facts import Run
+from sheetgen.startup.startup_log import Argument, StartupLog
 
 CATALOG = Catalog()
 FILE = CATALOG.file(guidance.FingerprintFile)

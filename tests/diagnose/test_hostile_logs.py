@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
-from sheetgen.diagnose import facts
-from sheetgen.diagnose.report import diagnose
+from sheetgen.diagnose import log_facts
+from sheetgen.diagnose.diagnosis import diagnose
 from sheetgen.errors import ScenarioError
-from sheetgen.startup import lines
+from sheetgen.startup import log_lines
 
 DEATH = (LOGS / "010.log").read_bytes()
 STATS = (
@@ -224,7 +224,7 @@ def test_lines_without_end_are_passed_over_at_once(tmp_path: Path) -> None:
 
 def test_a_log_made_to_take_hours_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every line of it must be looked at, for no two are alike but in what is asked of them."""
-    monkeypatch.setattr(lines, "_FREE_SECONDS", 0.2)
+    monkeypatch.setattr(log_lines, "_FREE_SECONDS", 0.2)
     path = tmp_path / "x.log"
     letters = random.Random(1)
     texts = ("".join(letters.choices("abcdefghijkl", k=9)) for _ in range(40_000))
@@ -242,21 +242,21 @@ def test_the_sieve_loses_no_line(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
     pieces = ["\n", "K", " ", "vLLM", "Kill", "led", "cache size", "KV ", "exited (", "{", "\\\n", "\n\n"]
     text = "".join(chance.choices(pieces, k=2500)).encode()
     blocks = [text[i : i + 500] for i in range(0, len(text), 500)]
-    sieved, sieve = list(lines.log_lines(blocks, words)), lines._Sieve
-    monkeypatch.setattr(lines, "_Sieve", lambda _: sieve(()))  # lets every line through
-    assert sieved == list(lines.log_lines(blocks, words)) and len(sieved) > 50
+    sieved, sieve = list(log_lines.log_lines(blocks, words)), log_lines._Sieve
+    monkeypatch.setattr(log_lines, "_Sieve", lambda _: sieve(()))  # lets every line through
+    assert sieved == list(log_lines.log_lines(blocks, words)) and len(sieved) > 50
 
 
 def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Once no failure that is kept can give way to another, none is looked for at each line."""
     looked: list[Any] = []
-    is_minor = facts._is_minor
+    is_minor = log_facts._is_minor
 
     def watched(said: Any) -> bool:
         looked.append(said)
         return is_minor(said)
 
-    monkeypatch.setattr(facts, "_is_minor", watched)
+    monkeypatch.setattr(log_facts, "_is_minor", watched)
     path = tmp_path / "x.log"
     path.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n" * 3000)
     assert len(diagnose(str(path), {}, Catalog()).verdict.run.failures) == 400

@@ -7,7 +7,7 @@ import pytest
 from amounts import amount
 from corpus import Labelled, corpus, more, signatures, verdict_on
 
-from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict
+from sheetgen.diagnose.cause import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from amounts import amount
 from corpus import Labelled, corpus, more, verdict_on
 from perturb import PERTURBATIONS
 
-from sheetgen.diagnose.verdict import UNDETERMINED
+from sheetgen.diagnose.cause import UNDETERMINED
 
 
 def logs() -> tuple[Labelled, ...]:

@@ -9,8 +9,8 @@ import pytest
 
 from sheetgen.api import size
 from sheetgen.catalog import Catalog
-from sheetgen.diagnose import report
-from sheetgen.diagnose.report import Diagnosis, diagnose
+from sheetgen.diagnose import diagnosis
+from sheetgen.diagnose.diagnosis import Diagnosis, diagnose
 
 ARGUMENTS = (
     "(APIServer pid=1) INFO 11-20 10:00:00 [api_server.py:1896] vLLM API server version 0.19.0\n"
@@ -140,7 +140,7 @@ def test_a_full_pool_with_a_queue_is_healthy_and_saturated(tmp_path: Path) -> No
     found = told(tmp_path, queued(12, 37, 91.0))
     bill = found.verdict.bill
     assert (bill.label, bill.case, bill.confidence) == ("healthy", "full", 0.9)
-    assert report.text(found).splitlines()[0] == (
+    assert diagnosis.text(found).splitlines()[0] == (
         "Healthy, and saturated: 12 requests run, the KV cache is full (91 % of the KV cache in use), and 37 wait "
         "(healthy, confidence 90 %)."
     )
@@ -155,7 +155,7 @@ def test_a_full_pool_with_a_queue_is_healthy_and_saturated(tmp_path: Path) -> No
 def test_a_queue_for_places_asks_for_more_of_them(more: str, tmp_path: Path) -> None:
     """As far as the pool holds: 16 take 40 % of it, 38 take 95 %."""
     found = told(tmp_path, queued(16, 37, 40.0, more=more))
-    assert found.verdict.bill.case == "places" and "no more may run" in report.headline(found)
+    assert found.verdict.bill.case == "places" and "no more may run" in diagnosis.headline(found)
     raised = next(fix for fix in found.fixes if fix.flag == "--max-num-seqs")
     assert (raised.direction, raised.value) == ("raise", 38)
 

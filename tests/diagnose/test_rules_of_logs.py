@@ -9,8 +9,8 @@ import pytest
 from corpus import signatures, verdict_on
 
 from sheetgen.catalog.guidance import Signature
-from sheetgen.diagnose.facts import Sample, amounts
-from sheetgen.diagnose.verdict import filled_by
+from sheetgen.diagnose.cause import filled_by
+from sheetgen.diagnose.log_facts import Sample, amounts
 from sheetgen.units import GIB, MIB
 
 TORCH = (

@@ -8,11 +8,11 @@ import pytest
 from corpus import verdict_on
 
 from sheetgen.catalog import Catalog, guidance
-from sheetgen.diagnose.facts import Sample, amounts
+from sheetgen.diagnose.cause import Verdict, soon_full
+from sheetgen.diagnose.diagnosis import engine_of
 from sheetgen.diagnose.fixes import Fix, fixes_for
+from sheetgen.diagnose.log_facts import Sample, amounts
 from sheetgen.diagnose.reading import MOST, read, rejoined
-from sheetgen.diagnose.report import engine_of
-from sheetgen.diagnose.verdict import Verdict, soon_full
 
 FILE = Catalog().file(guidance.FingerprintFile)
 OOM = (

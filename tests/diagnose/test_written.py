@@ -11,8 +11,8 @@ from amounts import amount
 from corpus import signatures, verdict_on, written
 
 from sheetgen.catalog import Catalog
-from sheetgen.diagnose.report import Diagnosis, diagnose
-from sheetgen.diagnose.verdict import HEALTHY, UNDETERMINED, Verdict
+from sheetgen.diagnose.cause import HEALTHY, UNDETERMINED, Verdict
+from sheetgen.diagnose.diagnosis import Diagnosis, diagnose
 
 WRAPPINGS = ("compose", "docker", "kubernetes", "journal", "colours", "unrelated")
 

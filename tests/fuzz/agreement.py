@@ -11,7 +11,7 @@ from recalculation import half_percent, same
 from workbook_cells import ErrorValue, formulas
 from yellow_cells import Place, Written
 
-from sheetgen.pull.audit import AS_BUILT
+from sheetgen.readback.audit import AS_BUILT
 from sheetgen.units import DTYPE_ALIASES
 
 # The sheets in the order in which they read each other: the first difference is the nearest to its cause.

@@ -11,9 +11,9 @@ from typing import Any
 
 from yellow_cells import Key, Yellow
 
-from sheetgen.scenario.inputs import BY_NAME, OF_SETTINGS
-from sheetgen.scenario.overrides import input_kind
-from sheetgen.scenario.parse import name_part
+from sheetgen.question.inputs import BY_NAME, OF_SETTINGS
+from sheetgen.question.overrides import input_kind
+from sheetgen.question.parse import name_part
 from sheetgen.units import PURCHASES
 
 # Inputs that have the name of their option, and its value.

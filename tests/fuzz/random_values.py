@@ -9,10 +9,10 @@ from typing import Any
 
 from yellow_cells import Spot, Yellow
 
-from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
-from sheetgen.scenario.overrides import TABLES, input_kind
-from sheetgen.scenario.parse import MOST, Kind
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
+from sheetgen.question.overrides import TABLES, input_kind
+from sheetgen.question.parse import MOST, Kind
 from sheetgen.units import OWNING_TERMS as TERMS
 from sheetgen.units import PURCHASES
 

@@ -24,7 +24,7 @@ from random_edits_of import Dealer, Edits
 from recalculation import convert_all, needs_libreoffice, tamper
 from workbook_trials import After, Refused, Workbook, n_edits, reached, shrunk
 
-from sheetgen.pull.audit import AS_BUILT
+from sheetgen.readback.audit import AS_BUILT
 
 N_EDITS = int(os.environ.get("SHEETGEN_FUZZ_EDITS") or amount(40, 1000))
 SEED = int(os.environ.get("SHEETGEN_FUZZ_SEED") or 20_261_120)

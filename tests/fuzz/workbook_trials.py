@@ -18,16 +18,16 @@ from recalculation import edit, values_after
 from workbook_cells import formulas
 from yellow_cells import Written, Yellow, as_cell, written
 
+from sheetgen.answer import Solution, solve
+from sheetgen.answer.levers import EveryLever, levers_of_sheet
+from sheetgen.book import build_book
+from sheetgen.book.change_log import values_as_built
+from sheetgen.book.sheets import Book, Ref, column_name
+from sheetgen.book.what_if_choices import what_if
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
-from sheetgen.levers import EveryLever, levers_of_sheet
-from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.book import build_book
-from sheetgen.sheet.book.change_log import values_as_built
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.model import Book, Ref, column_name
-from sheetgen.sheet.what_if import what_if
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
 from sheetgen.writers.xlsx import write_xlsx
 
 MOST_TRIES = 60  # of shrinking: a trial takes seconds

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sheetgen.scenario.question import Question
-from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Range, Ref, Sheet, Validation, column_name, plain
+from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Range, Ref, Sheet, Validation, column_name, plain
+from sheetgen.question.sheet_question import Question
 from sheetgen.units import DTYPES
 
 Key = tuple[Any, ...]  # ("inputs", name) or (table, row, column); a spare row is a number

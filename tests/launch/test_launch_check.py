@@ -8,8 +8,8 @@ import pytest
 from points import ENGINES, POINTS, catalog, flags_of, words, written
 
 import sheetgen
-from sheetgen.launch.check import kv_ceiling_bytes, left_outside_bytes_per_gpu, needed_outside_bytes_per_gpu
-from sheetgen.launch.check import sequences_in_tokens as in_tokens
+from sheetgen.launch.flag_check import kv_ceiling_bytes, left_outside_bytes_per_gpu, needed_outside_bytes_per_gpu
+from sheetgen.launch.flag_check import sequences_in_tokens as in_tokens
 from sheetgen.launch.flags import Flags, flags_record
 from sheetgen.units import GIB
 
@@ -151,6 +151,6 @@ def test_room_adds_up() -> None:
 
 def test_the_catalog_has_a_launcher_for_every_writer() -> None:
     from sheetgen.catalog.stacks import StackFile
-    from sheetgen.launch.engines import WRITERS
+    from sheetgen.launch.commands import WRITERS
 
     assert set(WRITERS) == {one.engine for one in catalog().file(StackFile).launchers}

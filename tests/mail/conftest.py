@@ -16,7 +16,7 @@ from aiosmtpd.controller import Controller
 from post_office import HOST, Post, Script, free_port
 
 from sheetgen.mail import smtp as smtp_module
-from sheetgen.sheet.page import Page
+from sheetgen.report.page import Page
 from sheetgen.writers import pdf
 from sheetgen.writers.formats import Options
 

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sheetgen.answer import solve
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
 from sheetgen.mail import MailError
 from sheetgen.mail.message import Changes, Letter, Mail, Money, bodies, envelope
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page, formatted, glance
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page, formatted, glance
 from sheetgen.writers.formats import templates_folder
 
 HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z>\r\nBcc: eve@evil.org\x1b[31m\u202e'

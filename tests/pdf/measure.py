@@ -36,7 +36,7 @@ from sheetgen.catalog.hosted import hosted_file
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.cli.build import draw
 from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 catalog = Catalog()
 asked = {"models": sys.argv[1], "as_of": "2026-11-20"}
 question = ask(catalog, asked)
@@ -59,9 +59,9 @@ def _html_of(models: str) -> str:
     """The HTML whose layout the PDF is, with its fonts in the files beside the templates."""
     from sheets import TEMPLATES, asked_of, page_of
 
+    from sheetgen.answer import solve
     from sheetgen.catalog import Catalog
     from sheetgen.launch.recommended import with_launch_rows
-    from sheetgen.recommend import solve
     from sheetgen.writers.html import render_html
     from sheetgen.writers.pdf import lay_out
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import Question, ask
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page
+from sheetgen.question.sheet_question import Question, ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.pdf import write_pdf
 

@@ -17,13 +17,13 @@ from plan_books import example, example_record
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.answer import Answer
 from sheetgen.plan.findings import findings
-from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.read_plan import Plan, plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.service_pages import service_parts
 from sheetgen.plan.sized_alone import commands
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
 AS_OF = "2026-11-26"

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
-from sheetgen.cli.plan import record_of_file
+from sheetgen.cli.plan_commands import record_of_file
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import (
     CENTS,
@@ -31,10 +31,10 @@ from sheetgen.plan.bridge import (
     spend_usd,
 )
 from sheetgen.plan.findings import findings
-from sheetgen.plan.hardware import Loads
-from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.hardware_by_quarter import Loads
+from sheetgen.plan.read_plan import Plan, plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
 
 CATALOG = Catalog()
 N_PAIRS = amount(4, 200)

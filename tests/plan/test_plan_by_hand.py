@@ -10,9 +10,9 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.plan.findings import findings
-from sheetgen.plan.read import read_plan
+from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.writers.formats import templates_folder
 
 CATALOG = Catalog()

@@ -19,8 +19,8 @@ from sheetgen.mail.message import USUAL_CHARACTERS, Letter
 from sheetgen.plan.bridge import read_record
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read import read_plan
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.read_plan import read_plan
+from sheetgen.plan.solve_plan import solved_plan
 
 CATALOG = Catalog()
 OLD = """\

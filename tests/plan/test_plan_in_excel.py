@@ -15,11 +15,11 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 from sheetgen.catalog import Catalog
 from sheetgen.formula import Expr, Formula
 from sheetgen.plan import demand, needs, spending
-from sheetgen.plan.answer import Answer
 from sheetgen.plan.commitments import critical_share, term_usd
-from sheetgen.plan.read import read_plan
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.read_plan import read_plan
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.tables import TABLES
+from sheetgen.plan.worked_plan import Answer
 from sheetgen.writers.formats import templates_folder
 
 

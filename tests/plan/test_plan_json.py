@@ -15,15 +15,15 @@ import pytest
 
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
-from sheetgen.cli.plan import solved_file, summary
+from sheetgen.cli.plan_commands import solved_file, summary
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read import Plan, plan_of
+from sheetgen.plan.read_plan import Plan, plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.solve import solved_plan
-from sheetgen.writers.plan import plan_markdown
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.writers.plan_text import plan_markdown
 
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog()

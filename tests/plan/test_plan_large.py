@@ -12,14 +12,14 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read import plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.service_pages import MOST
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Options
-from sheetgen.writers.plan import plan_csv, plan_markdown
 from sheetgen.writers.plan_page import write_plan_pdf
+from sheetgen.writers.plan_text import plan_csv, plan_markdown
 
 MODELS = (
     "llama-3.1-8b",

@@ -15,7 +15,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.quarters import Quarter
-from sheetgen.plan.read import read_plan
+from sheetgen.plan.read_plan import read_plan
 
 HEAD = "plan: {start: 2027-Q1, quarters: 4}\n"
 SERVICE = "  - {id: chat, demand: {in_flight: 32}, model: llama-3.1-8b}\n"

@@ -16,7 +16,7 @@ from plan_books import example
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.plan.sized_alone import alone, sheet_options
-from sheetgen.pull.pulled import Pulled, pull
+from sheetgen.readback.pulled import Pulled, pull
 from sheetgen.writers.formats import templates_folder
 
 NAME = "q 1#a"  # links are escaped

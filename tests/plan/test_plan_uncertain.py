@@ -10,11 +10,11 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.answer import Answer
 from sheetgen.plan.commitments import commitments, expected_usd, newsvendor
 from sheetgen.plan.draws import correlated, drawn, quantiles, swings
-from sheetgen.plan.read import plan_of
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
 BAND = {"p10": 40, "p50": 100, "p90": 300}

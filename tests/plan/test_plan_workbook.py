@@ -28,10 +28,10 @@ from workbook_cells import values
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.book import PULL
 from sheetgen.plan.findings import Findings, findings, spans, spent
-from sheetgen.plan.read import plan_of
-from sheetgen.plan.solve import solved_plan
+from sheetgen.plan.flat_book import PULL
+from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.solve_plan import solved_plan
 
 SEED = 1919
 SHEETS = ["Inputs", "Plan", "Decisions", "Services", "Supply", "Money", "Checks"]

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 import pytest
 
+from sheetgen.answer.solve import tables
 from sheetgen.catalog import Catalog
 from sheetgen.formula import Formula
 from sheetgen.program.declared import Again, Axes, Program, Repeat, Table, by_name, is_same
 from sheetgen.program.grid import Grid
 from sheetgen.program.row_program import DEPLOYMENT
 from sheetgen.program.sheet_program import CHOSEN, SHEET, WITH_DRAFT
-from sheetgen.recommend.solve import tables
-from sheetgen.scenario.deployment import complete
-from sheetgen.scenario.question import ask
+from sheetgen.question.deployment import complete
+from sheetgen.question.sheet_question import ask
 
 Facts = dict[str, list[Axes]]
 # Quantities that a fact becomes where something else is known: of a rate, beside a draft, without prefixes to keep.

@@ -11,6 +11,8 @@ import pytest
 from node import run
 from random_calls import as_json
 
+from sheetgen.answer import Choice, solve, tables
+from sheetgen.answer.sheet_facts import grid_of
 from sheetgen.api import RESULTS, TEXTS, size_columns
 from sheetgen.catalog import Catalog
 from sheetgen.program.declared import Again, Axes, Program, Repeat, by_name
@@ -18,10 +20,8 @@ from sheetgen.program.grid import Grid
 from sheetgen.program.javascript import print_programs
 from sheetgen.program.row_program import DEPLOYMENT, ROW
 from sheetgen.program.sheet_program import CHOICE, CHOSEN, SHEET
-from sheetgen.recommend import Choice, solve, tables
-from sheetgen.recommend.facts import grid_of
-from sheetgen.scenario.deployment import complete
-from sheetgen.scenario.question import ask
+from sheetgen.question.deployment import complete
+from sheetgen.question.sheet_question import ask
 
 Facts = dict[str, Any]  # of a question or of rows, as JSON has them
 ANSWER = Path(__file__).with_name("question.js")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
-from sheetgen.scenario.question import ask
+from sheetgen.question.sheet_question import ask
 
 GIB = 2**30
 # Public start-up logs of vLLM 0.30 with KV in nvfp4 set this pool; a log says so in these words.

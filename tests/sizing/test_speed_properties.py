@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
 from sheetgen.program.row_program import deployment
-from sheetgen.scenario.deployment import complete
+from sheetgen.question.deployment import complete
 
 CATALOG = Catalog()
 MODELS = (

@@ -16,7 +16,7 @@ from sheetgen.formula import Expr
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import SPEED
 from sheetgen.program.row_program import deployment
-from sheetgen.scenario.deployment import complete
+from sheetgen.question.deployment import complete
 from sheetgen.sizing import speed
 
 

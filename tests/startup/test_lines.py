@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sheetgen.errors import ScenarioError
-from sheetgen.startup.lines import LONGEST, Line, blocks_of, log_lines, open_log, rank_of
+from sheetgen.startup.log_lines import LONGEST, Line, blocks_of, log_lines, open_log, rank_of
 
 PLAIN = "(Worker_TP1 pid=7) INFO 10-23 [gpu_worker.py:298] Available KV cache memory: 44.59 GiB"
 

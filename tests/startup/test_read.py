@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
-from sheetgen.startup.lines import log_lines
-from sheetgen.startup.read import STARTUP_WORDS, StartupLog, measure, read_lines, read_log
-from sheetgen.startup.words import command_flags, pairs
+from sheetgen.startup.log_lines import log_lines
+from sheetgen.startup.printed_arguments import command_flags, pairs
+from sheetgen.startup.startup_log import STARTUP_WORDS, StartupLog, measure, read_lines, read_log
 
 LOGS = Path(__file__).parent / "logs"
 DEVICES = Catalog().devices

@@ -14,8 +14,8 @@ import books
 from amounts import IN_LONG
 from workbook_cells import Place, areas, values
 
-from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES
-from sheetgen.scenario.parse import Kind
+from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES
+from sheetgen.question.parse import Kind
 from sheetgen.units import DTYPES
 
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from cells_of import ANY_INPUT, Edits, Places, typed_columns, value_for
 
-from sheetgen.scenario.overrides import BANDS, TABLES
+from sheetgen.question.overrides import BANDS, TABLES
 
 CHANCES = {"models": 0.08, "gpus": 0.04, "precisions": 0.1, "instances": 0.25}
 ROWS_OF_INSTANCES = ("provider", "type", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")

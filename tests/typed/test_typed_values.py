@@ -11,11 +11,11 @@ import pytest
 from cells_of import TINY
 from click.testing import CliRunner
 
+from sheetgen.answer import Solution, solve
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.overrides import Overrides, Written, read_overrides
-from sheetgen.scenario.question import Question, ask
+from sheetgen.question.overrides import Overrides, Written, read_overrides
+from sheetgen.question.sheet_question import Question, ask
 from sheetgen.writers.json import document
 
 BAD = """models: 8b

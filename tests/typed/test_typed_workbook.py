@@ -15,8 +15,8 @@ from random_edits import random_edits
 from recalculation import values_after
 from workbook_cells import ErrorValue
 
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import Question, ask
+from sheetgen.answer import solve
+from sheetgen.question.sheet_question import Question, ask
 
 N_RANDOM = amount(2, 40)  # in the gate tests/fuzz draws more of them, of the same cells
 MOST_RANDOM = 10 * N_RANDOM  # until every verdict was reached

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from sheetgen.sheet.page import (
+from sheetgen.report.page import (
     NONE,
     Bar,
     BreakPoint,
@@ -25,7 +25,7 @@ from sheetgen.sheet.page import (
     Source,
     words,
 )
-from sheetgen.sheet.wording import short_money
+from sheetgen.report.wording import short_money
 
 GIB = 2**30
 TIERS = (1, 32, 128, 1024)

@@ -13,7 +13,7 @@ import pdfplumber
 import pypdf
 
 from sheetgen.brand import Brand
-from sheetgen.sheet.page import Page, formatted
+from sheetgen.report.page import Page, formatted
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, write_web
 from sheetgen.writers.markdown import write_brief

@@ -9,8 +9,8 @@ from pathlib import Path
 from books import SMALL, catalog
 from page_sample import page_of
 
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
+from sheetgen.answer import solve
+from sheetgen.question.sheet_question import ask
 from sheetgen.writers.csv import COLUMNS, RUNNER_UP, field, write_loads
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SCHEMA_VERSION, document

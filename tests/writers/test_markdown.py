@@ -9,7 +9,7 @@ import pytest
 from page_sample import page_of
 from pages import markdown_of
 
-from sheetgen.sheet.page import Page, Source
+from sheetgen.report.page import Page, Source
 from sheetgen.writers.markdown import plain, source_text
 
 HOSTILE = (

@@ -11,13 +11,13 @@ import pytest
 from page_sample import page_of
 from pages import TEMPLATES, markdown_of, outside, read, text_of, web_of
 
+from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet import wording
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page, words
+from sheetgen.question.sheet_question import ask
+from sheetgen.report import wording
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page, words
 from sheetgen.writers import pictures as curves
 from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import SPACINGS

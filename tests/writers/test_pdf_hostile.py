@@ -16,7 +16,7 @@ from pages import TEMPLATES, fonts_of, links_of, outside, text_of
 from test_pdf_page import BUNDLED
 
 from sheetgen.errors import MissingLibraryError, PageError
-from sheetgen.sheet.page import Cell, Page, Source
+from sheetgen.report.page import Cell, Page, Source
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import SPACINGS

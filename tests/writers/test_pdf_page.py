@@ -20,12 +20,12 @@ from amounts import amount
 from page_sample import page_of
 from pages import TEMPLATES, alternatives_of, fonts_of, links_of, missing, outside, read, text_of
 
+from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import PageError
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.layout import SMALL, SPACINGS

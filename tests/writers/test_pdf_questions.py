@@ -11,11 +11,11 @@ import pytest
 from amounts import amount
 from pages import TEMPLATES, missing, outside, text_of
 
+from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
-from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Page
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS
 from sheetgen.writers.layout import SPACINGS

@@ -17,7 +17,7 @@ from pages import TEMPLATES, web_of
 
 from sheetgen.brand import read_brand
 from sheetgen.mail.message import Changes, Letter, Money, bodies
-from sheetgen.sheet.page import Page
+from sheetgen.report.page import Page
 
 WIDTHS, SCHEMES = (320, 390), ("light", "dark")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -14,7 +14,7 @@ from pages import TEMPLATES, web_of
 from test_pdf_hostile import EVIL, Tags, everywhere
 
 from sheetgen.brand import Brand, read_brand
-from sheetgen.sheet.page import NONE, Source
+from sheetgen.report.page import NONE, Source
 
 FETCHES = re.compile(
     r"""(?:src|srcset|poster|data|action)\s*=|@import|url\(|<(?:link|script|iframe|object|embed|base)\b"""

@@ -1,0 +1,339 @@
+"""Prefill and decode apart: two pools, each of hardware and layout of its own, and the KV cache on the fabric between.
+
+The answer for one pool of replicas says how many requests a second there are; both pools are sized for that rate. Both
+are chosen as a pair by the rule of `choice`. A loss that is to be survived may strike either, so each has its spares,
+by the rule of one pool: a prompt needs the one, its answer the other. Nothing of this kind was ever measured by us.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.answer.picks import pick
+from sheetgen.answer.sheet_facts import NO_LIMIT_SECONDS
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import OF_CHOSEN
+from sheetgen.errors import ScenarioError
+from sheetgen.formula import round_up
+from sheetgen.program.grid import Grid
+from sheetgen.program.sheet_program import CELL_KV, SHEET
+from sheetgen.question.market import Candidate
+from sheetgen.sizing import parallelism, rates, speed
+from sheetgen.units import GBPS, Layout
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One of the two pools; where both are on one type of instance they share machines: see `Apart.n_instances`."""
+
+    candidate: Candidate
+    layout: Layout
+    n_replicas: int
+    requests_per_replica: int  # prompts, or requests that decode, at once at most
+    seconds: float  # of a prompt to its first token; of each further token
+
+    @property
+    def n_gpus(self) -> int:
+        return self.n_replicas * self.layout.n_gpus
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "instance": self.candidate.instance,
+            "gpu": self.candidate.gpu.id,
+            "purchase": self.candidate.purchase,
+            **self.layout._asdict(),
+            "pipeline_parallel_size": 1,
+            "n_replicas": self.n_replicas,
+            "n_gpus": self.n_gpus,
+            "requests_per_replica": self.requests_per_replica,
+        }
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The cheapest pair of pools for a load.
+
+    served_at_target: the most requests a second, the extra headroom left and after the loss that is to be survived,
+    that both pools on the rented machines and the way between them serve within the targets.
+    """
+
+    requests_per_second: float
+    served_at_target: float
+    prefill: Pool
+    decode: Pool
+    n_instances: dict[str, int]  # by type of instance
+    monthly_usd: float
+    kv_transfer_bytes: float
+    kv_transfer_seconds: float
+
+    @property
+    def ttft_seconds(self) -> float:
+        """The prompt, and its cache on the way to the other pool."""
+        return self.prefill.seconds + self.kv_transfer_seconds
+
+
+def pools_record(found: Apart | None) -> dict[str, Any]:
+    """Both pools as JSON has them, and the way between them; None where no pair meets the targets."""
+    if found is None:
+        return dict.fromkeys(("prefill", "decode", "kv_transfer_bytes", "kv_transfer_seconds", "disaggregated"))
+    return {
+        "prefill": found.prefill.record() | {"ttft_seconds": found.ttft_seconds},
+        "decode": found.decode.record() | {"tpot_seconds": found.decode.seconds},
+        "kv_transfer_bytes": round(found.kv_transfer_bytes),
+        "kv_transfer_seconds": found.kv_transfer_seconds,
+        "disaggregated": {
+            "requests_per_second": found.requests_per_second,
+            "served_at_target": found.served_at_target,
+            "n_instances": found.n_instances,
+            "monthly_usd": found.monthly_usd,
+            "measured": False,
+        },
+    }
+
+
+def disaggregated(solved: Solution, row: int) -> Apart | None:
+    """The cheapest pair of pools that serves a load's requests a second within its targets; None where there is none.
+
+    Of requests at once: those a second that the answer for one pool finishes; where it has none, those of requests
+    that each take exactly their targets. Both pools have allowance for chance, as a rate has.
+    """
+    if solved.workload_of(row).output_tokens < 2:
+        raise ScenarioError("disaggregated: an answer of one token is its prompt alone. Give 2 output_tokens or more.")
+    rate = requests_per_second(solved, row)
+    inside = _inside(solved, row)
+    if not len(inside):
+        return None
+    prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
+    limit = float(solved.grid.spread("ttft_limit_seconds", ("load",))[row])
+    first, second = _pairs(solved, inside, prompts.seconds <= limit, answers.places > 0)
+    if not len(first):
+        return None
+    moved = kv_transfer_bytes(solved, row)
+    of = _of_offers(solved, row, inside)
+    is_of_zone = solved.question.settings.survive == parallelism.ZONE
+    machines, shared = _machines(of, prompts, answers, first, second, shares=not is_of_zone)
+    slowest, sums = _fabric(solved, of, machines, first, second)
+    with numpy.errstate(divide="ignore"):
+        transfer = numpy.where(rate * moved < sums, moved / slowest / (1 - rate * moved / sums), numpy.inf)
+    ttft = prompts.seconds[first] + transfer
+    usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
+    gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
+    monthly = numpy.where(ttft <= limit, usd, numpy.nan)
+    pairs = solved.grid.along("offer", {}, len(first))
+    pairs.put(
+        ("offer",),
+        {
+            "monthly_usd": monthly,
+            "instance_month_usd": usd / machines.sum(axis=0),
+            "gpu_month_usd": usd / gpus,
+            "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second]),
+            "ranked_requests": numpy.ones(len(first)),
+            "gpu_count": of["gpu_count"][second],
+            "tensor_parallel_size": of["tensor_parallel_size"][second],
+            "data_parallel_size": of["data_parallel_size"][second],
+        },
+    )
+    pairs = pairs.along("chosen", {"load": [row]})
+    pairs.put((), {"survive": 0.0})
+    best = pick(pairs, loads="chosen")[0]
+    if best is None:
+        return None
+    at = best[0].offer
+    one, other = (
+        Pool(
+            solved.candidate(int(inside[i])),
+            solved.layout(int(inside[i])),
+            int(sized.n_replicas[i]),
+            int(sized.places[i]),
+            float(sized.seconds[i]),
+        )
+        for sized, i in ((prompts, first[at]), (answers, second[at]))
+    )
+    spare = solved.question.settings.extra_headroom_fraction
+    by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - one.seconds)) / (1 + spare)
+    holds = of["replicas_per_instance"]
+    splits = [[float(n * holds[i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)]]
+    if shared[at]:  # what the last machine has left goes to either
+        free = int(machines[0][at]) * one.candidate.gpu_count - one.n_gpus - other.n_gpus
+        splits = [
+            [one.n_replicas + more, other.n_replicas + (free - more * one.layout.n_gpus) // other.layout.n_gpus]
+            for more in range(free // one.layout.n_gpus + 1)
+        ]
+    served = max(
+        min(_served(solved, of, prompts, int(first[at]), n), _served(solved, of, answers, int(second[at]), n_decode))
+        for n, n_decode in splits
+    )
+    counts = Counter({one.candidate.instance: int(machines[0][at])})
+    counts[other.candidate.instance] += int(machines[1][at])
+    return Apart(rate, min(by_fabric, served), one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
+
+
+def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
+    """What the pairs need to know of each offer."""
+    names = ("instance_month_usd", "gpu_count", "replicas_per_instance", "network_gbps", "runs_weights",
+             "tensor_parallel_size", "data_parallel_size", "interconnect_bytes_per_second",
+             "link_efficiency")  # fmt: skip
+    of = {name: solved.costs[name][row][offers] for name in names}
+    return of | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
+
+
+def _pairs(solved: Solution, offers: Any, prefills: Any, decodes: Any) -> tuple[Any, Any]:
+    """Pairs of offers (positions in `offers`) that can be the two pools, in one region of one provider."""
+    places = [(one.provider, one.region) for one in (solved.candidate(int(i)) for i in offers)]
+    place = numpy.array(list(map(places.index, places)), int)
+    first, second = numpy.nonzero((place[:, None] == place[None, :]) & prefills[:, None] & decodes[None, :])
+    return first, second
+
+
+def _machines(
+    of: dict[str, Any], prompts: _Sized, answers: _Sized, first: Any, second: Any, shares: bool
+) -> tuple[Any, Any]:
+    """Machines of both pools, 2 x pairs, and whether both share them: those count as prefill's then.
+
+    Sizes that are powers of two fill a machine whose GPUs are one without a gap. shares: whether pools on one type of
+    instance may; not where a zone is to be survived, as the replicas of each pool then stand evenly over the zones.
+    """
+    each = of["tensor_parallel_size"] * of["data_parallel_size"]
+    gpus, holds = of["gpu_count"], of["replicas_per_instance"]
+    apart = numpy.stack(
+        [
+            round_up(prompts.n_replicas[first] / holds[first]),
+            round_up(answers.n_replicas[second] / holds[second]),
+        ]
+    )
+    whole = prompts.n_replicas[first] * each[first] + answers.n_replicas[second] * each[second]
+    together = numpy.stack([round_up(whole / gpus[first]), 0 * whole])
+    fills = shares & (numpy.log2(gpus) % 1 == 0)
+    shared = (of["candidate"][first] == of["candidate"][second]) & fills[first]
+    return numpy.where(shared, together, apart), shared
+
+
+def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """By pair the bytes a second of one prompt's cache, and of all together on what is left after the loss.
+
+    Inside one machine over one GPU's link, else over the network: a replica has its GPUs' share of its machine's, and
+    the slower side counts. What others take of it makes one wait: bytes / rate / (1 - the use of all). Source: mean
+    time of a processor-sharing queue.
+    """
+    network = of["network_gbps"] * GBPS
+    replica = network * of["tensor_parallel_size"] * of["data_parallel_size"] / of["gpu_count"]
+    link = (of["interconnect_bytes_per_second"] * of["link_efficiency"])[first]
+    settings = solved.question.settings
+    left = machines
+    if settings.survive >= parallelism.MACHINE:
+        left = parallelism.surviving_replicas(machines, 1, settings.survive, settings.zones)
+    theirs = numpy.where(machines[1] == 0, left[0], left[1])  # shared machines count as prefill's
+    inside = machines.sum(axis=0) == 1
+    slowest = numpy.where(inside, link, numpy.minimum(replica[first], replica[second]))
+    return slowest, numpy.where(inside, link, numpy.minimum(left[0] * network[first], theirs * network[second]))
+
+
+def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_replicas: float) -> float:
+    """The most requests a second that so many replicas of one pool serve, after the loss that is to be survived."""
+    each = float(of["replicas_per_instance"][i])
+    return float(
+        rates.served_requests_per_second.of(
+            {
+                **vars(solved.question.settings),
+                "wait_z": _z(solved),
+                "replicas_per_instance": each,
+                "n_instances": n_replicas / each,
+                "paced_requests": float(sized.places[i]),
+                "full_turn_seconds": float(sized.turn_seconds[i]),
+            }
+        )
+    )
+
+
+def _z(solved: Solution) -> float:
+    return float(solved.grid.read("wait_z", ()))
+
+
+def requests_per_second(solved: Solution, row: int) -> float:
+    """Requests a second of a load, the extra headroom too: as stated, or of those at once by Little's law."""
+    choice, grid = solved.choices[row], solved.grid
+    if rate := solved.question.loads[row].requests_per_second:
+        return rate * (1 + solved.question.settings.extra_headroom_fraction)
+    at = {name: float(grid.spread(name, ("load",))[row]) for name in ("load_requests", "output_tokens")}
+    if choice.offer is not None:
+        return choice.output_tokens_per_second / max(1.0, at["output_tokens"])
+    ttft, tpot = (float(grid.spread(f"{one}_limit_seconds", ("load",))[row]) for one in ("ttft", "tpot"))
+    return at["load_requests"] / (ttft + (at["output_tokens"] - 1) * tpot)
+
+
+def kv_transfer_bytes(solved: Solution, row: int) -> float:
+    """What one prompt leaves in the cache, in bytes, not divided over GPUs: what has to reach the other pool."""
+    whole = solved.grid.along("chosen", {"load": [row], "profile": [solved.undivided_profile(row)]})
+    whole.put(OF_CHOSEN, {"charged_tokens": whole.spread("input_tokens", OF_CHOSEN)})
+    whole.work_out(CELL_KV)
+    return float(whole.spread("kv_bytes_per_sequence_steady", OF_CHOSEN)[0])
+
+
+def _inside(solved: Solution, row: int) -> Any:
+    """Offers that hold a request of the load inside one machine, whose network is known."""
+    costs = solved.costs
+    held = (costs["pipeline_stages"][row] == 1) & (costs["sequences"][row] >= 1) & (costs["network_gbps"][row] > 0)
+    return numpy.flatnonzero(held & (costs["instance_month_usd"][row] > 0))
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """By offer: seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its place on
+    a full one, and replicas for the rate and the loss that is to be survived."""
+
+    seconds: Any
+    places: Any
+    turn_seconds: Any
+    n_replicas: Any
+
+
+def _replicas(at: Grid, places: Any, each: Any) -> Any:
+    """Replicas of a pool that so many places take, so many on each, with those that may be lost."""
+    known = {name: at.spread(name, OF_CHOSEN) for name in ("replicas_per_instance", "survive", "zones")}
+    return parallelism.n_replicas.of(known | {"load_requests": places, "paced_requests": each})
+
+
+def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
+    """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
+    at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
+    one = numpy.ones(len(offers))
+    at.put(OF_CHOSEN, {"batch_requests": one, "busy_ranks": one})
+    at.evaluate((speed.untouched_fraction, speed.service_ttft_seconds), OF_CHOSEN)
+    seconds = at.spread("service_ttft_seconds", OF_CHOSEN)
+    alone = at.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
+    n_places = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
+    return _Sized(numpy.where(alone, seconds, numpy.inf), one, seconds, _replicas(at, n_places, one))
+
+
+def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
+    """A replica that decodes has no prompts among its steps."""
+    at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
+    nothing = numpy.zeros(len(offers))
+    no_prompts = {"prefill_seconds": nothing, "shared_prefill_seconds": nothing}
+    at.put(OF_CHOSEN, no_prompts | {"ttft_limit_seconds": nothing + NO_LIMIT_SECONDS})
+    at.work_out(SHEET["limits"].over(OF_CHOSEN), SHEET["sequences"].over(OF_CHOSEN))
+    places = at.spread("paced_requests", OF_CHOSEN)
+    answer = at.spread("output_tokens", OF_CHOSEN) - 1
+    each = numpy.maximum(1, places)
+    full = answer * _token_seconds(at, each)
+    n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)})
+    serving = parallelism.needed_replicas(n_places, each)
+    busy = numpy.minimum(each, numpy.maximum(1, round_up(rate * full / serving)))  # at once, on the fullest one
+    return _Sized(_token_seconds(at, busy), places, full, _replicas(at, n_places, each))
+
+
+def _token_seconds(at: Grid, requests: Any) -> Any:
+    at.put(OF_CHOSEN, {"running_requests": requests})
+    formulas = (
+        speed.busy_ranks,
+        speed.request_step_seconds,
+        speed.batch_requests,
+        speed.untouched_fraction,
+        speed.tpot_seconds,
+    )
+    at.evaluate(formulas, OF_CHOSEN)
+    return at.spread("tpot_seconds", OF_CHOSEN)

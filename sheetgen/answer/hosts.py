@@ -1,0 +1,102 @@
+"""A load's tokens at hosts of the same model, beside renting the hardware for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.ways_to_pay import unit_costs
+from sheetgen.catalog.hosted import HostedPrice
+from sheetgen.sizing import cost
+
+SHOWN_HOSTS = 3
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """One host: its price that is lowest for the load, and what it takes a month, in US dollars.
+
+    break_even: by purchase class that has an answer, its rent over what the host takes where the hardware is never
+    idle, so the utilization above which renting is cheaper; above 1 the host is cheaper at any.
+    """
+
+    price: HostedPrice
+    host_name: str
+    monthly_usd: float
+    break_even: Mapping[str, float]
+
+    @property
+    def cheaper_above(self) -> dict[str, float | None]:
+        """By purchase class the utilization above which renting is cheaper; None where it never is."""
+        return {purchase: share if share <= 1 else None for purchase, share in self.break_even.items()}
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The cheapest hosts of a load, and how many host its model."""
+
+    cheapest: tuple[Hosted, ...]
+    n_hosts: int
+
+
+def hosts_of(solved: Solution, row: int) -> Hosts:
+    """The three cheapest hosts for a load; none where nobody hosts the model, or nothing holds the load: how many
+    tokens it has in a month follows from the answer's speed."""
+    question, input_tokens = solved.question, solved.question.loads[row].input_tokens
+    file, units = question.reference.hosted, unit_costs(solved, row)
+    prices = file.of(solved.model_of(row).model.id)
+    best = by_host(
+        prices,
+        units["million_input_tokens_per_month"],
+        units["million_output_tokens_per_month"],
+        input_tokens,
+        question.settings.prefix_cache_hit_fraction,
+    )
+    cheapest = (
+        Hosted(one, file.host_name(one.host), usd, _break_even(solved, row, usd)) for usd, one in best[:SHOWN_HOSTS]
+    )
+    return Hosts(tuple(cheapest), len({one.host for one in prices}))
+
+
+def by_host(
+    prices: Iterable[HostedPrice],
+    million_input_tokens: float,
+    million_output_tokens: float,
+    input_tokens: float,
+    prefix_cache_hit_fraction: float = 0.0,
+) -> list[tuple[float, HostedPrice]]:
+    """What each host that accepts the prompt takes for a month's tokens, in US dollars, by its price that is lowest for
+    them; the cheapest host first, to the cent."""
+    best: dict[str, tuple[float, float, HostedPrice]] = {}
+    for one in prices:
+        usd = float(
+            cost.hosted_monthly_usd(
+                million_input_tokens,
+                million_output_tokens,
+                input_tokens,
+                prefix_cache_hit_fraction,
+                one.input_usd_per_million,
+                _number(one.cached_usd_per_million),
+                one.output_usd_per_million,
+                _number(one.max_input_tokens),
+            )
+        )
+        cents = float(cost.hosted_monthly_cents(usd, cost.CONSTANTS["cents_in_a_dollar"]))
+        if not math.isnan(usd) and (one.host not in best or cents < best[one.host][0]):
+            best[one.host] = cents, usd, one
+    return [(usd, one) for _, usd, one in sorted(best.values(), key=lambda found: (found[0], found[2].host))]
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _break_even(solved: Solution, row: int, usd: float) -> dict[str, float]:
+    utilization = solved.question.settings.utilization
+    return {
+        purchase: float(cost.hosted_break_even_utilization(rental.usd, usd, utilization))
+        for purchase, of in solved.by_purchase.items()
+        if (rental := of[row])
+    }

@@ -1,0 +1,12 @@
+"""What one change of a load buys: the same question asked again with it, beside what it costs.
+
+Every lever is a whole answer: `solve` chooses again among all candidates, for all loads of a sheet at once.
+"""
+
+from sheetgen.answer.levers.changes import levers_of, levers_of_sheet, terms_at_fp8
+from sheetgen.answer.levers.lever import EveryLever, Lever, Offload, Rented, at_fp8, best, in_order, is_less
+
+__all__ = [
+    "EveryLever", "Lever", "Offload", "Rented", "at_fp8", "best", "in_order", "is_less", "levers_of", "levers_of_sheet",
+    "terms_at_fp8",
+]  # fmt: skip

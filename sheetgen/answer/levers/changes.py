@@ -1,0 +1,561 @@
+"""Every lever of every load of a sheet: planned load by load, solved together.
+
+Levers that ask for less (fewer bits, a shared prefix, fewer tokens, fewer users, and the next step down of both; the
+next steps of the targets of speed), levers of hardware (bigger GPUs, weights in host memory), and a model of like size
+that keeps less of each request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf
+from typing import Any
+
+import numpy
+
+from sheetgen.answer import Fit, Rental, Solution, short_tokens, solve
+from sheetgen.answer.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
+from sheetgen.answer.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
+from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
+from sheetgen.catalog.hardware import Workload
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
+from sheetgen.formula import round_down, same_money
+from sheetgen.program.grid import evaluate
+from sheetgen.program.quantities import GROUPS, KV_SHARD, all_of
+from sheetgen.question.deployment import model_columns, no_draft
+from sheetgen.question.sheet_question import Load, Question, SheetModel, sheet_model
+from sheetgen.sizing import kv_cache
+from sheetgen.units import COMMITTED, DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
+
+FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
+WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
+LOWER = (  # levers that lower a precision; both FP4 formats are tried, and the better is kept
+    ("fp8-kv-cache", {KV: FP8}),
+    ("fp8-weights", {WEIGHTS: FP8}),
+    ("fp8-both", {KV: FP8, WEIGHTS: FP8}),
+    *(("fp4-weights", {WEIGHTS: dtype}) for dtype in FP4),
+)
+WEIGHT_ONLY = "weight_only"  # as a GPU's file says that it keeps weights in fewer bits than it computes in
+LEAST_CONTEXT = 2  # tokens: one of the prompt, one of the answer
+CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole blocks: within 0.8 %
+STEPS_OF_RATE = 100  # a lower rate is sought in hundredths of the load's
+KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
+NO_CHAT = "embedding"  # part of the ids of models that answer nothing
+# What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
+KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
+
+
+def levers_of(solved: Solution, row: int) -> tuple[Lever, ...]:
+    """Every lever of one load, in the catalog's order: with its answer, or with the reason why it does not apply.
+
+    Of each one, but of a target of speed the further steps, too, after the best one.
+    """
+    return levers_of_sheet(solved, (row,))[row]
+
+
+def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tuple[tuple[Lever, ...], ...]:
+    """The same for every load, or for `rows` alone; nothing for the others, and for a load over its model's limit."""
+    question = solved.question
+    requested = range(len(question.loads)) if rows is None else rows
+    open_rows = [row for row in requested if not question.loads[row].over_limit]
+    if not open_rows:
+        return ((),) * len(question.loads)
+    plans = Plans(solved)
+    for row in open_rows:
+        plans.lower_precisions(row)
+        plans.smaller_loads(row)
+        plans.bigger_gpus(row)
+        plans.host_memory(row)
+    plans.next_steps(open_rows)
+    plans.looser_targets(open_rows)
+    plans.leaner_models(open_rows)
+    found: dict[int, dict[str, list[Lever]]] = {row: {one.id: [] for one in plans.file.levers} for row in open_rows}
+    for row, lever in plans.worked_out():
+        found[row][lever.id].append(lever)
+    told = {row: tuple(one for same in of.values() for one in _told(same)) for row, of in found.items()}
+    return tuple(told.get(row, ()) for row in range(len(question.loads)))
+
+
+def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, Rental], ...]:
+    """What each load takes at FP8 in the class in use and in each class of commitment, by class; nothing for loads that
+    `of_fp8` has nothing of, or whose levers are not known."""
+    question, models, loads = solved.question, dict[tuple[int, str], SheetModel](), dict[int, Load]()
+    for row, load in enumerate(question.loads):
+        lever = of_fp8(levers[row])
+        if lever is not None and lever.after is not None:
+            lowered = replace(question.models[load.model], **dict(LOWER)[lever.id])  # type: ignore[arg-type]
+            models.setdefault((load.model, lever.id), lowered)
+            loads[row] = replace(load, model=list(models).index((load.model, lever.id)))
+    found: list[dict[str, Rental]] = [{} for _ in question.loads]
+    if loads:
+        at_fp8 = solve(replace(question, models=tuple(models.values()), loads=tuple(loads.values()), headline=(0, 0)))
+        for purchase, answers in at_fp8.by_purchase.items():
+            for row, one in zip(loads, answers, strict=True):
+                if one and purchase in (question.settings.purchase, *COMMITTED):
+                    found[row][purchase] = one
+    return tuple(found)
+
+
+def _told(same: Sequence[Lever]) -> Iterator[Lever]:
+    """Of the planned levers of one id the cheapest, and the further steps."""
+    yield min((x for x in same if not x.further), key=lambda one: one.after.monthly_usd if one.after else inf)
+    yield from (one for one in same if one.further)
+
+
+class Plans:
+    """The levers of a sheet. Raises CatalogError where the catalogs lack a part."""
+
+    def __init__(self, solved: Solution) -> None:
+        self.solved, self.question, self.loads = solved, solved.question, Loads(solved)
+        reference, engine = self.question.reference, self.question.engine.engine
+        self.file, self.assumption = reference.catalog.file(LeverFile), reference.assumption
+        self.words: dict[str, LeverWords] = {one.id: one for one in self.file.levers}
+        self.launcher = next((x for x in reference.catalog.file(StackFile).launchers if x.engine == engine), None)
+        self.not_run = next((one for one in self.file.not_run if one.engine == engine), None)
+        self.planned: list[tuple[int, Change | None, Lever]] = []
+
+    def plan(
+        self,
+        lever: str,
+        row: int,
+        change: Change | None = None,
+        *,
+        words: str = "",
+        changed: str = "",
+        why_not: str = "",
+        note: str = "",
+        offload: Offload | None = None,
+        further: bool = False,
+    ) -> None:
+        """A lever of a load; without a change it has no price. `words` stand in place of the usual ones."""
+        known = self.words[lever]
+        cost = known.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
+        note = ". ".join(filter(None, (note, cost[:1].upper() + cost[1:], known.more)))
+        before = Rented.of(self.solved, row)
+        one = Lever(
+            lever, known.family, words or known.words, changed, cost, note, before, None, why_not, offload, further
+        )
+        self.planned.append((row, change, one))
+
+    def _tokens_a_second(self, row: int, change: Change | None) -> dict[str, str]:
+        """What one user sees of each answer at the targets of the load and of the change."""
+        now, then = (
+            MILLISECONDS_PER_SECOND / (getattr(workload, TPOT) or inf)
+            for workload in (self.solved.workload_of(row), (change and change.workload) or self.solved.workload_of(row))
+        )
+        display = WHOLE if WHOLE.text(now) != WHOLE.text(then) else ONE_DECIMAL
+        return dict(zip(TOKENS_A_SECOND, map(display.text, (now, then)), strict=True))
+
+    def worked_out(self) -> Iterator[tuple[int, Lever]]:
+        """Every planned lever with its load and its answer, solved together."""
+        answers = iter(self.loads.ask([change for _, change, _ in self.planned if change is not None]))
+        for row, change, lever in self.planned:
+            if change is None:
+                yield row, lever
+                continue
+            after = next(answers)
+            if after is None:
+                yield row, replace(lever, why_not="nothing that may be rented holds it then")
+                continue
+            words, changed, note = lever.words, lever.changed, lever.note
+            if lever.id == "bigger-gpus" and lever.before is not None:
+                old, new = lever.before.candidate.gpu, after.candidate.gpu
+                words = f"bigger GPUs: {new.short_name}"
+                changed = " to ".join(
+                    f"{one.short_name} ({ONE_DECIMAL.text(one.memory.engine_bytes / GIB)} GiB)" for one in (old, new)
+                )
+            if change.model is not None:
+                note = f"{self._weights_only(row, change.model, after)}{note}"
+            yield row, replace(lever, words=words, changed=changed, note=note, after=after)
+
+    def _weights_only(self, row: int, model: SheetModel, after: Rented) -> str:
+        """A word on a GPU that keeps other weights than before in fewer bits than it computes in."""
+        before, dtype, gpu = self.solved.model_of(row), model.weight_dtype, after.candidate.gpu
+        is_same = (model.model.id, dtype) == (before.model.id, before.weight_dtype)
+        if is_same or gpu.weights_run.get(dtype) != WEIGHT_ONLY:
+            return ""
+        return f"{gpu.short_name} keeps {dtype} and computes in 16 bits. "
+
+    # Levers that ask for less.
+
+    def lower_precisions(self, row: int) -> None:
+        model = self.solved.model_of(row)
+        for lever, dtypes in LOWER:
+            words = f"{dtypes[WEIGHTS].upper()} weights" if lever == "fp4-weights" else ""
+            reasons = (self._why_not(model, what, dtype) for what, dtype in dtypes.items())
+            if why_not := next(filter(None, reasons), ""):
+                self.plan(lever, row, words=words, why_not=why_not)
+                continue
+            other = replace(model, **dtypes)  # type: ignore[arg-type]
+            named = ((WEIGHTS, "weights"), (KV, "KV cache"))
+            changed = [f"{name} {getattr(model, what)} to {dtypes[what]}" for what, name in named if what in dtypes]
+            self.plan(lever, row, Change(row, model=other), words=words, changed=", ".join(changed))
+
+    def _why_not(self, model: SheetModel, what: str, dtype: str) -> str:
+        """Why the weights or the KV cache of a model cannot be lowered to a precision, or nothing where they can."""
+        of_weights, used, engine = what == WEIGHTS, getattr(model, what), self.question.engine.name
+        before, after = DTYPES[used], DTYPES[dtype]
+        if before.linear_bytes <= after.linear_bytes if of_weights else before.kv_bytes <= after.kv_bytes:
+            return f"{'the weights are' if of_weights else 'the KV cache is'} {used} already"
+        said = f"{dtype} weights" if of_weights else f"a KV cache in {dtype}"
+        # An engine that the catalogs say nothing of is taken to run it.
+        if self.launcher is not None:
+            if dtype not in (self.launcher.weight_dtypes if of_weights else self.launcher.kv_cache_dtypes):
+                return f"{engine} does not run {said}"
+        elif self.not_run and dtype in (self.not_run.weight_dtypes if of_weights else self.not_run.kv_cache_dtypes):
+            return f"{engine} does not run {said}: {self.not_run.instead}"
+        runs = any(dtype in (gpu.weights_run if of_weights else gpu.kv_run) for gpu in self.question.gpus)
+        return "" if runs else f"no candidate's GPU {'runs' if of_weights else 'keeps'} {said}"
+
+    def smaller_loads(self, row: int) -> None:
+        """The levers of a load that ask for less by a stated share."""
+        self._prefix_cache(row)
+        context = self.solved.workload_of(row).context_tokens
+        shorter = int(round_down(context * self.assumption("lever_context_fraction")))
+        if shorter < LEAST_CONTEXT:
+            self.plan("half-context", row, why_not="no shorter context holds a prompt and an answer")
+        else:
+            self._at_context("half-context", row, shorter)
+        share = 1 - self.assumption("lever_fewer_users_fraction")
+        steps = int(round_down(self._most_requests(row) * share))
+        if steps < 1:
+            self.plan("fewer-users", row, why_not="one request at once is the least")
+        else:
+            self._at_requests("fewer-users", row, steps)
+
+    def _most_requests(self, row: int) -> int:
+        """The requests of a load in the steps that are tried: each at once; of a rate, hundredths of it."""
+        load = self.question.loads[row]
+        return STEPS_OF_RATE if load.requests_per_second else int(load.concurrent_requests)
+
+    def _fewer(self, row: int, steps: int) -> Change:
+        rate = self.question.loads[row].requests_per_second
+        return Change(row, requests=rate * steps / STEPS_OF_RATE if rate else steps)
+
+    def _prefix_cache(self, row: int) -> None:
+        settings, share = self.question.settings, self.assumption("lever_prefix_cache_hit_fraction")
+        now, then = (PERCENT.text(one) for one in (settings.prefix_cache_hit_fraction, share))
+        why_not, change = "", None
+        if settings.prefix_cache_hit_fraction >= share:
+            why_not = f"{now} hits are counted already"
+        elif settings.kv_reserved:
+            why_not = "reserved KV keeps the longest context of each request, whatever they share"
+        elif self.not_run is not None and not self.not_run.shared_prefix:
+            why_not = f"requests share no cache on {self.question.engine.name}: {self.not_run.instead}"
+        else:
+            change = Change(row, settings=replace(settings, prefix_cache_hit_fraction=share))
+        changed = f"prompt tokens found in the prefix cache {now} to {then}" if change else ""
+        words = f"prefix cache, {then} hits"
+        self.plan("prefix-cache", row, change, words=words, changed=changed, why_not=why_not)
+
+    def _at_context(self, lever: str, row: int, context_tokens: int) -> None:
+        """The lever of a load at a shorter context."""
+        workload = self.solved.workload_of(row)
+        counts = workload.context_tokens, context_tokens
+        short = [short_tokens(count) for count in counts]  # 128k where both are so many k, else 131,072
+        before, after = short if all(one.endswith("k") for one in short) else [f"{count:,}" for count in counts]
+        self.plan(
+            lever,
+            row,
+            Change(row, workload=_with_context(workload, context_tokens)),
+            words=f"context {after}, not {before}",
+            changed=f"context {workload.context_tokens:,} to {context_tokens:,} tokens",
+        )
+
+    def _at_requests(self, lever: str, row: int, steps: int) -> None:
+        """The lever of a load with fewer requests at once, or per second."""
+        change, rate = self._fewer(row, steps), self.question.loads[row].requests_per_second
+        share = PERCENT.text(1 - steps / self._most_requests(row))
+        after, before = (
+            rate_text(one) if rate else f"{one:,.0f}"
+            for one in (change.requests or 0, rate or self._most_requests(row))
+        )
+        unit, what = ("requests/s", "requests per second") if rate else ("at once", "requests at once")
+        self.plan(
+            lever,
+            row,
+            change,
+            words=f"{after} {unit}, not {before}",
+            changed=f"{what} {before} to {after} ({share} fewer)",
+        )
+
+    def next_steps(self, rows: Sequence[int]) -> None:
+        """The longest context and the most requests at which a load costs less, by halving: all loads at once.
+
+        At the next step it costs no less. The choice within the near tie may tip back further up, by no more than it.
+        """
+        searches = [search for row in rows for search in (self._contexts(row), self._requests(row))]
+        first = [one for one in searches if one.high > 1]
+        self.loads.work_out([one.change(n) for one in first for n in (1, (1 + one.high) // 2)])  # two rounds in one
+        self._halve(first, [1] * len(first))
+        while open_ones := [one for one in searches if one.low and one.high - one.low > 1]:
+            self._halve(open_ones, [(one.low + one.high) // 2 for one in open_ones])
+        for one in searches:
+            one.plan(one.low)
+
+    def _contexts(self, row: int) -> _Search:
+        workload = self.solved.workload_of(row)
+        context, block = workload.context_tokens, max(LEAST_CONTEXT, self.question.settings.block_size)
+        step = max(block, context // CONTEXT_STEPS // block * block)
+
+        def plan(steps: int) -> None:
+            if steps:
+                self._at_context("shorter-context", row, step * steps)
+            else:
+                self.plan("shorter-context", row, why_not="no shorter context costs less")
+
+        most = -(-context // step)  # the first multiple of the step that is not below the load as it is
+        before = Rented.of(self.solved, row)
+        return _Search(before, most, lambda n: Change(row, workload=_with_context(workload, step * n)), plan)
+
+    def _requests(self, row: int) -> _Search:
+        def plan(steps: int) -> None:
+            if steps:
+                self._at_requests("users-for-less", row, steps)
+            else:
+                self.plan("users-for-less", row, why_not="no smaller number of requests costs less")
+
+        most = self._most_requests(row)
+        return _Search(Rented.of(self.solved, row), most, lambda steps: self._fewer(row, steps), plan)
+
+    def _halve(self, searches: Sequence[_Search], steps: Sequence[int]) -> None:
+        """Narrow the bounds of each search by what a load of so many steps takes."""
+        answers = self.loads.ask([one.change(n) for one, n in zip(searches, steps, strict=True)])
+        for one, n, after in zip(searches, steps, answers, strict=True):
+            if is_less(one.before, after):
+                one.low = n
+            else:
+                one.high = n
+
+    def looser_targets(self, rows: Sequence[int]) -> None:
+        """The next steps of each load's targets of speed, both alone and together: all loads at once.
+
+        Speed is worked out for each model, workload and target once, and only where the loosest one is cheaper than
+        the load is, and than either target alone makes it.
+        """
+        targets = self.file.tried_targets
+        tried = {
+            (lever, row): [Change(row, workload=one) for one in looser(self.solved.workload_of(row), lever, targets)]
+            for lever in LOOSER  # first each target alone
+            for row in rows
+        }
+        before = {row: Rented.of(self.solved, row) for row in rows}
+        loosest = iter(self.loads.ask([changes[-1] for changes in tried.values() if changes]))
+        least = {row: inf if one is None else one.cheapest_usd for row, one in before.items()}
+        for (lever, row), changes in tried.items():
+            after = next(loosest) if changes else None
+            if after is None or after.cheapest_usd > least[row] or same_money(after.cheapest_usd, least[row]):
+                tried[lever, row] = []  # no tighter one is cheaper
+            else:
+                least[row] = after.cheapest_usd
+        wanted = [change for changes in tried.values() for change in changes]
+        for model in range(len(self.question.models)):  # one by one: together each is worked out at all targets of all
+            self.loads.work_out(change for change in wanted if self.question.loads[change.row].model == model)
+        answers = iter(self.loads.ask(wanted))
+        alone = dict(before)  # the least that one target alone leads to
+        for (lever, row), changes in tried.items():
+            found = [(change.workload, next(answers)) for change in changes if change.workload]
+            steps = steps_down(alone[row], found, self.assumption("lever_step_fraction"))
+            if steps and is_less(alone[row], steps[-1].after):
+                alone[row] = steps[-1].after
+            self._plan_steps(lever, row, steps)
+
+    def _plan_steps(self, lever: str, row: int, steps: Sequence[Step]) -> None:
+        """The lever of a load: the best of its steps, and of slower tokens alone the further ones."""
+        workload, fields = self.solved.workload_of(row), LOOSER[lever]
+        if not steps:
+            is_set = self.question.settings.speed_targets and all(getattr(workload, field) for field in fields)
+            self.plan(lever, row, why_not="no looser target costs less" if is_set else "no such target is set")
+            return
+        best = best_step(Rented.of(self.solved, row), steps, fields[0], getattr(workload, fields[0]))
+        for one in steps if fields == (TPOT,) else (best,):
+            now, then = ([_time_of(getattr(w, field)) for field in fields] for w in (workload, one.workload))
+            words = WORDS[lever].format(*then, now=now[0])
+            changed = (f"{NAMES[field]} {x} to {y}" for field, x, y in zip(fields, now, then, strict=True))
+            self.plan(
+                lever,
+                row,
+                Change(row, workload=one.workload),
+                words=words,
+                changed=", ".join(changed),
+                further=one is not best,
+            )
+
+    # Levers of hardware. Host memory is an indication, never a price: each step of decoding reads the bytes again, so
+    # every token waits.
+
+    def bigger_gpus(self, row: int) -> None:
+        """The lever of a load; what is bigger is known when it is worked out."""
+        fit = Fit.of(self.solved, row)
+        if fit is None:
+            self.plan("bigger-gpus", row, why_not="no GPU is chosen to be bigger than")
+            return
+        gpu, own = fit.candidate.gpu, fit.candidate.gpu.memory.engine_bytes
+        if any(one.memory.engine_bytes > own for one in self.question.gpus):
+            self.plan("bigger-gpus", row, Change(row, memory_above=own))
+        else:
+            self.plan("bigger-gpus", row, why_not=f"no candidate's GPU has more memory than the {gpu.short_name}")
+
+    def host_memory(self, row: int) -> None:
+        """The lever of a load: one replica fewer, else one pipeline stage, else half the tensor-parallel size."""
+        found = self._offload(row)
+        if isinstance(found, str):
+            self.plan("host-memory", row, why_not=found)
+            return
+        weights = f"{found.bytes_per_gpu / GIB:,.1f} GiB of weights of each in host memory"
+        speed = f"{found.link}, {ONE_DECIMAL.text(found.link_bytes_per_second / GB)} GB/s one way"
+        drive = f"{ONE_DECIMAL.text(self.file.nvme_bytes_per_second / GB)} GB/s"
+        note = (
+            f"Every token reads {found.bytes_per_gpu / GB:,.1f} GB over the host link ({speed}) on each GPU and waits "
+            f"at least {_time(found.seconds_per_token)} more; from an NVMe drive ({drive}) "
+            f"{_time(found.nvme_seconds_per_token)}. The KV cache of a parked request, "
+            f"{found.parked_kv_bytes_per_gpu / GIB:,.2f} GiB a GPU, is back in {_time(found.parked_kv_seconds)}"
+        )
+        self.plan("host-memory", row, changed=f"{count(found.n_gpus, 'GPU')}, {weights}", note=note, offload=found)
+
+    def _offload(self, row: int) -> Offload | str:
+        """What the smaller deployment would read from the host, or why there is none."""
+        fit = Fit.of(self.solved, row)
+        if fit is None:
+            return "nothing is chosen to make smaller"
+        layout, stages, replicas = fit.layout, fit.choice.pipeline_parallel_size, fit.choice.n_replicas
+        size = layout.tensor_parallel_size
+        profile, gpu = self.solved.offers[fit.offer].profile, fit.candidate.gpu
+        if replicas > 1:
+            replicas -= 1
+        elif stages > 1:
+            stages -= 1
+        elif size > 1:
+            size //= 2
+            smaller = layout._replace(tensor_parallel_size=size)
+            profile -= self.question.layouts.index(layout) - self.question.layouts.index(smaller)
+        else:
+            return "one GPU is the least"
+        link = self.file.link(gpu.id)
+        if link is None:
+            return f"the {gpu.short_name}'s link to its host is not known here"
+        at = self.solved.at(row, profile)
+
+        def of(name: str) -> float:
+            return float(at[name][0])
+
+        if of("runs") != 1:
+            return f"the heads do not divide over {size} GPUs"
+        requests = -(-int(of("load_requests")) // replicas)
+        layers = self.solved.model_of(row).model.n_layers
+        share = -(-layers // stages) / layers
+        staged = {n: of(n) for n in kv_cache.windows_of_stages.inputs} | {"pipeline_stages": stages}
+        charge = of("charge_bytes") + kv_cache.windows_of_stages.of(staged)
+        parked, weights = of("steady_bytes") * share, of("paid_layer_bytes") * share
+        needed = kv_cache.pool_for(requests, charge * share, parked)
+        short = needed - of("kv_budget_bytes_per_gpu") if stages == 1 else needed + weights - of("layer_budget_bytes")
+        n_gpus = replicas * size * stages
+        if short > weights:
+            return f"{n_gpus:,} GPUs would lack {short / GIB:,.1f} GiB each, more than their layers weigh"
+        if short <= 0:
+            return "it is not memory that asks for the last replica"
+        return Offload(
+            n_gpus,
+            short,
+            link.name,
+            link.bytes_per_second,
+            seconds_per_token=short / link.bytes_per_second,
+            nvme_seconds_per_token=short / self.file.nvme_bytes_per_second,
+            parked_kv_bytes_per_gpu=parked,
+            parked_kv_seconds=parked / link.bytes_per_second,
+        )
+
+    # A model of like size that keeps less of each request: another model, so quality is not compared.
+
+    def leaner_models(self, rows: Sequence[int]) -> None:
+        """The lever of each load: of the models whose total parameters are alike, the one that keeps least of it."""
+        every = [
+            m
+            for m in self.question.reference.models
+            if m.kind == "model" and m.confidence in KNOWN_WELL and NO_CHAT not in m.id
+        ]
+        leanest = cache(lambda model, context: self._leanest(self.question.models[model], every, context))
+        for row in rows:
+            cell = self.question.loads[row]
+            if answer := leanest(cell.model, cell.context_tokens):
+                model, changed = answer
+                self.plan(
+                    "leaner-model", row, Change(row, model=model), words=f"{model.model.name} instead", changed=changed
+                )
+            else:
+                why_not = "no model of like size in the catalog keeps less of a request"
+                self.plan("leaner-model", row, why_not=why_not)
+
+    def _leanest(self, model: SheetModel, every: Sequence[Model], context_tokens: int) -> tuple[SheetModel, str] | None:
+        """Of the models of like size (total parameters, which decide the weights) that take the context the leanest,
+        and what changes with it."""
+        settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
+        total, draft = model.model.params.total, self.question.draft
+        others = [
+            sheet_model(m, m.weight_dtype, m.kv_cache_dtype, settings)
+            for m in every
+            if m.id != model.model.id
+            and abs(m.params.total / total - 1) <= share
+            and (m.max_context_tokens or 0) >= context_tokens
+            and not (draft and no_draft(draft, m))
+        ]
+        kept = kept_bytes([model, *others], context_tokens, self.question)
+        if not others or kept[1:].min() >= kept[0]:
+            return None
+        at = int(kept[1:].argmin())
+        return others[at], f"{_described(model, kept[0])} to {_described(others[at], kept[1 + at])}"
+
+
+@dataclass
+class _Search:
+    """A number of steps: `low` of them cost less than the load as it is (0: none was found), `high` do not."""
+
+    before: Rented | None
+    high: int
+    change: Callable[[int], Change]  # the load with so many steps
+    plan: Callable[[int], None]  # its lever
+    low: int = 0
+
+
+def _with_context(workload: Workload, context_tokens: int) -> Workload:
+    """A workload at another context: the answer's length stays, the prompt takes the rest, as `--contexts` has it."""
+    answer = workload.output_tokens if context_tokens > workload.output_tokens else context_tokens // 2
+    prompt = min(workload.input_tokens, context_tokens - answer)
+    sizes = {"input_tokens": prompt, "output_tokens": answer}
+    if "context" in type(workload).model_fields:  # a load of the user's own, which may leave a part of it unused
+        sizes["context"] = context_tokens
+    return workload.model_copy(update=sizes)
+
+
+def _time_of(milliseconds: float) -> str:
+    """A target as it is said: 60 ms, 8 s, 1.5 s."""
+    if milliseconds < MILLISECONDS_PER_SECOND:
+        return f"{milliseconds:g} ms"
+    return f"{milliseconds / MILLISECONDS_PER_SECOND:,g} s"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+
+def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Question) -> numpy.ndarray:
+    """Bytes of cache that a request of this context keeps while it is answered, by model."""
+    rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
+    values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
+    values |= question.engine.columns() | {
+        "tensor_parallel_size": 1.0,
+        **all_of(float(context_tokens)),
+        **{name: float(getattr(question.settings, name)) for name in ("block_size", "hybrid_kv_manager")},
+    }
+    return numpy.asarray(evaluate(KEPT, values)["steady_bytes"], float)
+
+
+def _described(model: SheetModel, kept: float) -> str:
+    """A model by its own numbers: parameters (10^9), and what a request keeps."""
+    params = model.model.params
+    active = f", {ONE_DECIMAL.text(params.active / 1e9)} B active" if params.active < params.total else ""
+    size = f"{ONE_DECIMAL.text(params.total / 1e9)} B{active}"
+    return f"{model.model.name} ({size}; {model.weight_dtype} weights, {kept / GIB:,.2f} GiB of KV a request)"

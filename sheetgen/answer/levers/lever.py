@@ -1,0 +1,316 @@
+"""A lever: one change, what is rented without and with it, its cost beside money; and which a reader sees first.
+
+Changed loads are worked out together: each model, workload and settings once, whatever the requests at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy
+
+from sheetgen.answer import Fit, Solution, tables
+from sheetgen.answer.picks import pick
+from sheetgen.catalog.hardware import Workload
+from sheetgen.formula import same_money
+from sheetgen.question.inputs import Settings
+from sheetgen.question.market import Candidate
+from sheetgen.question.sheet_question import Load, Question, SheetModel
+from sheetgen.sizing import cost, parallelism, rates
+
+# What the requests decide: the last columns of the tables; before them, where they are a rate, its places.
+OF_REQUESTS = (parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd)
+OF_RATE = (rates.offered_requests, rates.places, ("load_requests", rates.load_with_rates))
+RANKED = (rates.served_requests_per_second, rates.ranked_requests)
+ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
+OneLoad = tuple[Settings, SheetModel, Workload]
+ModelKey = tuple[int, str, str]
+Key = tuple[Settings, ModelKey, Workload]
+
+
+@dataclass(frozen=True)
+class Rented:
+    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
+
+    cheapest_usd: a month of the very cheapest, which may be another within the near tie.
+    """
+
+    candidate: Candidate
+    n_instances: int
+    n_gpus: int
+    monthly_usd: float
+    cheapest_usd: float
+
+    @classmethod
+    def of(cls, solved: Solution, row: int) -> Rented | None:
+        """What was chosen for a load, or nothing where nothing holds it."""
+        fit = Fit.of(solved, row)
+        if fit is None:
+            return None
+        choice = fit.choice
+        assert choice.cheapest is not None, "what is chosen is chosen beside the very cheapest"
+        return cls(fit.candidate, choice.n_instances, fit.gpus_used, choice.monthly_usd, choice.cheapest.usd)
+
+
+def saved_usd(before: Rented, after: Rented) -> float:
+    """Dollars a month that `after` takes less; negative where it takes more, 0 where the month costs the same.
+
+    What would be rented is compared with what would be rented, as both months stand on the page. But the choice may
+    take dearer hardware within the near tie, and a change may tip it either way where nothing became cheaper or
+    dearer. So a difference counts only where the very cheapest moves the same way; else it is 0. What is left of the
+    tie in a saving is at most the near tie.
+    """
+    chosen, cheapest = (
+        0.0 if same_money(x, y) else x - y
+        for x, y in ((before.monthly_usd, after.monthly_usd), (before.cheapest_usd, after.cheapest_usd))
+    )
+    return chosen if chosen * cheapest > 0 else 0.0
+
+
+def is_less(before: Rented | None, after: Rented | None) -> bool:
+    """Whether a load costs less than before, or something holds it only now."""
+    return after is not None and (before is None or saved_usd(before, after) > 0)
+
+
+@dataclass(frozen=True)
+class Offload:
+    """Weights in host memory, as an indication: bytes of each GPU that every step of decoding reads over the link.
+
+    Seconds are the least that the link allows: each token of each request waits for them.
+    """
+
+    n_gpus: int
+    bytes_per_gpu: float
+    link: str
+    link_bytes_per_second: int
+    seconds_per_token: float
+    nvme_seconds_per_token: float
+    parked_kv_bytes_per_gpu: float
+    parked_kv_seconds: float
+
+
+@dataclass(frozen=True)
+class Lever:
+    """What one change buys for one load.
+
+    `before` and `after` are nothing where nothing holds the load. `why_not` says why the change does not apply, and
+    is empty where it does. `offload` has an indication in place of a price. `further`: a step beyond the best one of
+    the same lever.
+    """
+
+    id: str
+    family: str
+    words: str  # "FP8 KV cache"
+    changed: str  # "KV cache bf16 to fp8"
+    cost: str  # what the change costs beside money, in short: "8 bits lose little"
+    note: str  # the same in full
+    before: Rented | None
+    after: Rented | None = None
+    why_not: str = ""
+    offload: Offload | None = None
+    further: bool = False
+
+    @cached_property
+    def saved_usd(self) -> float | None:
+        """Dollars a month, see `saved_usd`; nothing without a price."""
+        return None if self.before is None or self.after is None else saved_usd(self.before, self.after)
+
+    @property
+    def saved_fraction(self) -> float | None:
+        """The same as a share of what the month costs without the change."""
+        saved = self.saved_usd
+        return None if saved is None or self.before is None else saved / self.before.monthly_usd
+
+    @property
+    def is_near_tie(self) -> bool:
+        """Whether the months differ, though the change saves nothing: see `saved_usd`."""
+        if self.before is None or self.after is None or self.saved_usd:
+            return False
+        return not same_money(self.before.monthly_usd, self.after.monthly_usd)
+
+    @property
+    def now_fits(self) -> bool:
+        """Whether something holds the load only with the change."""
+        return self.before is None and self.after is not None
+
+
+def of_fp8(levers: Iterable[Lever]) -> Lever | None:
+    """The change to FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. Nothing where neither the engine
+    nor any hardware runs them."""
+    known = {one.id: one for one in levers}
+    found = (known[name] for name in ("fp8-both", "fp8-kv-cache") if name in known and not known[name].why_not)
+    return next(found, None)
+
+
+def at_fp8(levers: Iterable[Lever]) -> Rented | None:
+    """What a load takes at `of_fp8`; nothing where nothing holds it then."""
+    lever = of_fp8(levers)
+    return None if lever is None else lever.after
+
+
+EveryLever = Sequence[Sequence[Lever]]  # of every load of a sheet, in their order
+
+
+def rank(lever: Lever) -> float:
+    """Sorts levers: what makes a load fit comes first, then by dollars saved, where 12 digits tell them apart."""
+    return -math.inf if lever.now_fits else -float(f"{lever.saved_usd or 0.0:.12g}")
+
+
+def in_order(levers: Iterable[Lever]) -> list[Lever]:
+    """The levers that have a price, those that save most first; where they tie, as the catalog has them."""
+    return sorted((one for one in levers if one.after), key=rank)
+
+
+def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, Lever]]:
+    """The `count` best levers of some loads, with their rows: first the best of each load, then each one's second.
+
+    Of a load one of each family, none that costs more: where fewer save anything, those that change nothing follow:
+    that they do not is worth knowing. Another model is never among them, and of a target's steps the best alone.
+    """
+    chosen: list[tuple[int, float, int, Lever]] = []  # its place among those of its load, its rank, its load
+    for row, levers in by_row.items():
+        families: dict[str, Lever] = {}
+        for one in in_order(levers):
+            if one.family != ANOTHER_MODEL and not one.further and rank(one) <= 0:
+                families.setdefault(one.family, one)
+        chosen += [(place, rank(one), row, one) for place, one in enumerate(families.values())]
+    return [(row, lever) for _, _, row, lever in sorted(chosen, key=lambda one: one[:2])[:count]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A load of the sheet with something changed; what is not given stays.
+
+    requests: at once, or per second where the load is a rate. memory_above: only candidates whose GPU shows more
+    bytes than this.
+    """
+
+    row: int
+    model: SheetModel | None = None
+    workload: Workload | None = None
+    requests: float | None = None
+    settings: Settings | None = None
+    memory_above: int = 0
+
+
+class Loads:
+    """The loads of a sheet, and every changed one that was requested: the tables it was worked out in, and its row.
+
+    Other requests at once and bigger GPUs change nothing but the last columns of these tables: see `_cheapest`.
+    """
+
+    def __init__(self, solved: Solution) -> None:
+        self.solved = solved
+        self._known: dict[Key, tuple[Solution, int]] = {}
+        for row in range(len(solved.question.loads)):
+            self._known.setdefault(_key(self._load(Change(row))), (solved, row))
+
+    def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
+        """What each changed load takes; nothing where nothing holds it."""
+        self.work_out(changes)
+        known = [self._known[_key(self._load(change))] for change in changes]  # its tables, and the row there
+        found: list[Rented | None] = [None] * len(changes)
+        for here in {id(solved): solved for solved, _ in known}.values():
+            mine = [i for i, (solved, _) in enumerate(known) if solved is here]
+            loads = [_with_requests(self.solved.question.loads[changes[i].row], changes[i].requests) for i in mine]
+            rows, above = [known[i][1] for i in mine], [changes[i].memory_above for i in mine]
+            for i, answer in zip(mine, _cheapest(here, rows, loads, above), strict=True):
+                found[i] = answer
+        return found
+
+    def work_out(self, changes: Iterable[Change]) -> None:
+        """Make the changed loads known, all that are new together.
+
+        Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
+        """
+        groups: dict[tuple[Settings, bool], dict[Key, OneLoad]] = {}
+        for change in changes:
+            load = self._load(change)
+            if (key := _key(load)) not in self._known:
+                groups.setdefault((load[0], change.model is None), {})[key] = load
+        for (settings, _), loads in groups.items():
+            solved = tables(_question(self.solved.question, settings, list(loads.values())))
+            self._known |= {key: (solved, row) for row, key in enumerate(loads)}
+
+    def _load(self, change: Change) -> OneLoad:
+        question = self.solved.question
+        cell = question.loads[change.row]
+        model, workload = question.models[cell.model], question.workloads[cell.workload]
+        return change.settings or question.settings, change.model or model, change.workload or workload
+
+
+def _with_requests(load: Load, requests: float | None) -> Load:
+    if requests is None:
+        return load
+    if load.requests_per_second:
+        return replace(load, requests_per_second=requests)
+    return replace(load, concurrent_requests=requests)
+
+
+def _key(load: OneLoad) -> Key:
+    return load[0], _model_key(load[1]), load[2]
+
+
+def _model_key(model: SheetModel) -> ModelKey:
+    """A model by its object and precisions: two models of one id may differ, as an imported one does."""
+    return id(model.model), model.weight_dtype, model.kv_cache_dtype
+
+
+def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> Question:
+    """A sheet's question with a cell for each load, and the models and workloads that these are of."""
+    models = {_model_key(model): model for _, model, _ in loads}
+    workloads = tuple(dict.fromkeys(w for _, _, w in loads))
+    places, at = {key: i for i, key in enumerate(models)}, {workload: i for i, workload in enumerate(workloads)}
+    # Where the sheet has a rate, the times of full replicas are needed.
+    any_rate = float(any(one.requests_per_second for one in sheet.loads))
+    cells = tuple(
+        Load(
+            places[_model_key(model)],
+            at[workload],
+            tier=0,
+            context_tokens=workload.context_tokens,
+            input_tokens=workload.input_tokens,
+            concurrent_requests=1,
+            requests_per_second=any_rate,
+            over_limit=workload.context_tokens > (model.model.max_context_tokens or 0),
+        )
+        for _, model, workload in loads
+    )
+    models_ = tuple(models.values())
+    return replace(sheet, settings=settings, models=models_, workloads=workloads, loads=cells, headline=(0, 0))
+
+
+def _cheapest(
+    tables: Solution, rows: Sequence[int], loads: Sequence[Load], memory_above: Sequence[int]
+) -> list[Rented | None]:
+    """What loads of the tables take with the requests of others, on GPUs that show more bytes than `memory_above`.
+
+    Chosen as in the sheet itself; nothing where nothing holds a load.
+    """
+    axes = ("chosen", "offer")
+    grid = tables.grid.along("chosen", {"load": rows})
+    stated = [0 if one.requests_per_second else one.concurrent_requests for one in loads]
+    grid.put(("chosen",), {"concurrent_requests": numpy.array(stated, float)})
+    grid.evaluate((parallelism.load_requests,), axes)
+    rates_ = numpy.array([one.requests_per_second for one in loads])
+    if rates_.any():
+        grid.put(("chosen",), {"requests_per_second": rates_})
+        grid.evaluate(OF_RATE, axes)
+    grid.evaluate(OF_REQUESTS, axes)
+    if rates_.any():
+        grid.evaluate(RANKED, axes)
+    memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
+    known = grid.table(*axes)
+    sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
+    n_gpus = known["n_replicas"] * sizes
+    picks = pick(grid, memory > numpy.array(memory_above)[:, None], "chosen")
+    return [
+        one
+        and Rented(
+            tables.candidate(one[0].offer), one[0].n_instances, int(n_gpus[i, one[0].offer]), one[0].usd, one[1].usd
+        )
+        for i, one in enumerate(picks)
+    ]

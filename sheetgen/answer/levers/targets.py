@@ -1,0 +1,61 @@
+"""The next steps of a load's targets of speed: the looser ones at which its month falls, and the best among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from sheetgen.answer.levers.lever import Rented, is_less, saved_usd
+from sheetgen.catalog.hardware import Workload
+from sheetgen.catalog.stacks import TriedTargets
+
+TPOT, TTFT = "tpot_target_ms", "ttft_target_ms"
+LOOSER = {"slower-tokens": (TPOT,), "later-first-token": (TTFT,), "slower-and-later": (TPOT, TTFT)}  # lever: targets
+NAMES = {TPOT: "time a token", TTFT: "time to the first token"}
+WORDS = {
+    "slower-tokens": "{} a token, not {now}", "later-first-token": "first token in {}, not {now}",
+    "slower-and-later": "{} a token, the first in {}",
+}  # fmt: skip
+
+
+class Step(NamedTuple):
+    """A workload at looser targets, and what it takes then."""
+
+    workload: Workload
+    after: Rented
+
+
+def looser(workload: Workload, lever: str, tried: TriedTargets) -> Iterator[Workload]:
+    """A workload at each looser target that is tried, the tightest first; none where it has no target.
+
+    Where both targets are loosened, the first token's is by at least as much as the other, to the next one tried.
+    """
+    of = {TPOT: tried.tpot_ms, TTFT: tried.ttft_ms}
+    now = {field: getattr(workload, field) for field in LOOSER[lever]}
+    if not all(now.values()):
+        return
+    first, usual = next(iter(now.items()))
+    for ms in of[first]:
+        then = {field: next((one for one in of[field] if one * usual >= now[field] * ms), None) for field in now}
+        if ms > usual and all(then.values()):
+            yield workload.model_copy(update={field: float(target or 0) for field, target in then.items()})
+
+
+def steps_down(least: Rented | None, answers: Iterable[tuple[Workload, Rented | None]], share: float) -> list[Step]:
+    """The steps at which the month falls below `least`: the first that does at all, each further one by at least this
+    share of the one before."""
+    steps: list[Step] = []
+    for workload, after in answers:
+        if after is None or not is_less(steps[-1].after if steps else least, after):
+            continue
+        if not steps or saved_usd(steps[-1].after, after) >= share * steps[-1].after.monthly_usd:
+            steps.append(Step(workload, after))
+    return steps
+
+
+def best_step(before: Rented | None, steps: Sequence[Step], field: str, now: float) -> Step:
+    """Of the steps the one that saves most for each percent by which the target is looser; the tightest where nothing
+    holds the load as it is."""
+    if before is None:
+        return steps[0]
+    return max(steps, key=lambda one: saved_usd(before, one.after) / (getattr(one.workload, field) / now - 1))

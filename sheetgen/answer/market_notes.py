@@ -1,0 +1,55 @@
+"""What the market says beside an answer: what was not asked for and is clearly cheaper, what needs a reservation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy
+
+from sheetgen.answer.picks import pick
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import tables, was_measured
+from sheetgen.question.market import Candidate
+
+
+def needs_reservation(solved: Solution, row: int) -> bool:
+    """Whether a load's answer is of more machines than one may expect to find free."""
+    most = solved.question.reference.assumption("reservation_above_instances")
+    return solved.choices[row].n_instances > most
+
+
+class NotAsked(NamedTuple):
+    """What nobody asked for, and how many of it hold the load for how much a month."""
+
+    candidate: Candidate
+    n_instances: int
+    monthly_usd: float
+    measured: bool
+
+
+def not_asked(solved: Solution) -> tuple[tuple[NotAsked, ...], ...]:
+    """By load the best of each group of `beyond` that costs clearly less than the answer, or holds what nothing else
+    holds; chosen as the answer is, and across machines only where the answer may be."""
+    question = solved.question
+    found: list[list[NotAsked]] = [[] for _ in question.loads]
+    candidates = tuple(one for group in question.beyond for one in group)
+    if not candidates:
+        return tuple(map(tuple, found))
+    gpus = {one.gpu.id: one.gpu for one in candidates}
+    others = tables(replace(question, candidates=candidates, gpus=tuple(gpus.values())))
+    may_span = solved.loads["held_inside"][:, None] == 0
+    allowed = may_span | (others.costs["pipeline_stages"] == 1)
+    group = numpy.repeat(range(len(question.beyond)), [len(one) for one in question.beyond])
+    group = group[[one.candidate for one in others.offers]]
+    clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
+    for i in range(len(question.beyond)):
+        for row, picked in enumerate(pick(others.grid, allowed & (group == i))):
+            answer, load = solved.choices[row], question.loads[row]
+            if picked is None or load.over_limit:
+                continue
+            offer, n_instances, usd = picked[0]
+            if answer.offer is None or usd < clearly * answer.monthly_usd:
+                measured = was_measured(others, row, offer)
+                found[row].append(NotAsked(others.candidate(offer), n_instances, usd, measured))
+    return tuple(map(tuple, found))

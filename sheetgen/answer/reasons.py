@@ -1,0 +1,136 @@
+"""Why an instance was not chosen: too small, not able to run the precision, or dearer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy
+
+from sheetgen.answer.solution import Choice, Solution
+from sheetgen.formula import same_money
+from sheetgen.sizing.parallelism import attention_runs
+from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
+from sheetgen.units import GIB
+
+# Kinds whose amount says how far it is, the nearest first.
+NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
+
+
+class Reason(NamedTuple):
+    """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
+    first token, or of each), GPU memory in bytes of what is short of it."""
+
+    kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
+    words: str
+    amount: float = 0.0
+
+    @property
+    def distance(self) -> tuple[int, float]:
+        """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
+        return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
+
+
+def why_not(solved: Solution, row: int) -> list[tuple[str, Reason]]:
+    """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
+    choice = solved.choices[row]
+    chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
+    offers = defaultdict[int, list[int]](list)
+    for i, offer in enumerate(solved.offers):
+        offers[offer.candidate].append(i)
+    candidates = solved.question.candidates
+    return [(candidates[c].instance, _reason(solved, row, offers[c], choice)) for c in offers if c != chosen]
+
+
+def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reason:
+    cell = solved.question.loads[row]
+    if cell.over_limit:
+        return Reason("over", choice.verdict)
+    candidate = solved.candidate(mine[0])
+    monthly = solved.costs["monthly_usd"][row, mine]
+    if not numpy.isnan(monthly).all():
+        least = float(numpy.nanmin(monthly))
+        if same_money(least, choice.monthly_usd):
+            alike = [i for i, usd in zip(mine, monthly, strict=True) if same_money(usd, least)]
+            return Reason("as_dear", _as_dear(solved, alike, row, choice))
+        if least < choice.monthly_usd:
+            cheapest = [i for i, usd in zip(mine, monthly, strict=True) if usd == least]
+            return Reason("near_tie", _nearly_as_dear(solved, cheapest[0], row, choice, least), least)
+        dearer = 100 * (least / choice.monthly_usd - 1)
+        words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
+        return Reason("dearer", words, least)
+    if slow := _too_slow(solved, row, mine):
+        return slow
+    model = solved.model_of(row)
+    if model.weight_dtype not in candidate.gpu.weights_run:
+        return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
+    if model.kv_cache_dtype not in candidate.gpu.kv_run:
+        return Reason("not_run", f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache")
+    kernel = solved.at(row, offer=mine[0])
+    if attention_runs.of({name: kernel[name][0] for name in attention_runs.inputs}) != 1:
+        words = f"{solved.question.engine.name} has no kernel for its sparse attention on {candidate.gpu.short_name}"
+        return Reason("not_run", words)
+    runs = [i for i in mine if solved.sequences["runs"][row, solved.offers[i].profile] == 1]
+    if not runs:
+        return Reason("not_run", f"the {model.model.n_heads} heads do not divide over its GPUs")
+    offer = runs[-1]
+    profile = solved.offers[offer].profile
+    size = solved.profiles[profile].layout.n_gpus
+    needed, left = solved.sequences["charge_bytes"], solved.pools["kv_budget_bytes_per_gpu"]
+    short = size * (needed[row, profile] - left[cell.model, profile])
+    return Reason("short", f"{size}x {candidate.gpu.short_name}: {short / GIB:,.1f} GiB short", float(short))
+
+
+def _nearly_as_dear(solved: Solution, offer: int, row: int, choice: Choice, usd: float) -> str:
+    """Why the choice goes before a candidate that is a little cheaper: the first rule of near ties that it loses by."""
+    count, candidate = int(solved.costs["n_instances"][row, offer]), solved.candidate(offer)
+    less = 100 * (1 - usd / choice.monthly_usd)
+    words = f"${usd:,.0f} a month, {f'{less:.0f}%' if less >= 0.5 else 'less than 1%'} less, but "
+    if choice.cheapest is not None:
+        most = choice.cheapest.n_instances * solved.candidate(choice.cheapest.offer).gpu_count
+        if count * candidate.gpu_count > most:
+            return words + f"{count * candidate.gpu_count:,} GPUs, not {most:,}"
+    if count > choice.n_instances:
+        return words + f"{count:,} instances, not {choice.n_instances:,}"
+    if solved.costs["runs_weights"][row, offer] < solved.costs["runs_weights"][row, choice.offer or 0]:
+        return words + f"it does not compute in {solved.model_of(row).weight_dtype}"
+    return words + "it serves fewer requests within the targets"
+
+
+def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> str:
+    """Why the choice goes before a candidate of the same price: what breaks ties, in its order."""
+    count, layout = min((int(solved.costs["n_instances"][row, i]), solved.layout(i)) for i in offers)
+    if count > (choice.n_instances or 0):
+        return f"same price, but {count:,} instances, not {choice.n_instances:,}"
+    chosen = solved.layout(choice.offer or 0).tensor_parallel_size
+    size = layout.tensor_parallel_size
+    return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
+
+
+def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
+    """How far a lone request is from the targets on the size of the candidate that holds it and comes nearest; None
+    where memory does not hold it."""
+    held = [i for i in mine if solved.costs["n_instances"][row, i] == 0]
+    if not held:
+        return None
+    workload = solved.workload_of(row)
+    grid = solved.grid.along("chosen", {"load": [row] * len(held), "offer": held})
+    times = (untouched_fraction, tpot_seconds, service_ttft_seconds)
+    grid.put((), {"batch_requests": 1.0})
+    grid.evaluate(times, ("chosen",))
+    known = grid.table("chosen")
+    tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
+    tpot_limit, ttft_limit = (float(known[f"{name}_limit_seconds"][0]) for name in ("tpot", "ttft"))
+    nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
+    lone = "for a lone request"
+    if tpot[nearest] > tpot_limit:
+        target, ms = workload.tpot_target_ms or 0, 1e3 * float(tpot[nearest])
+        return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
+    target, ms = workload.ttft_target_ms or 0, 1e3 * float(ttft[nearest])
+    return Reason("late", f"too slow: first token after {_over(ms, target)} ms {lone}, target {target:,.10g}", ms)
+
+
+def _over(ms: float, target_ms: float) -> str:
+    """Milliseconds above a target, with as many decimals as it takes to see that they are."""
+    texts = [f"{ms:,.{digits}f}" for digits in range(4)]
+    return next((one for one in texts if float(one.replace(",", "")) > target_ms), "a little over")

@@ -1,0 +1,341 @@
+"""The reverse question: what a sum a month, or machines that one has, serve at most within the targets.
+
+Machines of several kinds serve side by side, each kind in the layout that makes the most of all of them. A failure is
+one in all, wherever it takes most: one replica, one machine, or the machines of one zone. Each kind is spread evenly
+over the zones, by the rule of `parallelism.surviving_replicas`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from sheetgen.answer.picks import Pick
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import OF_CHOSEN, tables
+from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.load import Catalog
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.formula import Formula
+from sheetgen.program.sheet_program import CHOSEN, SHEET
+from sheetgen.question.market import Candidate, shares_experts
+from sheetgen.question.sheet_question import Question
+from sheetgen.sizing import parallelism, rates, speed
+from sheetgen.units import Layout, count
+
+GPUS_OF_A_MACHINE = 8  # where only a number of GPUs is stated
+MOST_GPUS = 100_000
+_HAVE = re.compile(r"(?P<gpu>[^:]+):(?:(?P<machines>\d{1,6})x)?(?P<gpus>\d{1,6})")
+EXAMPLE = "Write GPU:NUMBER, such as h100:16, or GPU:MACHINESxGPUS, such as l40s:8x4; several by commas."
+OWN = "own"  # the provider of one's own machines
+
+
+@dataclass(frozen=True)
+class Most:
+    """What machines of one kind serve; of several kinds its part of the most that all serve, after the loss."""
+
+    candidate: Candidate
+    layout: Layout
+    n_instances: int
+    n_replicas: int
+    monthly_usd: float | None  # None of one's own machines
+    served_at_target: int  # requests at once
+    requests_per_second: float  # with allowance for chance
+    memory_holds: int
+    ttft_seconds: float
+    tpot_seconds: float
+    of_one_more: int  # requests at once of all kinds with one machine more of this, or as many as a replica spans
+    pipeline_parallel_size: int = 1
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "instance": self.candidate.instance,
+            "gpu": self.candidate.gpu.id,
+            **self.layout._asdict(),
+            "pipeline_parallel_size": self.pipeline_parallel_size,
+            "n_instances": self.n_instances,
+            "n_gpus": self.n_instances * self.candidate.gpu_count,
+            "n_replicas": self.n_replicas,
+            "monthly_usd": self.monthly_usd,
+            "served_at_target": self.served_at_target,
+            "requests_per_second": self.requests_per_second,
+            "memory_holds": self.memory_holds,
+            "ttft_seconds": self.ttft_seconds,
+            "tpot_seconds": self.tpot_seconds,
+            "served_at_target_with_one_more": self.of_one_more,
+        }
+
+
+@dataclass(frozen=True)
+class Reverse:
+    """The most requests at once, and the most a second: not always in the same layouts, nor of the same hardware.
+
+    Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind. `step` is the
+    answer to one more request at once (of one's own machines: to one, beside them).
+    """
+
+    question: Question
+    asked: Mapping[str, Any]  # budget_usd or have, as stated
+    machines: tuple[tuple[Candidate, int], ...]  # one's own, by kind
+    in_flight: tuple[Most | None, ...]
+    per_second: tuple[Most | None, ...]
+    step: Solution | None = None
+
+    @property
+    def served_at_target(self) -> int:
+        return sum(one.served_at_target for one in self.in_flight if one)
+
+    @property
+    def requests_per_second(self) -> float:
+        return sum(one.requests_per_second for one in self.per_second if one)
+
+    @property
+    def next_rent(self) -> tuple[Candidate, Pick] | None:
+        """What is rented for the next step; None where nothing serves it."""
+        more = self.step and self.step.choices[0].cheapest
+        return (self.step.candidate(more.offer), more) if self.step and more else None
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        rent = self.next_rent
+        return {
+            "model": self.question.models[0].model.id,
+            "context_tokens": self.question.loads[0].context_tokens,
+            **self.asked,
+            "served_at_target": self.served_at_target,
+            "requests_per_second": self.requests_per_second,
+            "answers": [one.record() for one in self.in_flight if one],
+            "answers_per_second": [one.record() for one in self.per_second if one],
+            "next_step": rent
+            and {
+                "concurrent_requests": self.served_at_target + 1,
+                "instance": rent[0].instance,
+                "n_instances": rent[1].n_instances,
+                "monthly_usd": rent[1].usd,
+                "beside": bool(self.machines),
+            },
+        }
+
+
+def within_budget(question: Question, usd: float) -> Reverse:
+    """The most that a sum a month rents: the most that is served, then the lower price, then fewer machines.
+
+    question: of one model and workload.
+    """
+    solved = tables(question)
+    months = solved.costs["instance_month_usd"][0]
+    affordable = numpy.where(months > 0, numpy.floor(usd / numpy.where(months > 0, months, 1) * (1 + 1e-12)), 0)
+    in_flight, per_second = _Machines(solved, affordable, (numpy.arange(len(solved.offers)),)).answers()
+    return Reverse(question, {"budget_usd": usd}, (), in_flight, per_second)
+
+
+def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
+    """The most that one's own machines serve; `have` is read by `machines_of`.
+
+    They have the network of the best such machine that is rented: a replica spans them by the rule of `recommend`.
+    Raises ScenarioError or CatalogError for what cannot be read.
+    """
+    machines = machines_of(have, catalog)
+    own = tuple(
+        Candidate(
+            instance=f"{size}x {gpu.short_name}",
+            provider=OWN,
+            gpu=gpu,
+            gpu_count=size,
+            purchase=question.settings.purchase,
+            usd_per_hour=1.0,
+            price_as_of=None,
+            region="",
+            source="stated",
+            network_gbps=network_gbps(catalog, gpu, size),
+            tries_ranks=shares_experts(gpu),
+            nvlink_domain_gpus=nvlink_domain_gpus(catalog, gpu, size, count),
+        )
+        for gpu, size, count in machines
+    )
+    solved = tables(replace(question, candidates=own, gpus=tuple({one.gpu.id: one.gpu for one in own}.values())))
+    kind = numpy.array([offer.candidate for offer in solved.offers], int)
+    counts = numpy.array([float(count) for _, _, count in machines])
+    kinds = tuple(numpy.flatnonzero(kind == i) for i in range(len(own)))
+    in_flight, per_second = _Machines(solved, counts[kind], kinds).answers()
+    stated = tuple((one, count) for one, (_, _, count) in zip(own, machines, strict=True))
+    return Reverse(question, {"have": have}, stated, in_flight, per_second)
+
+
+def network_gbps(catalog: Catalog, gpu: Gpu, gpu_count: int) -> float:
+    """The fastest network of machines with so many of a GPU that are rented, in Gbit/s; 0 where none is stated."""
+    return max((one.network_gbps or 0.0 for one in _alike(catalog, gpu, gpu_count)), default=0.0)
+
+
+def nvlink_domain_gpus(catalog: Catalog, gpu: Gpu, gpu_count: int, n_machines: int) -> int:
+    """GPUs that NVLink joins where so many such machines stand in racks as rented ones do."""
+    domains = (one.nvlink_domain_gpus or 0 for one in _alike(catalog, gpu, gpu_count))
+    return min(gpu_count * n_machines, max(domains, default=0))
+
+
+def _alike(catalog: Catalog, gpu: Gpu, gpu_count: int) -> Iterator[Instance]:
+    return (one for one in catalog.instances() if one.gpu == gpu.id and one.gpu_count == gpu_count)
+
+
+def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
+    """`h100:16` as two machines of eight; `l40s:8x4` as eight of four; what is left of eights as one machine.
+
+    Raises ScenarioError for what cannot be read, CatalogError for a GPU that is not known.
+    """
+    found: list[tuple[Gpu, int, int]] = []
+    for part in text.split(","):
+        read = _HAVE.fullmatch(part.strip())
+        if read is None:
+            raise ScenarioError(f"have is {shown(part.strip())!r}. {EXAMPLE}")
+        gpu, gpus = catalog.gpu(read["gpu"]), int(read["gpus"])
+        count = int(read["machines"] or 1)
+        if not 1 <= gpus * count <= MOST_GPUS:
+            raise ScenarioError(f"have is {shown(part.strip())!r}. It must be 1 to {MOST_GPUS:,} GPUs.")
+        most = gpu.most_of_a_machine or GPUS_OF_A_MACHINE
+        if read["machines"] is None and gpus > most:
+            count, left = divmod(gpus, most)
+            found += [(gpu, most, count), *([(gpu, left, 1)] if left else [])]
+        else:
+            found.append((gpu, gpus, count))
+    alike = Counter[tuple[str, int]]()
+    for gpu, size, count in found:
+        alike[gpu.id, size] += count
+    return [(catalog.gpu(name), size, count) for (name, size), count in alike.items()]
+
+
+IN_FLIGHT, PER_SECOND = parallelism.served_at_target, rates.served_requests_per_second
+_READ = tuple(
+    dict.fromkeys(n for one in (IN_FLIGHT, PER_SECOND) for n in one.inputs if n not in ("n_instances", "survive"))
+)
+
+
+class _Machines:
+    """So many machines by offer, of which each kind (its offers) takes one: what they serve, and what a loss takes.
+
+    A loss takes whole parts: a replica, or a machine with all on it; of replicas that span machines whole ones.
+    """
+
+    def __init__(self, solved: Solution, counts: Any, kinds: Sequence[Any]) -> None:
+        self.solved, self.kinds = solved, kinds
+        self.survive, self.zones = (int(solved.grid.read(name, ())) for name in ("survive", "zones"))
+        solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), SHEET["rates"].axes)
+        self.known = {name: solved.costs[name][0] for name in (*_READ, "data_parallel_size", "instance_month_usd")}
+        each = self.known["replicas_per_instance"]
+        replica = numpy.where(each > 0, 1 / numpy.where(each > 0, each, 1), 1)  # in machines
+        self.spanned = numpy.maximum(1, numpy.round(replica))
+        self.part = replica if self.survive == parallelism.REPLICA else self.spanned
+        self.counts = numpy.floor(counts / self.spanned) * self.spanned  # a part of a replica serves nothing
+
+    def serves(self, one: Formula, offers: Any, lost: Any = 0, more: Any = 0) -> Any:
+        """What offers serve that have lost so many parts, and have so many machines more."""
+        known = {name: column[offers] for name, column in self.known.items()}
+        left = numpy.maximum(0, self.counts[offers] + more - lost * self.part[offers])
+        served = one.of(known | {"n_instances": left, "survive": 0})
+        # Data-parallel ranks are for loads that give each a request.
+        return numpy.where(known["paced_requests"] >= known["data_parallel_size"], served, 0)
+
+    def losses(self, offers: Any, more: Any) -> Any:
+        """Every loss that is to be survived where these offers serve side by side: parts of each, loss x offer."""
+        parts = numpy.round((self.counts[offers] + more) / self.part[offers])
+        if not self.survive:
+            return 0 * parts[None]
+        if self.survive < parallelism.ZONE:
+            return numpy.minimum(numpy.eye(len(offers)), parts)
+        return numpy.ceil(parts / self.zones)[None]
+
+    def worst(self, one: Formula, offers: Any, more: Any = 0) -> tuple[Any, float]:
+        """The loss after which these offers serve least, and how much that is."""
+        losses = self.losses(offers, more)
+        served = [float(self.serves(one, offers, lost, more).sum()) for lost in losses]
+        least = int(numpy.argmin(served))
+        return losses[least], served[least]
+
+    def best(self, one: Formula) -> list[int | None]:
+        """By kind the offer with which all serve the most after the loss; None where it has none that serves.
+
+        A loss of one part takes the greatest of all kinds: with every greatest that there can be each kind serves what
+        it can, the most of which is the most of all. A zone takes its share of each kind, whatever the others are.
+        """
+        every = numpy.arange(len(self.counts))
+        full, usd = self.serves(one, every), self.counts * self.known["instance_month_usd"]
+        of_zone = self.survive == parallelism.ZONE
+        parts = numpy.round(self.counts / self.part)
+        alone = self.serves(one, every, numpy.ceil(parts / self.zones) if of_zone else min(1, self.survive))
+        rank = numpy.lexsort((self.counts, usd, -full, -alone) if of_zone else (self.counts, usd, -full))
+        place = numpy.argsort(rank)
+        ranked = [offers[numpy.argsort(place[offers])] for offers in self.kinds]
+        ranked = [offers[full[offers] > 0] for offers in ranked]
+        loss = full - alone
+        found: list[int | None] = [None] * len(self.kinds)
+        most = (0.0, 0.0, 0.0)
+
+        for limit in (numpy.inf,) if of_zone else numpy.unique(loss):
+            picks = [next(iter(offers[loss[offers] <= limit].tolist()), None) for offers in ranked]
+            taken = numpy.array([i for i in picks if i is not None], int)
+            if len(taken):
+                served = self.worst(one, taken)[1], -float(usd[taken].sum()), -float(self.counts[taken].sum())
+                if served > most:
+                    found, most = picks, served
+        return found
+
+    def answers(self) -> Iterator[tuple[Most | None, ...]]:
+        """By kind the most at once, then the most a second."""
+        for one in (IN_FLIGHT, PER_SECOND):
+            picks = self.best(one)
+            taken = numpy.array([i for i in picks if i is not None], int)
+            lost, _ = self.worst(one, taken) if len(taken) else ((), 0)
+            left = itertools.count()
+            yield tuple(None if i is None else self._most(taken, lost, next(left)) for i in picks)
+
+    def _most(self, taken: Any, lost: Any, at: int) -> Most:
+        """What is said of one kind: times are those of the replicas that are left, as full as what they serve."""
+        offer = int(taken[at])
+        count, one = int(self.counts[offer]), [int(taken[at])]
+        served = int(self.serves(IN_FLIGHT, one, lost[at])[0])
+        each, paced = (float(self.known[name][offer]) for name in ("replicas_per_instance", "paced_requests"))
+        left = round((count - lost[at] * self.part[offer]) * each)
+        full = min(paced, numpy.ceil(served / left)) if left and served else paced
+        grid = self.solved.grid.along("chosen", {"load": [0], "offer": one})
+        grid.put(OF_CHOSEN, {"n_instances": [count], "running_requests": [full]})
+        grid.evaluate((parallelism.memory_holds, speed.batch_requests), OF_CHOSEN)
+        grid.work_out(CHOSEN["pace"])
+        found = grid.table(*OF_CHOSEN)
+        more = numpy.where(numpy.arange(len(taken)) == at, self.spanned[taken], 0)
+        months = count * float(self.known["instance_month_usd"][offer])
+        candidate = self.solved.candidate(offer)
+        return Most(
+            candidate,
+            self.solved.layout(offer),
+            count,
+            round(count * each),
+            None if candidate.provider == OWN else months,
+            served,
+            float(self.serves(PER_SECOND, one, lost[at])[0]),
+            int(found["memory_holds"][0]),
+            float(found["ttft_seconds"][0]),
+            float(found["tpot_seconds"][0]),
+            int(self.worst(IN_FLIGHT, taken, more)[1]),
+            int(found["pipeline_stages"][0]),
+        )
+
+
+def in_words(most: Most) -> Iterator[str]:
+    """An answer in words, without what it costs."""
+    stages = most.pipeline_parallel_size
+    gpus = f"{most.layout.n_gpus * stages}x {most.candidate.gpu.short_name} ({most.layout.words(stages)})"
+    yield (
+        f"{count(most.n_replicas, 'replica')} of {gpus}, {1000 * most.tpot_seconds:.0f} ms a token, first token "
+        f"{most.ttft_seconds:.1f} s; memory for {most.memory_holds:,} at once"
+    )
+    if stages > 1 and most.candidate.provider == OWN:
+        yield (
+            f"machines are taken to have {most.candidate.network_gbps:,.0f} Gbit/s between them as rented ones have; "
+            "--span-machines never where yours do not"
+        )

@@ -1,0 +1,212 @@
+"""What a question contributes to its sheet's program: the given columns, each on its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from sheetgen.answer.solution import Offer, Profile
+from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS
+from sheetgen.catalog.hardware import Gpu
+from sheetgen.program.grid import Columns, Grid
+from sheetgen.question import deployment
+from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
+from sheetgen.question.overrides import limits_of
+from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
+from sheetgen.sizing import cost, rates
+from sheetgen.units import DTYPES, GBPS
+
+STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
+MILLISECONDS_PER_SECOND = 1000
+NO_LIMIT_SECONDS = 100_000  # a target that is off
+BY_WEIGHTS = ("linear_bytes", "other_bytes", "activation_copy_bytes")
+PRECISIONS = list(DTYPES)
+
+
+def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Offer]) -> Grid:
+    """The facts of a question on their axes: nothing is worked out yet."""
+    layouts = question.layouts
+    sizes, ranks = (list(dict.fromkeys(widths)) for widths in zip(*layouts, strict=True))
+    kinds = [deployment.model_kind(model.model) for model in question.models]
+    grid = Grid.over(
+        weight_dtype=len(DTYPES),
+        kv_dtype=len(DTYPES),
+        kind=len(MODEL_KINDS),
+        gpu=len(question.gpus),
+        tp=len(sizes),
+        dp=len(ranks),
+        workload=len(question.workloads),
+        step=STRIDE,
+    )
+    grid = grid.along(
+        "model",
+        {
+            "weight_dtype": [PRECISIONS.index(model.weight_dtype) for model in question.models],
+            "kv_dtype": [PRECISIONS.index(model.kv_cache_dtype) for model in question.models],
+            "kind": [MODEL_KINDS.index(kind) for kind in kinds],
+        },
+    )
+    grid = grid.along(
+        "layout",
+        {
+            "tp": [sizes.index(layout.tensor_parallel_size) for layout in layouts],
+            "dp": [ranks.index(layout.data_parallel_size) for layout in layouts],
+        },
+    )
+    grid = grid.along(
+        "profile",
+        {
+            "gpu": [profile.gpu for profile in profiles],
+            "layout": [layouts.index(profile.layout) for profile in profiles],
+        },
+    )
+    paces = [(model, workload) for model in range(len(question.models)) for workload in range(len(question.workloads))]
+    grid = grid.along("pace", {"model": [m for m, _ in paces], "workload": [w for _, w in paces]})
+    grid = grid.along("load", {"pace": [question.pace(load) for load in question.loads]})
+    _put_inputs(grid, question)
+    _put_models(grid, question)
+    _put_gpus(grid, question)
+    grid.put(("tp",), {"tensor_parallel_size": numpy.array(sizes, float)})
+    grid.put(("dp",), {name: numpy.array(ranks, float) for name in ("data_parallel_size", "busy_ranks")})
+    _put_loads(grid, question)
+    return with_offers(grid, question, question.candidates, offers)
+
+
+def with_offers(grid: Grid, question: Question, candidates: Sequence[Candidate], offers: Sequence[Offer]) -> Grid:
+    """The grid with these candidates, at the prices of their class less the contract's discount."""
+    grid = grid.along("instance", {}, len(candidates))
+    grid.put(
+        ("instance",),
+        {
+            "gpu_count": [one.gpu_count for one in candidates],
+            "network_gbps": [one.network_gbps for one in candidates],
+            "nvlink_domain_gpus": [one.nvlink_domain_gpus for one in candidates],
+            "listed_usd_per_hour": [one.usd_per_hour for one in candidates],
+            "discount_fraction": [question.discount(one.provider, one.purchase) for one in candidates],
+        },
+    )
+    places = {"instance": [offer.candidate for offer in offers], "profile": [offer.profile for offer in offers]}
+    return grid.along("offer", places)
+
+
+def settings_of(question: Question) -> Columns:
+    """Constants, and the settings that are numbers."""
+    settings = {k: float(v) for k, v in vars(question.settings).items() if isinstance(v, (int, float))}
+    return {**cost.CONSTANTS, **settings, "is_committed": question.settings.is_committed}
+
+
+def _put_inputs(grid: Grid, question: Question) -> None:
+    """What holds for the whole sheet: settings, constants and what was typed."""
+    inputs: Columns = {
+        **question.engine.columns(),
+        **settings_of(question),
+        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
+        "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
+        **{name: float(getattr(question.speed, name)) for name in deployment.OF_EVERY_SPEED},
+        "bytes_per_gigabit": float(GBPS),
+        **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
+        **(deployment.draft_columns(question.draft) if question.draft else {}),
+        "requests_per_stride": float(STRIDE),
+        "wait_z": rates.z_of(question.settings.max_wait_fraction),
+        "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
+        "no_limit_seconds": float(NO_LIMIT_SECONDS),
+        "near_target_fraction": float(question.reference.assumption("near_target_fraction")),
+    }
+    typed = {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
+    grid.put((), inputs | typed)
+    grid.put(("step",), {"steps": numpy.arange(1.0, STRIDE + 1)})
+
+
+def _put_models(grid: Grid, question: Question) -> None:
+    """Shapes of the models, and the bytes of an element in each precision, which may have been typed over."""
+    rows = [
+        {
+            **model.model.shape(),
+            **model.model.stage_shares(),
+            "is_mixture": int(model.model.experts is not None),
+            "checkpoint_bytes": model.model.checkpoint_bytes(model.weight_dtype),
+            "plain_fp8_latent": 0,  # until a GPU is named
+        }
+        for model in question.models
+    ]
+    grid.put(("model",), {name: [row[name] for row in rows] for name in rows[0]})
+    typed = question.overrides.precisions
+
+    def by_dtype(name: str, field: str) -> list[float]:
+        return [typed.get(dtype, {}).get(name, getattr(DTYPES[dtype], field)) for dtype in PRECISIONS]
+
+    grid.put(("weight_dtype",), {name: by_dtype(name, name) for name in BY_WEIGHTS})
+    kv = {"kv_dtype_bytes": "kv_bytes", "kv_scale_bytes": "kv_scale_bytes"}
+    grid.put(("kv_dtype",), {name: by_dtype(name, field) for name, field in kv.items()})
+
+
+def _put_gpus(grid: Grid, question: Question) -> None:
+    """What an engine makes of each GPU, and of each precision and kind of model there."""
+    columns, gpus = gpu_columns(question), question.gpus
+    everywhere = {*deployment.OF_EVERY_SPEED, *deployment.DEFINITIONS}
+    by_dtype = [name for name in columns if name.startswith(("peak_flops_", "tpot_of_", "ttft_of_"))]
+    by_dtype.remove("peak_flops_16_bit")
+    grid.put(("gpu",), {k: v for k, v in columns.items() if k not in by_dtype and k not in everywhere})
+
+    def side_by_side(name: str, positions: Sequence[str]) -> Any:
+        return numpy.stack([columns[f"{name}_{position}"] for position in positions], axis=1)
+
+    of_dtype = {name: side_by_side(name, PRECISIONS) for name in ("peak_flops", "tpot_of_dtype", "ttft_of_dtype")}
+    runs = [[runs_weights(gpu, dtype) for dtype in PRECISIONS] for gpu in gpus]
+    grid.put(("gpu", "weight_dtype"), {**of_dtype, "runs_weights": numpy.array(runs)})
+    grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array([[d in gpu.kv_run for d in PRECISIONS] for gpu in gpus])})
+    grid.put(("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in ("tpot_of_kind", "ttft_of_kind")})
+
+
+def _put_loads(grid: Grid, question: Question) -> None:
+    """Prompts, answers and targets of the workloads; requests at once, or a second, of the loads."""
+    workloads, loads = question.workloads, question.loads
+    tokens = ("context_tokens", "input_tokens", "output_tokens")
+    grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in tokens})
+    grid.put(("workload",), {"max_model_len": [one.context_tokens for one in workloads]})
+    targets = ("tpot_target_ms", "ttft_target_ms")
+    grid.put(("workload",), {name: [getattr(one, name) or 0 for one in workloads] for name in targets})
+    grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
+    if any(one.requests_per_second for one in loads):
+        grid.put(("load",), {"requests_per_second": [one.requests_per_second for one in loads]})
+
+
+def runs_weights(gpu: Gpu, dtype: str) -> int:
+    """2 where a GPU computes in that precision of weights, 1 where it keeps weights in it alone, 0 where neither."""
+    return {"native": 2, "weight_only": 1}.get(gpu.weights_run.get(dtype, ""), 0)
+
+
+def gpu_columns(question: Question) -> Columns:
+    """Columns by GPU: memory, limits of a batch, error bands, speed; figures by precision and kind side by side."""
+    gpus, engine, speed = question.gpus, question.engine, question.speed
+    limits = [limits_of(engine, g) for g in gpus]
+    by_dtype = {d: [deployment.speed_columns(speed, engine, g, d) for g in gpus] for d in DTYPES}
+    residuals = [speed.residuals(engine.engine, g) for g in gpus]
+    columns: dict[str, list[Any]] = {
+        "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
+        "max_num_seqs": [seqs for seqs, _ in limits],
+        "max_num_batched_tokens": [batched for _, batched in limits],
+        "pool_error_bytes_measured": [_pool_error(question, engine.band_scope(g)) for g in gpus],
+        "pool_error_bytes_elsewhere": [_pool_error(question, engine.scope_elsewhere(g)) for g in gpus],
+        **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
+        **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
+        **{name: [one[name] for one in residuals] for name in RESIDUALS},
+        "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
+        "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
+        "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
+        "plain_fp8_latent": [engine.keeps_plain_fp8_latents(g.architecture) for g in gpus],
+    }
+    for g, gpu in enumerate(gpus):
+        for name, value in question.overrides.gpus.get(gpu.id, {}).items():
+            if name in columns:
+                columns[name][g] = value
+    if not question.has_latent_entries:  # one typed over a model's is taken as on the first GPU, as the workbook has it
+        columns["plain_fp8_latent"] = columns["plain_fp8_latent"][:1] * len(gpus)
+    return {name: numpy.array(column, float) for name, column in columns.items()}
+
+
+def _pool_error(question: Question, scope: str) -> float:
+    """The low end of the pool's error band; without a band the prediction is taken at its word."""
+    return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)["kv_pool_error_bytes_low"]))

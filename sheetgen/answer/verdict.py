@@ -1,0 +1,195 @@
+"""Whether a deployment fits, by how much it falls short, and one sentence that says so with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import repeat
+from string import Formatter
+from typing import Any
+
+import numpy
+
+from sheetgen.program.grid import Grid
+from sheetgen.program.row_program import ROW, VERDICT
+from sheetgen.question.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind, objects
+from sheetgen.units import GIB, MIB, count
+
+GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
+
+
+def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
+    """Put verdicts into a grid of sized deployments: fits, short_by_bytes, min_gpus, verdict.
+
+    names: what the names of the positions of `axis` stand for. short_by_bytes is the whole replica's, none where it
+    fits; min_gpus is none where no number of them would do.
+    """
+
+    def put_of_names(name: str, of: Callable[[Resolved], Any]) -> None:
+        grid.put((axis,), {name: objects(None if resolved is None else of(resolved) for resolved in names)})
+
+    put_of_names("refused", _refusal)
+    put_of_names("gpu_name", lambda resolved: resolved.gpu.short_name)
+    put_of_names("guess", _guess)
+    grid.combine("runs_here", lambda refused: numpy.equal(refused, NO_TEXT), ("refused",), ROW)
+    grid.evaluate(VERDICT, ROW)
+    _put_sentences(grid, "verdict", _sentences, _SAID)
+
+
+def _put_sentences(grid: Grid, name: str, sentences: Callable[[Mapping[str, Any]], Any], reads: Sequence[str]) -> None:
+    """Put in a sentence a row, worked out for all rows at once of the columns that it reads."""
+
+    def written(*columns: Any) -> Any:
+        texts = sentences({read: numpy.atleast_1d(column) for read, column in zip(reads, columns, strict=True)})
+        return texts if numpy.ndim(columns[0]) else numpy.array(texts[0], object)
+
+    grid.combine(name, written, reads, ROW)
+
+
+def _refusal(names: Resolved) -> str | None:
+    why = obstacle(names)
+    return None if why is None else f"{_NOT}{why}"
+
+
+def obstacle(names: Resolved) -> str | None:
+    """Why these names cannot go together, or None."""
+    gpu = names.gpu
+    if gpu.vendor not in names.engine.vendors:
+        return f"{names.engine.name} does not run on {gpu.name}."
+    if names.weight_dtype not in gpu.weights_run:
+        return f"{gpu.name} does not run {names.weight_dtype} weights. It runs {', '.join(gpu.weights_run)}."
+    if names.kv_cache_dtype not in gpu.kv_run:
+        return f"{gpu.name} keeps no KV cache in {names.kv_cache_dtype}. It keeps {', '.join(gpu.kv_run)}."
+    if model_kind(names.model) == "sparse" and not names.engine.runs_sparse_attention(gpu.architecture):
+        return f"{names.engine.name} has no kernel for the sparse attention of {names.model.name} on {gpu.name}."
+    return None
+
+
+def _gib(n_bytes: float) -> str:
+    """Bytes in GiB; a shortage too small for one decimal in MiB."""
+    return f"{n_bytes / GIB:,.1f} GiB" if n_bytes >= GIB / 10 else f"{n_bytes / MIB:,.1f} MiB"
+
+
+_whole = "{:,.0f}".format
+_requests = partial(count, word="request")
+# What stands in the sentences: the column that it is of, and how that is written.
+_WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "room": ("sequences_per_replica", _requests),
+    "admitted": ("sequences_per_replica", _whole),
+    "next": ("sequences_per_replica", lambda room: _whole(room + 1)),
+    "held": ("sequences_held", _whole),
+    "asked": ("concurrent_requests", _whole),
+    "requests": ("concurrent_requests", _requests),
+    "context": ("context_tokens", _whole),
+    "longest": ("max_model_len", _whole),
+    "short": ("short_bytes", _gib),
+    "n_gpus": ("gpus_per_replica", "{:.0f}".format),
+    "gpu": ("gpu_name", str),
+    "arriving": ("requests_per_second", "{:,.4g}".format),
+    "rate": ("max_requests_per_second", "{:,.4g}".format),
+    "waiting": ("waiting_requests", _whole),
+    "budget": ("limit_bytes", _gib),
+    "pool": ("outright_pool_bytes", _gib),
+    "left": ("left_bytes", _gib),
+    "weights": ("loaded_weights_bytes_per_gpu", _gib),
+}
+_FITS, _NOT = "fits: ", "does not fit: "
+_CAPPED = _FITS + "{room} of {context} tokens at once, which is max_num_seqs; memory for {held}."
+_ROOMY = _FITS + "memory for {room} of {context} tokens at once; request {next} does not fit."
+_REFUSED = _NOT + "max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
+_REFUSED += "Raise max_num_seqs or add a replica."
+_LACKS = _NOT + "{short} short on {n_gpus}x {gpu}; "
+_HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine may use {budget}."
+_CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."
+_OVERSET = _LACKS + "the stated KV pool of {pool} is more than the {left} that weights and overhead leave of each GPU."
+_STUCK = _LACKS + "the engine does not start, because one request of max_model_len ({longest} tokens) is more than the "
+_STUCK += "pool. Lower max_model_len."
+_NARROW = _LACKS + "memory for {room} of {context} tokens at once, {asked} requested."
+_ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
+_WAITS = "{waiting} of {requests} wait for their turn"
+# What the verdicts' sentences read.
+_SAID = (
+    "sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len", "loaded_weights_bytes_per_gpu",
+    "kv_budget_bytes_per_gpu", "shortage_bytes_per_gpu", "runs_here", "fits", "gpus_per_replica", "short_bytes",
+    "sequences_held", "limit_bytes", "left_bytes", "outright_pool_bytes", "refused", "gpu_name", "guess",
+)  # fmt: skip
+
+
+def _guess(names: Resolved) -> str:
+    """What a sentence adds where the memory of the GPU is assumed."""
+    gpu = names.gpu
+    is_guess = gpu.memory.basis in GUESSED
+    return f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})." if is_guess else ""
+
+
+def _sentences(columns: Mapping[str, Any]) -> Any:
+    """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
+    fits, runs, full = columns["fits"], columns["runs_here"], columns["kv_budget_bytes_per_gpu"] < 0
+    text = _written(
+        columns["refused"].copy(),
+        columns,
+        runs,
+        (
+            (fits & (columns["sequences_held"] > columns["sequences_per_replica"]), _CAPPED),
+            (fits, _ROOMY),
+            (columns["short_bytes"] == 0, _REFUSED),
+            (full & (columns["outright_pool_bytes"] > 0) & (columns["left_bytes"] >= 0), _OVERSET),
+            (full & (columns["loaded_weights_bytes_per_gpu"] > columns["limit_bytes"]), _HEAVY),
+            (full, _CROWDED),
+            (columns["shortage_bytes_per_gpu"] == 0, _STUCK),
+            (runs, _NARROW),
+        ),
+    )
+    guessed = numpy.flatnonzero(runs & columns["guess"].astype(bool))
+    text[guessed] += columns["guess"][guessed]
+    return text
+
+
+def _written(text: Any, said: Mapping[str, Any], left: Any, kinds: Iterable[tuple[Any, str]]) -> Any:
+    """`text` with a sentence in the rows that are `left`: that of the first of the `kinds` that holds there."""
+    for rows, sentence in kinds:
+        at = numpy.flatnonzero(left & rows)
+        left = left & ~rows
+        parts: list[Iterable[str]] = []
+        for plain, part, _, _ in Formatter().parse(sentence):
+            parts.append(repeat(plain, len(at)))
+            if part:
+                name, rule = _WRITTEN[part]
+                parts.append(map(rule, numpy.broadcast_to(said[name], len(text))[at].tolist()))
+        text[at] = list(map("".join, zip(*parts, strict=True)))
+    return text
+
+
+def put_pace_words(grid: Grid) -> None:
+    """Put in what a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to
+    first token, which has no end where the queue grows. None where the speed is not known."""
+
+    def put(name: str, function: Callable[..., Any], *reads: str) -> None:
+        grid.combine(name, function, reads, ROW)
+
+    _put_sentences(grid, "queue", _queues, _OF_QUEUE)
+
+    def bound(grows: Any, bound_by: Any, tpot_seconds: Any) -> Any:
+        words = numpy.where(grows == 1, _as_object("queue"), bound_by)
+        return numpy.where(numpy.isnan(tpot_seconds), _as_object(None), words)
+
+    put("bound_by", bound, "grows", "bound_by", "tpot_seconds")
+    scopes = [_as_object(scope) for scope in SPEED_SCOPES]
+    put("speed_scope", lambda scope: numpy.choose(scope.astype(int), scopes), "speed_scope")
+    for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high"):
+        put(name, lambda grows, seconds: numpy.where(grows == 1, numpy.nan, seconds), "grows", name)
+
+
+def _as_object(word: str | None) -> Any:
+    return numpy.array(word, object)
+
+
+_OF_QUEUE = (
+    "requests_per_second", "max_requests_per_second", "concurrent_requests", "grows", "waiting_requests",
+)  # fmt: skip
+
+
+def _queues(columns: Mapping[str, Any]) -> Any:
+    """One sentence per row where requests queue, else None."""
+    kinds = (columns["grows"] == 1, _ENDLESS), (columns["waiting_requests"] > 0, _WAITS)
+    return _written(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)

@@ -1,0 +1,132 @@
+"""The whole workbook: sheets in the order of their reading, wired in the order of their dependence."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.answer import Solution
+from sheetgen.answer.levers import EveryLever
+from sheetgen.book.catalogs import build_gpus, build_instances, build_models
+from sheetgen.book.change_log import LAYOUT, SCHEMA, build_log
+from sheetgen.book.checks import build_checks
+from sheetgen.book.constants import build_constants, derive_constants
+from sheetgen.book.guide import build_guide, build_notes
+from sheetgen.book.hosts_sheet import build_hosts
+from sheetgen.book.inputs_sheet import build_inputs
+from sheetgen.book.levers_sheet import build_levers
+from sheetgen.book.matrices import build_candidates, build_profiles
+from sheetgen.book.money_sheet import build_money
+from sheetgen.book.sheets import Book, Range
+from sheetgen.book.sizing_sheet import build_sizing, headline_cells, put_state
+from sheetgen.book.speed_sheet import build_comparison, build_latency
+from sheetgen.book.what_if_choices import WhatIf
+from sheetgen.book.what_if_sheet import WhatIfSheets
+from sheetgen.book.wiring import Wiring, name_all
+from sheetgen.book.workings import add_as_built, add_choices, build_loads, rows_of_book
+from sheetgen.report.page import Page
+from sheetgen.units import TEXT
+
+KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
+
+
+def build_book(
+    solved: Solution,
+    page: Page,
+    every_lever: EveryLever = (),
+    one: WhatIf | None = None,
+    baseline: Mapping[str, Any] | None = None,
+) -> Book:
+    """The workbook as data: every cell with its value, and the formula that gives it.
+
+    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
+    `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
+    """
+    wiring = Wiring(baseline=baseline or {})
+    constants = build_constants(solved, wiring)
+    inputs = build_inputs(solved, wiring)
+    derive_constants(constants)
+    name_all(wiring, inputs.name)
+    name_all(wiring, constants.sheet.name)
+    models = build_models(solved, wiring)
+    gpus = build_gpus(solved, wiring)
+    instances = build_instances(solved, wiring)
+    question = solved.question
+    of_book = [question.loads[row] for row in rows_of_book(solved)]
+    loads = [(load.model, load.workload, load.tier) for load in of_book]
+    workloads = [workload.name for workload in question.workloads]
+    what_if = None if one is None else WhatIfSheets(solved, one, wiring)
+    contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
+    listed = tuple(r._replace(column=0, value=words, name=None) for r, words in contexts)
+    wiring.names["list_workload"] = Range(listed, name="list_workload")
+    wiring.names["list_tier"] = wiring.lists["tiers"]
+    workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
+    latency = build_latency(wiring, workloads)
+    apart = None if what_if is None else what_if.wiring
+    profiles = build_profiles(solved, wiring, apart)
+    comparison = build_comparison(solved, wiring)
+    picked = {} if what_if is None else what_if.picked
+    candidates, heads = build_candidates(solved, wiring, apart, picked)
+    add_choices(wiring, heads)
+    add_as_built(wiring, solved, every_lever)
+    guide = build_guide(solved, page, wiring)
+    sizing = build_sizing(solved, page, wiring, [*(["What-if"] if what_if else []), "Money"])
+    hosts = build_hosts(solved, wiring)
+    money = build_money(solved, wiring, heads)
+    first, behind = [], []
+    if what_if is not None:
+        what_if.answer(heads)
+        first, behind = [what_if.sheet], what_if.behind
+    log = build_log(solved, page, wiring, [sizing, *first, money, instances])
+    levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
+    put_state(sizing, wiring)
+    if levers:
+        for sheet, row, column in wiring.states_as_built:
+            sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
+    checks = build_checks(solved, wiring)
+    _name_columns(wiring)
+    hidden = [
+        constants.sheet,
+        models,
+        gpus,
+        hosts,
+        comparison,
+        workings,
+        latency,
+        profiles,
+        candidates,
+        *levers,
+        guide,
+        log,
+        *behind,
+    ]
+    sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
+    return Book(
+        sheets,
+        wiring.names,
+        {
+            "sheetgen.schema": str(SCHEMA),
+            "sheetgen.layout": str(LAYOUT),
+            "sheetgen.version": page.version,
+            "sheetgen.catalog_sha256": solved.question.catalog_sha256,
+        },
+        datetime.datetime.combine(question.as_of, datetime.time()),
+        page.paper,
+        page.title,
+        page.owner,
+        page.approver,
+        page.valid_until,
+    )
+
+
+def _name_columns(wiring: Wiring) -> None:
+    """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
+    for name, key in KEYS.items():
+        table = wiring.tables[name]
+        for column in (key, *(["model"] if name == "models" else []), *table.given_columns):
+            refs = [*table.columns[column], *table.spare.get(column, [])]
+            wiring.names[f"cat_{name}_{column}"] = Range(tuple(refs))
+    for column in (c.removeprefix("dtypes_") for c in wiring.lists if c.startswith("dtypes_")):
+        if column != "meant":
+            wiring.names[f"cat_precisions_{column}"] = wiring.lists[f"dtypes_{column}"]

@@ -1,0 +1,659 @@
+"""Models, GPUs, and Prices and hardware: what the catalogs say, as inputs that a reader may change."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sheetgen import units
+from sheetgen.answer import Solution
+from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.book import discount_table
+from sheetgen.book.sentences import age_days, age_word, dtype_in_use, in_unit, instance_id
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
+from sheetgen.book.what_if_choices import SPARE_MODELS
+from sheetgen.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, named, profile_columns, titled
+from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
+from sheetgen.formula import both, formula, is_number, is_text, where
+from sheetgen.program.quantities import MODEL, WORK
+from sheetgen.program.sheet_program import sheet_program
+from sheetgen.question.deployment import model_columns
+from sheetgen.question.market import OwnedGpu
+from sheetgen.question.overrides import TABLES, class_columns
+from sheetgen.question.parse import FLAG, Kind
+from sheetgen.question.parse import TEXT as TEXT_KIND
+from sheetgen.report.notes import day_of
+from sheetgen.report.wording import PROVIDERS, provider_name
+from sheetgen.sizing import cost
+from sheetgen.sizing.parallelism import linked_gpus
+from sheetgen.sizing.weights import SHARES, weights_bytes
+from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+
+SPARE_INSTANCES = 3
+MOST_GPUS = 1024  # of one instance
+
+SHAPE = (
+    ("n_layers", "Layers", "Layers of the model, those without a cache too."),
+    ("n_heads", "Query heads", "Tensor parallelism must divide them."),
+    ("hidden_size", "Hidden size", "Width of the residual stream."),
+    ("vocab_size", "Vocabulary", "The sampler's peak follows it."),
+    ("intermediate_size", "Feed-forward width", "The widest dense feed-forward layer; 0 where all are experts."),
+    ("ffn_matrices", "Feed-forward matrices", "3 with a gate, 2 without."),
+    ("n_experts", "Experts", "Routed experts of a layer; 0: none."),
+    ("experts_per_token", "Experts per token", "Routed experts that a token goes through; 0: none."),
+    ("expert_intermediate_size", "Expert width", "Feed-forward width of one routed expert."),
+    ("encoder_item_tokens", "Tokens of an image", "Of the largest image or clip; 0: the model reads text."),
+    ("encoder_item_elements", "Input of an image", "Elements of that image or clip."),
+    ("rope_table_elements", "Rotary tables, elements", "Elements of the sine and cosine tables that each GPU keeps."),
+    ("max_context_tokens", "Longest context", "Tokens that the model's config accepts."),
+    ("n_full_layers", "Full-attention layers", "Layers that keep keys and values of every token."),
+    ("full_kv_heads", "KV heads (full)", "Key-value heads of the full-attention layers."),
+    ("full_kv_width", "Key + value width", "Elements of one head's key and value together."),
+    ("n_windowed_layers", "Windowed layers", "Layers that keep a window of tokens (sliding or chunked)."),
+    ("windowed_kv_heads", "KV heads (window)", "Key-value heads of the windowed layers."),
+    ("windowed_kv_width", "Width (window)", "The same for windowed layers."),
+    ("window_tokens", "Window", "Tokens of the window or chunk."),
+    ("window_is_chunked", "Chunked (0 or 1)", "1 for chunked attention (Llama 4), 0 for a sliding window."),
+    ("n_mla_layers", "MLA layers", "Layers with multi-head latent attention."),
+    ("mla_width", "Latent width", "Elements of a token that an MLA layer keeps on every rank."),
+    ("mla_fp8_entry_bytes", "FP8 latent entry", "Bytes of the engine's own FP8 entry, where the GPU takes it; 0: none. "
+     "A workbook of models without any is built anew with the first one."),
+    ("mla_absorbed_elements", "Absorbed projections", "MLA up-projections kept a second time: elements, all layers."),
+    ("attention_elements", "Attention, elements", "Heads x key and value width, all layers that see every token."),
+    ("windowed_attention_elements", "Attention, windows", "The same of the windowed layers."),
+    ("n_other_layers", "Compressed layers", "Layers that keep compressed entries (DeepSeek V4)."),
+    ("other_elements_per_token", "Other elements", "Elements per token at the KV precision, all layers."),
+    ("other_bytes_per_token", "Other bytes", "Bytes per token whatever the KV precision (index keys)."),
+    ("n_state_layers", "Recurrent layers", "Layers that keep a fixed state (Mamba, delta net, ...)."),
+    ("conv_bytes_per_state_layer", "Convolution state", "Bytes of one layer and sequence."),
+    ("state_elements_per_layer", "Recurrent state", "Elements of one layer and sequence."),
+    ("state_element_bytes", "Bytes of a state element", "4 where the model pins fp32, else 2."),
+    ("n_params", "Parameters", "All parameters. They do not follow the layers typed here."),
+    ("n_params_active", "active", "Parameters that one token uses."),
+    ("n_params_quantizable", "in layers", "Parameters that quantization reaches: layers and experts."),
+    ("n_params_copied", "copied on each rank", "Parameters that tensor parallelism does not divide: norms, routers."),
+    ("n_params_routed", "in routed experts", "Parameters of the routed experts."),
+    ("n_params_mtp", "in MTP layers", "Beside the total: a checkpoint may hold them; they wait for speculation."),
+    ("n_params_embedding", "in the embedding", "Parameters of the token embedding."),
+    ("n_params_per_layer_embedding", "in embeddings of layers", "Tables of which a step reads a few rows."),
+    ("n_params_lm_head", "in the head", "Parameters of the output head; 0 where it is tied."),
+)  # fmt: skip
+
+
+LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
+LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
+LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
+LABELS["side_blocks"] = "Blocks beside"
+FIXED = {  # what nobody types of a model
+    **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
+    "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
+}
+SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
+CONSTANTS = tuple(SpeedConstants.model_fields)
+OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
+
+
+@formula("Has experts (1 or 0)", PLAIN)
+def has_experts(n_experts: Any) -> Any:
+    """1 where a model of one's own is a mixture of experts, else 0.
+
+    Source: the experts typed.
+    """
+    return where(n_experts > 0, 1, 0)
+
+
+def build_models(solved: Solution, wiring: Wiring) -> Sheet:
+    """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
+    models, overrides = solved.question.models, solved.question.overrides
+    sheet = titled(
+        "Models",
+        "Models",
+        "Architecture as the catalog has it, with sources; yellow cells may be changed.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
+
+    def over(i: int, column: str, value: Any) -> Any:
+        return overrides.value("models", models[i].model.id, column, value)
+
+    table = Table(wiring, sheet, len(models), "models", overrides=over)
+    rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
+    table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
+    table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
+    for name, label, note in SHAPE:
+        table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
+    table.given(
+        "own_weight_dtype",
+        "Own weights",
+        [m.auto_weight_dtype for m in models],
+        TEXT,
+        note="The checkpoint's own precision: what auto stands for.",
+    )
+    table.given(
+        "own_kv_dtype",
+        "Own KV",
+        [m.auto_kv_cache_dtype for m in models],
+        TEXT,
+        note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.",
+    )
+    for d in units.DTYPES:
+        note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
+        sizes = [m.model.checkpoint_bytes(d) or None for m in models]
+        table.given(f"checkpoint_{d}", f"Checkpoint {d}", sizes, WHOLE, width=17, note=note)
+    _add_spare_models(table, overrides.own_models)
+    table.given(
+        "is_mixture",
+        LABELS["is_mixture"],
+        [r["is_mixture"] for r in rows],
+        PLAIN,
+        role="fixed",
+        note="1: its replicas are laid out over data-parallel ranks that share experts, too. Experts typed "
+        "over a dense model's make no such layouts.",
+    )
+    built = table.columns["is_mixture"]
+    own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
+    named(wiring.names, "tbl_models_mixtures", [*built, *own])
+    for name, note in FIXED.items():
+        table.given(name, LABELS[name], [r[name] for r in rows], FACTOR, role="fixed", note=note)
+        refs = table.columns[name]
+        blank = (n._replace(column=refs[0].column, value=None) for n in table.spare["n_layers"])
+        named(wiring.names, f"tbl_models_and_spare_{name}", [*refs, *blank])
+    derive_models(table)
+    fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
+    for d, name in fixed.items():
+        at = list(units.DTYPES).index(d)
+        bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[at] for key in ("linear_bytes", "other_bytes")}
+        known = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
+        table.computed(
+            weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}", width=17
+        )
+    unit = units.UNIT_NAMES[solved.question.settings.units]
+    for d, name in fixed.items():
+        table.computed(
+            in_unit, {"amount_bytes": table.columns[name]}, name=f"{name}_in_unit", label=f"Weights in {d}, {unit}"
+        )
+    small = {"amount_bytes": table.columns["kv_bytes_per_token"], "unit_bytes": wiring.inputs["small_unit_bytes"]}
+    table.computed(
+        in_unit,
+        small,
+        name="kv_per_token_in_unit",
+        label=f"KV per token, {units.SMALL_UNITS[solved.question.settings.units][1]}",
+    )
+    table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120, linked=True)
+    return sheet
+
+
+def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
+    """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
+    sheet, n_spare = table.sheet, max(SPARE_MODELS, len(own))
+    own = [*own, *[{}] * (n_spare - len(own))]
+    for name, refs in table.columns.items():
+        row, column = refs[-1].row, refs[-1].column
+        given = sheet.cells[row, column]
+        accepted = given.validation or Validation.of(TEXT_KIND, str(sheet.cells[table.top, column].value))
+        blanks = [Cell(typed.get(name), "input", given.display, validation=accepted) for typed in own]
+        table.spare[name] = [sheet.put(row + k, column, cell, lock="column") for k, cell in enumerate(blanks, 1)]
+    label = sheet.cells[table.top, table.columns["model"][0].column]
+    label.note = "The last rows are spare: fill one, and What-if has it in its dropdown."
+
+
+def derive_models(table: Table) -> None:
+    """What follows from a model's shape at the precisions in use."""
+    lists, columns = table.wiring.lists, table.columns
+    for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
+        asked = f"asked_{which}"
+        table.computed(
+            dtype_in_use,
+            {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
+            name=asked,
+            label=f"{short} requested",
+        )
+        table.looked_up(
+            which,
+            f"{short} in use",
+            map(table.wiring.first_name, columns[asked]),
+            TEXT,
+            note="The precision by its first name.",
+        )
+        rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
+        table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
+    for key, label, which in (
+        ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
+        ("other_bytes", "Bytes, other weight", "weight_dtype"),
+        ("activation_copy_bytes", "Bytes, copied input", "weight_dtype"),
+        ("kv_dtype_bytes", "Bytes, KV element", "kv_dtype"),
+        ("kv_scale_bytes", "Bytes, KV scale", "kv_dtype"),
+    ):
+        table.picked(key, label, lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
+    by_row = zip(*(columns[f"checkpoint_{d}"] for d in units.DTYPES), strict=True)
+    known = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
+    sizes = (
+        lookup(Range(refs, lock="columns"), at) for refs, at in zip(known, columns["weight_dtype_row"], strict=True)
+    )
+    table.looked_up(
+        "checkpoint_bytes",
+        "Checkpoint in use",
+        sizes,
+        WHOLE,
+        width=17,
+        note="Size of the known checkpoint at the precision in use; 0 where none is known.",
+    )
+    for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
+        table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
+
+
+def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
+    """A row per GPU of the candidates: memory as the engine sees it, batch limits, precisions that run."""
+    question, columns = solved.question, gpu_columns(solved.question)
+    gpus = question.gpus
+    sheet = titled(
+        "GPUs",
+        "GPUs",
+        "Memory is what the engine sees, never the marketed figure. Under a precision 1: it runs, 2: natively.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
+
+    def over(i: int, column: str, value: Any) -> Any:
+        return question.overrides.value("gpus", gpus[i].id, column, value)
+
+    table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
+    table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
+    table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
+    table.given(
+        "gpu_memory_bytes",
+        "Memory, bytes",
+        [g.memory.engine_bytes for g in gpus],
+        WHOLE,
+        width=18,
+        note="Total memory as the engine sees it.",
+    )
+    table.computed(
+        in_unit,
+        {"amount_bytes": table.columns["gpu_memory_bytes"]},
+        label=f"Memory, {units.UNIT_NAMES[question.settings.units]}",
+    )
+    table.given(
+        "basis",
+        "Basis",
+        [g.memory.basis for g in gpus],
+        TEXT,
+        role="label",
+        note="measured: seen in a log; derived: nvidia-smi less a stated share.",
+    )
+    for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
+        note = f"{key}: the engine's default on this GPU."
+        table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
+    for name, label, where_ in (
+        ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),
+        ("pool_error_bytes_elsewhere", "Pool's error, other TP", "at other tensor-parallel sizes"),
+    ):
+        note = f"Bytes by which the KV pool may be smaller {where_} (low end of the 80 % band); headroom counts it."
+        table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
+    table.given(
+        "is_older_gpu",
+        "Older GPU (0 or 1)",
+        [int(question.engine.is_older(g.architecture)) for g in gpus],
+        PLAIN,
+        note="1: memory outside torch is that of older GPUs on Inputs.",
+    )
+    table.given(
+        "runs_sparse_attention",
+        "Sparse attention (0 or 1)",
+        [int(question.engine.runs_sparse_attention(g.architecture)) for g in gpus],
+        PLAIN,
+        width=16,
+        note="0: the engine has no kernel on this GPU for models with an indexer or compressed entries.",
+        validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
+    )
+    table.given(
+        "plain_fp8_latent",
+        "FP8 latents as they are (0 or 1)",
+        [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus],
+        PLAIN,
+        width=16,
+        note="1: sparse attention keeps FP8 latents without scales here. 0: in the engine's own FP8 entry (Models).",
+    )
+    _add_speed_columns(solved, table)
+    first: dict[int, int] = {}  # column with ranks of each GPU, from 0
+    for at, (i, layout) in enumerate(profile_columns(question)):
+        if layout not in units.PLAIN_LAYOUTS:
+            first.setdefault(i, at)
+    table.given(
+        "plain_columns",
+        "Profiles before its ranks",
+        [first.get(i, 0) for i in range(len(gpus))],
+        PLAIN,
+        role="fixed",
+        note="Columns of Profiles before the data-parallel layouts of this GPU; 0: it has none, "
+        "as its links were not made for them when the workbook was built.",
+    )
+    for d in units.DTYPES:
+        runs = [runs_weights(g, d) for g in gpus]
+        said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
+        accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", said)
+        table.given(f"weights_{d}", f"Weights {d}", runs, PLAIN, width=10, validation=accepted)
+    for d in units.DTYPES:
+        table.given(
+            f"kv_{d}",
+            f"KV {d}",
+            [int(d in g.kv_run) for g in gpus],
+            PLAIN,
+            width=10,
+            validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
+        )
+    _add_owning_columns(solved, table)
+    sources = [g.memory.source for g in gpus]
+    table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, linked=True)
+    wiring.names["list_gpu"] = table.range("gpu")
+    return sheet
+
+
+def _add_speed_columns(solved: Solution, table: Table) -> None:
+    """By GPU what speed is predicted from: bandwidth, links, peaks, the engine's constants, whether it was measured."""
+    gpus = gpu_columns(solved.question)
+    for name, label, note in (
+        ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
+        ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
+        ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
+        *(
+            (f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")
+            for d in units.DTYPES
+        ),
+    ):
+        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
+    for name in CONSTANTS:
+        display = SMALL if name.startswith("seconds_per") else FACTOR
+        label = str(SpeedConstants.model_fields[name].title)
+        table.given(
+            name,
+            label,
+            [float(v) for v in gpus[name]],
+            display,
+            width=13,
+            note=f"{name}: fitted on measured runs (docs/speed.md).",
+        )
+    for name, (figure, _, one) in RESIDUALS.items():
+        table.given(
+            name,
+            f"{figure.upper()}, {one}",
+            [float(v) for v in gpus[name]],
+            FACTOR,
+            width=13,
+            note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).",
+        )
+    table.given(
+        "measured_kinds",
+        "Kinds of models measured",
+        [int(v) for v in gpus["measured_kinds"]],
+        PLAIN,
+        note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
+        "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.",
+    )
+
+
+def _add_owning_columns(solved: Solution, table: Table) -> None:
+    """What one GPU costs to buy, as a range, and what power it takes; blank where nothing is known."""
+    question = solved.question
+    owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
+    for k, end in enumerate(("low", "base", "high")):
+        usd = [o.capex_usd[k] if o.capex_usd else None for o in owned]
+        table.given(
+            f"capex_{end}_usd",
+            f"Purchase, {end}, $",
+            usd,
+            USD,
+            note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
+        )
+    table.given(
+        "is_module_price",
+        "Price of the module (1) or installed (0)",
+        [o.is_module_price for o in owned],
+        PLAIN,
+        width=14,
+        note="A module's price is multiplied by the installed price's share on Inputs.",
+    )
+    table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
+    table.computed(
+        price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark", label="Purchase price's age"
+    )
+    table.given(
+        "stated_kw_per_gpu",
+        "kW per GPU, stated",
+        [o.stated_kw_per_gpu for o in owned],
+        FACTOR,
+        note="With its share of the server. Blank: it follows from the rated power.",
+    )
+    table.given("rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.")
+    table.given(
+        "is_it_power",
+        "Machine's own draw (1) or all-in (0)",
+        [o.is_it_power for o in owned],
+        PLAIN,
+        width=14,
+        note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it.",
+    )
+    table.computed(cost.kw_per_gpu)
+    sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
+    table.given("owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, linked=True)
+
+
+def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
+    """A row per candidate instance with its price, and spare rows that take part when filled."""
+    rows, overrides = solved.question.rows, solved.question.overrides
+    n_spare = max(SPARE_INSTANCES, len(overrides.own_instances))
+    sheet = titled(
+        "Prices and hardware",
+        "Prices and hardware",
+        "Prices of every purchase class, with date and source; Inputs says which is in use. The last rows "
+        "are spare: fill one, it takes part.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
+
+    def over(i: int, column: str, value: Any) -> Any:
+        """What was typed: into a row of the catalog's, or into a spare one."""
+        if i < len(rows):
+            return overrides.value("instances", rows[i].instance, column, value)
+        own = overrides.own_instances[i - len(rows) : i - len(rows) + 1]
+        return own[0].get(column, value) if own else value
+
+    def n_gpus(count: int) -> Validation:
+        """So many GPUs that the sizes with a column of their own are those that the instance may have."""
+        most = next((t for t in units.TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
+        return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
+
+    table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=over)
+    discount_table.build_discounts(solved, wiring, sheet, table.top + table.n_rows + 2)  # below a blank row
+    gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
+    table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows], TEXT, width=40)
+    table.given("provider", "Provider", [r.provider for r in rows], TEXT)
+    table.given("instance_gpu", "GPU", [r.gpu.id for r in rows], TEXT, width=30, validation=gpu)
+    counts = [r.gpu_count for r in rows]
+    taken = [n_gpus(count) for count in (*counts, *[units.TENSOR_PARALLEL_SIZES[-1]] * n_spare)]
+    table.given(
+        "gpu_count",
+        "GPUs",
+        counts,
+        PLAIN,
+        width=8,
+        validations=taken,
+        note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
+        "more GPUs fill a spare row.",
+    )
+    network = [r.network_gbps or None for r in rows]
+    table.given(
+        "network_gbps",
+        "Network, Gb/s",
+        network,
+        PLAIN,
+        width=10,
+        note="Of the whole machine; blank where nobody states it.",
+    )
+    on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
+    listed = [p and p.usd_per_hour for p in on_demand]
+    table.given(
+        "price_usd_per_hour",
+        "$ per hour",
+        listed,
+        USD_CENTS,
+        note="US dollars of one instance on demand, "
+        "before discounts. Without a price in the class in use it cannot be rented.",
+    )
+    table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
+    table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
+    table.given(
+        "listed_usd_per_hour",
+        "Listed, $ per hour",
+        listed,
+        USD_CENTS,
+        role="fixed",
+        note="The price that date and source are of.",
+    )
+    domains = [r.nvlink_domain_gpus or None for r in rows]
+    table.given(
+        "nvlink_domain_gpus",
+        "GPUs of its rack",
+        domains,
+        PLAIN,
+        width=10,
+        role="fixed",
+        note="That NVLink joins, this machine's among them; blank: its own alone.",
+    )
+    known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
+    table.computed(linked_gpus, known, width=8)
+    table.computed(age_days)
+    table.computed(age_word)
+    table.computed(instance_id, width=46, name="instance")
+    table.looked_up("provider_name", "Provider's name", _provider_names(table.columns["provider"]), TEXT)
+    _add_class_prices(solved, table)
+    table.given("source", "Source", [r.source for r in rows], TEXT, role="remark", width=130, linked=True)
+    return sheet
+
+
+def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
+    """Providers as they are written; none in a spare row."""
+
+    def written(id_: Any, other: Any) -> Any:
+        known = functools.reduce(lambda rest, one: where(id_ == one[0], one[1], rest), PROVIDERS.items(), other)
+        return where(is_text(id_), known, NONE)
+
+    for ref in providers:
+        other = Lookup.of(provider_name(ref.value) if ref.value else NONE, 'PROPER(SUBSTITUTE({0},"-"," "))', ref)
+        yield derived(written, ref, other)
+
+
+@formula("Price age", TEXT)
+def price_mark(as_of: Any, price_date: Any, stale_after_days: Any) -> Any:
+    """`old` where a price was read longer ago than the sheet allows, `ok` else; none without a date.
+
+    Source: the limit on Inputs; a date that names only a year or a month counts from its first day.
+    """
+    return where(is_number(price_date), where(as_of - price_date > stale_after_days, "old", "ok"), "-")
+
+
+def class_stem(purchase: str) -> str:
+    """A purchase class as the names of columns have it."""
+    return purchase.replace("-", "_")
+
+
+def _add_class_prices(solved: Solution, table: Table) -> None:
+    """What the same instances cost in each purchase class, blank where nobody lists a price; and in the one in use."""
+    rows = solved.question.rows
+    for purchase in units.PURCHASES:
+        names, prices = class_columns(purchase), [r.class_price(purchase) for r in rows]
+        if purchase != units.ON_DEMAND:
+            table.given(
+                names["price"],
+                f"$ per hour, {purchase}",
+                [p and p.usd_per_hour for p in prices],
+                USD_CENTS,
+                note="A blank is no price.",
+            )
+            table.given(names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], DATE)
+            table.computed(
+                price_mark,
+                {"price_date": table.columns[names["date"]]},
+                name=names["mark"],
+                label=f"Price age, {purchase}",
+            )
+        kinds = [(p and p.price_kind) or None for p in prices]
+        label = "Terms" if purchase == units.ON_DEMAND else f"Terms, {purchase}"
+        table.given(names["terms"], label, kinds, TEXT, role="remark", width=24)
+    for purchase in units.PURCHASES:
+        passed = [1 if purchase in r.passed_over else None for r in rows]
+        table.given(
+            f"passed_over_{purchase}",
+            f"Passed over, {purchase}",
+            passed,
+            PLAIN,
+            role="fixed",
+            note="1: another instance of the provider has the same GPUs for less, and takes part in this class "
+            "in its place.",
+        )
+    _add_class_in_use(table, list(units.PURCHASES).index(solved.question.settings.purchase))
+    _providers_in_order(table)
+
+
+def of_class_in_use(refs: Sequence[Ref], at: int, row: Ref) -> Lookup:
+    """Of a cell for each purchase class the one in use, which is at that place; none where `row` names no class."""
+    cells = ",".join(f"{{{k}}}" for k in range(1, 1 + len(refs)))
+    value = refs[at].value
+    return Lookup.of(0 if value is None else value, f'CHOOSE({{0}},{cells},"-")', row, *refs)
+
+
+def _add_class_in_use(table: Table, at: int) -> None:
+    """Price, date and age in the purchase class in use, the one at that place; none where the row takes no part."""
+    row, columns = table.wiring.inputs["purchase_row"], table.columns
+
+    def of(names: Sequence[str], i: int) -> Lookup:
+        return of_class_in_use([columns[name][i] for name in names], at, row)
+
+    def priced(usd: Any, passed: Any) -> Any:
+        return where(both(is_number(usd), usd > 0, passed == 0), usd, NONE)
+
+    def dated(usd: Any, date: Any) -> Any:
+        return where(both(is_number(usd), date > 0), date, NONE)
+
+    prices, dates, marks = ([class_columns(p)[what] for p in units.PURCHASES] for what in ("price", "date", "mark"))
+    passed, rows = [f"passed_over_{purchase}" for purchase in units.PURCHASES], range(table.n_rows)
+    found = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
+    table.looked_up(
+        "price_in_use", "$ per hour in use", found, USD_CENTS, note="In the purchase class on Inputs, before discounts."
+    )
+    in_use = list(units.PURCHASES)[at]
+    table.looked_up(
+        "discount_in_use",
+        "Discount in use",
+        (discount_table.of_class_in_use(table.wiring, provider, in_use) for provider in columns["provider"]),
+        EXACT_PERCENT,
+        note="Of the table below, in the same class.",
+    )
+    found = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
+    table.looked_up("date_in_use", "Price date in use", found, DATE)
+    table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
+
+
+def _providers_in_order(table: Table) -> None:
+    """The providers of the rows, each once, in their order: a reader may type another one."""
+    providers, rows = table.range("provider"), list(range(1, table.n_rows + 1))
+    names = [r.value for r in providers.refs]
+    firsts = [row for row, name in zip(rows, names, strict=True) if name and names.index(name) == row - 1]
+    table.given("row", "Row", rows, PLAIN, role="fixed", width=7)
+
+    def where_first(provider: Any, found: Any, row: Any) -> Any:
+        return where(is_text(provider), where(found == row, row, NONE), NONE)
+
+    places = [Lookup.of(names.index(ref.value) + 1, "MATCH({0},{1},0)", ref, providers) for ref in providers.refs]
+    cells = zip(providers.refs, places, table.columns["row"], strict=True)
+    table.looked_up("first_of_provider", "First of its provider", (derived(where_first, *of) for of in cells), PLAIN)
+    found = table.range("first_of_provider")
+    in_order = [*(names[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
+    table.looked_up(
+        "provider_in_order",
+        "Providers in order",
+        (
+            Lookup.of(name, 'IFERROR(INDEX({0},SMALL({1},{2})),"-")', providers, found, row)
+            for name, row in zip(in_order, table.columns["row"], strict=True)
+        ),
+        TEXT,
+        width=14,
+    )

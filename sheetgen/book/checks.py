@@ -1,0 +1,448 @@
+"""Checks: what must hold of the workbook, counted live, with one word for all of it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sheetgen.answer import Solution
+from sheetgen.book.inputs_sheet import OUT_OF_RANGE
+from sheetgen.book.matrices import OF_REPLICA
+from sheetgen.book.sentences import check_word
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
+from sheetgen.book.what_if_choices import OK, case_requests, model_lacks, own_instance_state, own_model_state
+from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.formula import Formula, both, either, formula, is_number, where
+from sheetgen.question.stated_load import RATE
+from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
+
+HEADS = (
+    ("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10), (None, 4), ("Model", 26), ("Load", 28), ("Classified", 11),
+    ("Held", 9), ("Money", 9), ("Tokens", 9),
+)  # fmt: skip
+LOADS = 5  # the column where the loads begin
+BELOW = HEAD_ROWS + 27  # the row below the checks
+SMALL = Display("0E+0")
+TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
+
+
+@formula("A load is classified", PLAIN)
+def classified(fit_word: Any) -> Any:
+    """1 where the load has one of the four words."""
+    return where(either(*(fit_word == word for word in ("fits", "little headroom", "none fits", "over limit"))), 1, 0)
+
+
+@formula("A load is held", PLAIN)
+def load_is_held(n_instances: Any, replica_sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
+    """1 where the replicas, each with all its ranks, hold the load, or nothing was recommended."""
+    replicas = where(is_number(n_replicas), n_replicas, 0)
+    return where(is_number(n_instances), where(replica_sequences * replicas >= load_requests, 1, 0), 1)
+
+
+@formula("Money adds up", PLAIN)
+def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any, monthly_usd: Any) -> Any:
+    """1 where instances x price x hours is the month's cost, or nothing was recommended."""
+    count = where(is_number(n_instances), n_instances, 0)
+    price = where(is_number(hourly_price), hourly_price, 0)
+    month = where(is_number(monthly_usd), monthly_usd, 0)
+    return where(count * price * paid_hours_per_month == month, 1, 0)
+
+
+@formula("Tokens add up", PLAIN)
+def tokens_add_up(
+    usd_per_million_input_tokens: Any,
+    million_input_tokens_per_month: Any,
+    usd_per_million_output_tokens: Any,
+    million_output_tokens_per_month: Any,
+    monthly_usd: Any,
+    tolerance: Any,
+) -> Any:
+    """1 where prompt and answer tokens at their prices are the month's cost, or a price of them is not known."""
+    prompts = usd_per_million_input_tokens * million_input_tokens_per_month
+    gap = prompts + usd_per_million_output_tokens * million_output_tokens_per_month - monthly_usd
+    near = where(gap * gap <= tolerance * monthly_usd * (tolerance * monthly_usd), 1, 0)
+    return where(both(is_number(usd_per_million_input_tokens), is_number(usd_per_million_output_tokens)), near, 1)
+
+
+@formula("The same", PLAIN)
+def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
+    """1 where two amounts are the same but for rounding, or neither is known."""
+    gap = here - there
+    near = where(gap * gap <= tolerance * there * (tolerance * there), 1, 0)
+    apart = where(either(is_number(here), is_number(there)), 0, 1)
+    return where(both(is_number(here), is_number(there)), near, apart)
+
+
+@formula("The same", PLAIN)
+def same_value(here: Any, there: Any) -> Any:
+    """1 where two cells hold the same."""
+    return where(here == there, 1, 0)
+
+
+@formula("What-if agrees", PLAIN)
+def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
+    """1 where What-if has the cost that Workings has, or its choices ask for another load."""
+    return where(n_same == n_choices, same_cost, 1)
+
+
+CHECKS_OF_LOADS = (
+    (classified, "loads_classified", "All loads are classified: fits, little headroom, none fits or over limit"),
+    (load_is_held, "loads_held", "Recommended hardware holds its load"),
+    (money_adds_up, "months_cost", "Instances x price x hours is the month's cost"),
+    (tokens_add_up, "tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),
+)
+
+
+class ChecksSheet:
+    """The sheet, filled line by line: what holds, of how many, and the verdict, named chk_<what>.
+
+    Below the lines stand blocks: what begun rows of one's own still lack, and what must be the same on two sheets.
+    """
+
+    def __init__(self, wiring: Wiring, heads: Sequence[tuple[str | None, float]] = HEADS) -> None:
+        self.wiring = wiring
+        self.sheet = sheet = titled(
+            "Checks",
+            "Checks",
+            "Each line counts what holds against what there is. The first sheet and Inputs show the overall word.",
+            freeze=(HEAD_ROWS + 1, 0),
+        )
+        sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
+        sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
+        self.tolerance = sheet.put(
+            BELOW, 1, Cell(TOLERANCE, "fixed", SMALL), label="Rounding may part amounts by a share of"
+        )
+        self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks
+        self.verdicts: list[Ref] = []
+
+    def line(self, name: str, label: str, holds: Lookup, of: Lookup | int) -> None:
+        """One check: it holds where the two counts are the same. `of` that is a number is a fact as built."""
+        sheet, row = self.sheet, self.row
+        a = sheet.link(row, 1, holds, PLAIN, "computed", label=label)
+        if isinstance(of, int):
+            b = sheet.put(row, 2, Cell(of, "fixed", PLAIN))
+        else:
+            b = sheet.link(row, 2, of, PLAIN, "computed")
+        same = derived(lambda holds, of: where(holds == of, 1, 0), a, b)
+        verdict = sheet.compute(row, 3, check_word, {"holds": same}, role="light")
+        self.wiring.names[f"chk_{name}"] = verdict
+        sheet.status_cells.append((row, 3))
+        self.verdicts.append(verdict)
+        self.row += 1
+
+    def all_of(self, name: str, label: str, ones: Sequence[Ref]) -> None:
+        """A check that every cell of a column is 1."""
+        area, held = Range(tuple(ones)), sum(int(one.value) for one in ones)
+        self.line(name, label, Lookup.of(held, "SUM({0})", area), Lookup.of(len(ones), "COUNT({0})", area))
+
+    def none_says(self, name: str, label: str, refs: Range, word: str, states: Sequence[Ref] | None = None) -> None:
+        """A check that no cell of a range holds a word. states: its cells, where the range has the corners alone."""
+        n_found = sum(one.value == word for one in (refs.refs if states is None else states))
+        self.line(name, label, Lookup.of(n_found, f'COUNTIFS({{0}},"{word}")', refs), 0)
+
+    def total(self) -> None:
+        """The overall word. What is counted is the lines that hold: one that is an error does not."""
+        sheet, row = self.sheet, self.row + 1
+        n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
+        n_ok = sum(one.value == "OK" for one in self.verdicts)
+        counted = Lookup.of(n_ok, 'COUNTIFS({0},"OK")', Range(tuple(self.verdicts)))
+        n_hold = sheet.link(row, 1, counted, PLAIN, "computed", label="All checks")
+        word = derived(lambda hold, lines: where(hold == lines, "OK", "CHECK"), n_hold, n_lines)
+        self.wiring.names["chk_all"] = sheet.link(row, 3, word, TEXT, "light")
+        sheet.status_cells.append((row, 3))
+        self.wiring.verdict = word.value
+        for light in self.wiring.lights:
+            light.value = word.value
+
+    def own_rows(
+        self,
+        name: str,
+        title: str,
+        one: Formula,
+        listed: Range,
+        rows: Iterable[tuple[Ref, Sequence[Ref], Mapping[str, Source]]],
+    ) -> None:
+        """A block of what the spare rows of a sheet that are begun still lack, and the check that they lack nothing.
+
+        listed: the names in use. rows: a row's name, its cells from the first to the last, and what else `one` reads.
+        """
+        self.sheet.text(self.below, 0, f"Rows of your own on {title}", "head")
+        states = []
+        for called, cells, facts in rows:
+            self.below += 1
+            n_filled, area = sum(ref.value is not None for ref in cells), Range((cells[0], cells[-1]))
+            # How many have the name: spreadsheets do not tell capitals apart.
+            n_named = sum(str(ref.value).lower() == str(called.value).lower() for ref in listed.refs)
+            env = {
+                **facts,
+                "n_filled": Lookup.of(n_filled, "COUNTA({0})", area),
+                "n_named": Lookup.of(n_named, "SUMPRODUCT(1*({0}={1}))", listed, called),
+            }
+            label = f"Row {called.row + 1}"
+            states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
+        self.below += 2
+        unfinished = Lookup.of(
+            sum(state.value not in (OK, NONE) for state in states),
+            'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")',
+            Range(tuple(states)),
+        )
+        self.line(name, f"Unfinished rows of yours on {title}, below: none", unfinished, 0)
+
+    def pairs(
+        self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
+    ) -> list[Ref]:
+        """A block of what must be the same here and there; gives the column that says 1 where both are."""
+        sheet, same = self.sheet, []
+        sheet.texts(self.below, 0, (*heads, "Same"))
+        for label, here, there in pairs:
+            self.below += 1
+            sheet.text(self.below, 0, label, "label")
+            cells: dict[str, Source] = {"tolerance": self.tolerance}
+            for column, (name, ref) in enumerate((("here", here), ("there", there)), 1):
+                value = 0 if ref.value is None else ref.value  # of a blank cell, as its look-up is
+                shown = TEXT if isinstance(value, str) else display
+                cells[name] = sheet.formula(self.below, column, value, ref.expr(sheet.name), shown)
+            same.append(sheet.compute(self.below, 3, same_amount if rounded else same_value, cells))
+        self.below += 2
+        return same
+
+
+def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
+    """The sheet, for which all others must stand."""
+    page = ChecksSheet(wiring)
+    _loads(page, wiring.tables["loads"].n_rows)
+    _own_rows(page, len(solved.question.rows))
+    _headline(page)
+    heads = "Money and the first sheet", "Money", "First sheet"
+    same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
+    page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
+    if "rec_whatif_monthly_usd" in wiring.names:
+        agrees = _what_if(page, solved.question.ask or 0)
+        page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", [agrees])
+    instances, loads = wiring.tables["instances"], wiring.tables["loads"]
+    counts = []
+    for column in ("date_in_use", "price_in_use"):
+        refs = instances.range(column)
+        counts.append(Lookup.of(sum(r.value != NONE for r in refs.refs), "COUNT({0})", refs))
+    page.line("prices_dated", "Every price has a date", *counts)
+    page.none_says(
+        "prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"), "old"
+    )
+    _inputs(page)
+    # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
+    stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
+    errors = "+".join(f"1*ISERROR(SUM({name}))" for name in sorted(stems & wiring.names.keys()))
+    page.line("no_errors", "Errors in what a replica holds: none", Lookup.of(0, errors), 0)
+    if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
+        # Workings have data-parallel layouts of the GPUs alone whose links were made for them when they were built.
+        gpus = wiring.tables["gpus"]
+        read = gpus.range("interconnect_bytes_per_second"), gpus.range("plain_columns")
+        raised = Lookup.of(0, "SUMPRODUCT(({0}>={2})*({1}=0))", *read, wiring.inputs["least_link_bytes_per_second"])
+        page.line(
+            "layouts",
+            "GPUs whose links were raised for data-parallel ranks, which takes a rebuild (pull): none",
+            raised,
+            0,
+        )
+    # A row that is inserted inside a table pushes others past those that the workings read.
+    for key, title, column in (
+        ("models", "Models", "n_layers"),
+        ("instances", "Prices and hardware", "price_usd_per_hour"),
+    ):
+        n_rows = len(wiring.tables[key].columns[column]) + len(wiring.tables[key].spare.get(column, []))
+        area = f"cat_{key}_{column}"
+        # Blank cells, too: ROWS is not in the portable vocabulary.
+        counted = Lookup.of(n_rows, f"SUMPRODUCT(1*({area}={area}))")
+        page.line(f"rows_of_{key}", f"Rows of {title}: as many as the workings read", counted, n_rows)
+    page.total()
+    return page.sheet
+
+
+def _loads(page: ChecksSheet, n_loads: int) -> None:
+    """A line per load beside the checks, and what is counted of them."""
+    sheet, loads = page.sheet, page.wiring.tables["loads"]
+    columns: list[list[Ref]] = [[] for _ in CHECKS_OF_LOADS]
+    for i, row in enumerate(range(HEAD_ROWS + 1, HEAD_ROWS + 1 + n_loads)):
+        for k, name in enumerate(("model", "load_words")):
+            sheet.link(row, LOADS + k, loads.columns[name][i], TEXT)
+        env = {**page.wiring.inputs, **loads.row(i), "tolerance": page.tolerance}
+        for k, (one, _, _) in enumerate(CHECKS_OF_LOADS):
+            columns[k].append(sheet.compute(row, LOADS + 2 + k, one, env))
+    for (_, name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
+        page.all_of(name, label, refs)
+
+
+def _headline(page: ChecksSheet) -> None:
+    """Whether the first sheet answers what is typed there, and nothing else in its place."""
+    wiring = page.wiring
+    workload, requests = (wiring.ref(f"in_headline_{name}") for name in ("workload", "tier"))
+    in_use, number = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
+    named = lookup(wiring.area("list_workload"), in_use)
+    pairs = (str(workload.value).lower(), str(named.value).lower()), (requests.value, number.value)
+    found = sum(typed == used for typed, used in pairs)
+    counted = Lookup.of(found, "IF({0}={1},1,0)+IF({2}={3},1,0)", workload, named, requests, number)
+    page.line("headline", "What is typed on the first sheet is what it answers", counted, 2)
+
+
+def _own_rows(page: ChecksSheet, n_listed: int) -> None:
+    """What the spare rows of Models and of Prices and hardware lack, and whether What-if can be answered.
+
+    n_listed: instances of the catalog's, after which the spare rows stand.
+    """
+    wiring = page.wiring
+    models, instances = wiring.tables["models"], wiring.tables["instances"].columns
+    cells = sorted(models.spare.values(), key=lambda refs: refs[0].column)
+    listed = wiring.names.get("list_whatif_model")  # the catalog's, too
+    if not isinstance(listed, Range):
+        listed = Range((models.columns["model"][0], models.spare["model"][-1]))
+
+    def facts(k: int) -> Lookup:
+        given = {name: models.spare[name][k] for name in model_lacks.inputs}
+        return worked_out(model_lacks, {name: ref._replace(value=ref.value or 0) for name, ref in given.items()})
+
+    page.own_rows(
+        "own_models",
+        "Models",
+        own_model_state,
+        listed,
+        (
+            (name, [refs[k] for refs in cells], {"model": name, "facts": facts(k)})
+            for k, name in enumerate(models.spare["model"])
+        ),
+    )
+    gpus = [str(ref.value).lower() for ref in wiring.tables["gpus"].columns["gpu"]]
+
+    def gpu_known(gpu: Ref) -> Lookup:
+        value = int(str(gpu.value).lower() in gpus)
+        return Lookup.of(value, "IFERROR(1*(INDEX(list_gpu,MATCH({0},list_gpu,0))={0}),0)", gpu)
+
+    side_by_side = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour")
+    own = [{n: instances[n][i] for n in side_by_side} for i in range(n_listed, len(instances["type"]))]
+    page.own_rows(
+        "own_instances",
+        "Prices and hardware",
+        own_instance_state,
+        wiring.tables["instances"].range("instance"),
+        (
+            (
+                name,
+                list(row.values()),
+                {
+                    **row,
+                    "gpu_known": gpu_known(row["instance_gpu"]),
+                    "price_usd_per_hour": derived(lambda usd: where(is_number(usd), usd, 0), usd),
+                },
+            )
+            for name, usd, row in zip(
+                instances["instance"][n_listed:], instances["price_in_use"][n_listed:], own, strict=True
+            )
+        ),
+    )
+    if "wi_choices_state" in wiring.names:
+        state = wiring.ref("wi_choices_state")
+        answered = Lookup.of(int(state.value == OK), 'COUNTIFS({0},"OK")', state)
+        page.line("what_if_choices", "What-if's choices stand in their lists, and its model has all facts", answered, 1)
+
+
+def _what_if(page: ChecksSheet, model: int) -> Ref:
+    """What-if's choices beside what that model's headline on the first sheet is asked with, and below them the
+    cost of both; gives the cell that says 1 where they agree."""
+    sheet, wiring, row = page.sheet, page.wiring, page.below
+    load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
+    picked = {
+        name: wiring.ref(f"in_whatif_{name}")
+        for name in (
+            "model",
+            "users",
+            "context_tokens",
+            "answer_tokens",
+            "weight_dtype",
+            "kv_cache_dtype",
+            "tpot_ms",
+            "ttft_ms",
+        )
+    }
+    one = sheet.put(row, 1, Cell(1, "fixed", PLAIN), label="No factor")
+    env = {**inputs, "users": picked["users"], "case_factor": wiring.ref("in_case_users_base")}
+    requests = sheet.compute(
+        row + 1, 1, case_requests, env, label="Requests at once on What-if; the headline's workload and load"
+    )
+    asked = "tier" if "tier" in loads.columns else "concurrent_requests"
+    w, at_once = (
+        sheet.link(row + 1, 2 + k, lookup(loads.range(name), load), PLAIN, "computed")
+        for k, name in enumerate(("workload_row", asked))
+    )
+    of_workload = {
+        name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
+    }
+    page.below += 3
+    first_name = wiring.first_name
+    same = page.pairs(
+        ("What-if asks", "What-if", "First sheet"),
+        (
+            ("Model", picked["model"], wiring.tables["models"].columns["model"][model]),
+            ("Context", picked["context_tokens"], of_workload["contexts"]),
+            ("Context multiplier of the base case", wiring.ref("in_case_context_base"), one),
+            ("Answer", picked["answer_tokens"], of_workload["answers"]),
+            ("Requests at once", requests, at_once),
+            ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
+            ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
+            ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),
+            ("Time to first token, ms", picked["ttft_ms"], of_workload["ttft_targets"]),
+        ),
+        FACTOR,
+        rounded=False,
+    )
+    monthly = "$ per month", wiring.ref("rec_whatif_monthly_usd"), lookup(loads.range("monthly_usd"), load)
+    costs = page.pairs(("What-if answers", "What-if", "Workings"), [monthly], USD_CENTS, rounded=True)
+    area = Range(tuple(same))
+    sheet.text(page.below, 0, "Asked the same, they agree", "label")
+    agrees = sheet.compute(
+        page.below,
+        3,
+        what_if_agrees,
+        {
+            "n_same": Lookup.of(sum(r.value for r in same), "SUM({0})", area),
+            "n_choices": Lookup.of(len(same), "COUNT({0})", area),
+            "same_cost": costs[0],
+        },
+    )
+    page.below += 2
+    return agrees
+
+
+def _inputs(page: ChecksSheet) -> None:
+    """Inputs that a person may have emptied, or typed past what the cell accepts."""
+    wiring, lists = page.wiring, page.wiring.lists
+    for name, label, key in (
+        ("contexts", "Every context is a number above 0", "workload_row"),
+        ("tiers", "Every tier is a number above 0", "tier_row"),
+    ):
+        n = len(lists[name].refs)
+        of = Lookup.of(n, "MAX({0})", wiring.tables["loads"].range(key))
+        rates = f'+COUNTIFS({{0}},"{RATE}")' if RATE in lists[name].value else ""
+        page.line(name, label, Lookup.of(n, f'COUNTIFS({{0}},">0"){rates}', lists[name]), of)
+    contexts, answers = lists["contexts"], lists["answers"]
+    n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
+    longer = Lookup.of(n_long, "SUMPRODUCT(1*({0}>{1}))", answers, contexts)
+    page.line("answers_fit", "Answers longer than their context: none", longer, 0)
+    # As many numbers as when it was built: a number that is missing counts as 0 elsewhere.
+    rows = sorted(r.row for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float)))
+    column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))
+    value = sum(
+        c == 1 and rows[0] <= r <= rows[-1] and isinstance(cell.value, (int, float, datetime.date))
+        for (r, c), cell in wiring.inputs_sheet.cells.items()
+    )
+    # A target may be blank, and one that is typed in makes up for no other number.
+    targets = [lists[f"{figure}_targets"] for figure in ("tpot", "ttft")]
+    value -= sum(isinstance(r.value, (int, float)) for refs in targets for r in refs.refs)
+    numbers = Lookup.of(value, "COUNT({0})-COUNT({1})-COUNT({2})", column, *targets)
+    page.line("no_number_missing", "No number is missing on Inputs", numbers, value)
+    label = "Cells of Inputs that are out of range: none"
+    page.none_says("inputs_in_range", label, lists["input_states"], OUT_OF_RANGE, wiring.input_states)
+    columns = lists["columns_out_of_range"]
+    n_out = Lookup.of(sum(int(one.value) for one in columns.refs), "SUM({0})", columns)
+    page.line("tables_in_range", "Numbers of tables that are out of range: none", n_out, 0)
+    label = "Choices on other sheets, out of range or of their list: none"
+    page.none_says("choices_in_range", label, lists["choice_states"], OUT_OF_RANGE)

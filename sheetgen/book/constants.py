@@ -1,0 +1,211 @@
+"""Constants: what formulas count in, purchase classes, layouts and precisions, and what follows from inputs alone."""
+
+from __future__ import annotations
+
+from sheetgen import units
+from sheetgen.answer import Solution
+from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
+from sheetgen.book.sheets import AND_AUTO, PRECISIONS, Cell, Lookup, Range, Ref, Validation
+from sheetgen.book.wiring import Wiring, in_words
+from sheetgen.question.deployment import DEFINITIONS
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
+from sheetgen.question.overrides import TABLES
+from sheetgen.sizing import cost
+from sheetgen.sizing.kv_cache import TOKENS_PER_K
+from sheetgen.sizing.speed import network_bytes_per_second
+from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, TEXT, WHOLE
+
+OF_MONEY = (
+    ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
+    ("months_in_a_year", "Months in a year", "months", ""),
+    ("months_in_three_years", "Months in three years", "months", ""),
+    ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
+    ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
+    ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
+    ("cents_in_a_dollar", "Cents in a dollar", "cents", ""),
+)
+WHAT = {NOTE: "what"}
+
+
+def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
+    """The sheet, with every constant registered in `wiring`; `derive_constants` adds what follows from inputs."""
+    page = InputsSheet(
+        solved,
+        wiring,
+        "Constants",
+        "What formulas count in, and what follows from inputs alone. "
+        "Only the bytes of precisions are meant to be changed, for an engine of your own.",
+    )
+    for fill in (_money, _memory, _speed, _precisions):
+        fill(page)
+    return page
+
+
+def derive_constants(page: InputsSheet) -> None:
+    """What follows from inputs alone, worked out once: the purchase class in use, hours paid, yearly depreciation."""
+    wiring, sheet = page.wiring, page.sheet
+    page.section("What follows from inputs alone", WHAT)
+    purchase, names = wiring.inputs["purchase"], Range(wiring.area(CLASSES).refs)
+    at = list(units.PURCHASES).index(page.solved.question.settings.purchase)
+    committed = wiring.lists["committed"]
+    # One past the last where it is no class: nothing has a price then.
+    row = Lookup.of(at + 1, "IFERROR(MATCH({0},{1},0),1+COUNTA({1}))", purchase, names)
+    flag = Lookup.of(committed.refs[at].value, "IFERROR(INDEX({0},MATCH({1},{2},0)),0)", committed, purchase, names)
+    for name, label, what in (
+        ("purchase_row", "Row of the class in use", row),
+        ("is_committed", "It is a commitment (0 or 1)", flag),
+    ):
+        page.words(label, "")
+        wiring.inputs[name] = sheet.link(page.row, VALUE, what, PLAIN, "computed")
+        page.row += 1
+    page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
+    page.computed(cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
+    page.computed(network_bytes_per_second, "bytes/s", "Charged between machines: the least that they must have.")
+
+
+def _money(page: InputsSheet) -> None:
+    page.section("Money", WHAT)
+    for name, label, unit, note in OF_MONEY:
+        page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
+    names, committed = list[Ref](), list[Ref]()
+    for name, one in units.PURCHASES.items():
+        page.words(name, "", f"Bought {one.words}: 1 where every hour of the term is paid for, run or not.")
+        names.append(Ref(page.sheet.name, page.row, LABEL, name))
+        committed.append(page.sheet.put(page.row, VALUE, Cell(int(one.committed), "fixed", PLAIN)))
+        page.row += 1
+    page.wiring.names[CLASSES] = Range(tuple(names))
+    page.wiring.lists["committed"] = Range(tuple(committed))
+    said = BY_NAME["together"].kind.words
+    for word in said:
+        page.words(word, "", "A choice of Inputs.")
+        page.row += 1
+    page.wiring.names[NO_YES] = Range(
+        tuple(Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said))
+    )
+
+
+def _memory(page: InputsSheet) -> None:
+    """The layouts that are tried, and the units that memory and tokens are counted in."""
+    question, lists = page.solved.question, page.wiring.lists
+    page.section("Layouts and memory", WHAT)
+    page.fixed(
+        "least_link_bytes_per_second",
+        "Links of ranks that share experts",
+        LEAST_LINK_BYTES_PER_SECOND,
+        WHOLE,
+        "bytes/s",
+        "Data-parallel layouts are for GPUs linked at least so fast.",
+    )
+    for name, label, sizes, note in (
+        ("tp", "TP", (one.tensor_parallel_size for one in question.layouts), "Tensor-parallel sizes that are tried."),
+        (
+            "dp",
+            "DP",
+            (one.data_parallel_size for one in question.layouts),
+            "Data-parallel ranks, for mixtures of experts.",
+        ),
+    ):
+        lists[name] = Range(
+            tuple(
+                page.fixed(f"{name}_{i}", f"Layout {i}: {label}", size, PLAIN, "", note)
+                for i, size in enumerate(sizes, 1)
+            )
+        )
+    unit = question.settings.units
+    page.fixed(
+        "unit_bytes",
+        f"Bytes in a {units.UNIT_NAMES[unit]}",
+        units.UNIT_BYTES[unit],
+        WHOLE,
+        "bytes",
+        "The page shows amounts in this unit.",
+    )
+    small_bytes, small = units.SMALL_UNITS[unit]
+    page.fixed("small_unit_bytes", f"Bytes in a {small}", small_bytes, WHOLE, "bytes", "What one token takes.")
+    page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
+
+
+def _speed(page: InputsSheet) -> None:
+    """What all GPUs share, and the row of batches that is tried."""
+    known = page.solved.question.speed
+    assert known is not None
+    page.section("Speed: what all GPUs share", WHAT)
+    for row in (
+        ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
+        (
+            "all_reduce_growth",
+            "Growth of an all-reduce's latency",
+            known.all_reduce_growth,
+            FACTOR,
+            "",
+            "(GPUs / GPUs of a node) to this power.",
+        ),
+        (
+            "chunks_power",
+            "Steps before a prompt grow with its chunks",
+            known.chunks_power,
+            FACTOR,
+            "",
+            known.chunks_source,
+        ),
+        (
+            "network_hop_seconds",
+            "Latency from machine to machine",
+            known.network_hop_seconds,
+            FACTOR,
+            "seconds",
+            known.network_source,
+        ),
+        ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
+        ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
+        *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
+        ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
+        ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
+        (
+            "requests_per_stride",
+            "Requests of a stride",
+            STRIDE,
+            PLAIN,
+            "requests",
+            "The largest batch within the targets is found by strides, then request by request.",
+        ),
+    ):
+        page.fixed(*row)
+
+
+def _precisions(page: InputsSheet) -> None:
+    tables = (  # a title, and by the name of each column its head
+        ("Precisions of weights: bytes for each element", {"linear_bytes": "quantized", "other_bytes": "other"}),
+        ("Precisions of weights: bytes for each element of the copy that a quantized layer makes of its input",
+         {"activation_copy_bytes": "copy"}),
+        ("Precisions of the KV cache: bytes for each element, and for a scale per token and head",
+         {"kv_dtype_bytes": "element", "kv_scale_bytes": "scale"}),
+    )  # fmt: skip
+    for title, heads in tables:
+        page.section(title, {NOTE: "what"})
+        page.sheet.texts(page.row, LABEL, ("precision", *heads.values()))
+        columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *heads)}
+        for d in DTYPES.values():
+            page.row += 1
+            columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
+            for column, (key, head) in enumerate(heads.items(), 1):
+                known = getattr(d, {"kv_dtype_bytes": "kv_bytes"}.get(key, key))
+                value = page.solved.question.overrides.value("precisions", d.name, key, known)
+                accepted = Validation.of(TABLES["precisions"][key], f"Bytes, {head}")
+                columns[key].append(page.sheet.put(page.row, column, Cell(value, "input", FACTOR, validation=accepted)))
+            page.sheet.text(page.row, NOTE, d.about, "remark")
+        page.row += 1
+        page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
+    aliases, meant = [], []
+    for alias, name in DTYPE_ALIASES.items():
+        aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))
+        meant.append(page.sheet.put(page.row, VALUE, Cell(name, "label", TEXT)))
+        page.sheet.text(page.row, NOTE, f"another name of {name}", "remark")
+        page.row += 1
+    auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
+    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
+    page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
+    page.wiring.names[PRECISIONS] = Range((*columns["dtype"], *aliases))
+    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, auto))

@@ -1,0 +1,175 @@
+"""OOM guide, and Notes and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from sheetgen.answer import Solution, headline_rows
+from sheetgen.book.sheets import BESIDE, Sheet
+from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.formula import formula, is_number, join_text, where
+from sheetgen.report.notes import first_link
+from sheetgen.report.page import Page
+from sheetgen.units import TEXT
+
+TEXT_WIDTH = 120
+Blocks = Sequence[tuple[str, Sequence[tuple[str, str | None]]]]  # titles, texts, addresses
+
+
+@formula("Where it breaks", TEXT)
+def breaking_words(context_words: Any, n_instances: Any, instance: Any, replica_sequences: Any, n_replicas: Any) -> Any:
+    """Where the recommended hardware of a load stops holding requests: sequences per replica x replicas."""
+    replicas = where(is_number(n_replicas), n_replicas, 0)
+    held = replica_sequences * replicas
+    fits = join_text(
+        context_words,
+        " on ",
+        n_instances,
+        " × ",
+        instance,
+        ": ",
+        held,
+        where(held == 1, " request fits", " requests fit"),
+        "; request ",
+        held + 1,
+        " does not.",
+    )
+    return where(is_number(n_instances), fits, join_text(context_words, ": ", instance, "."))
+
+
+def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
+    """By where it dies: which part ran out, what to change, which way; then this sheet's breaking points."""
+    sheet = titled(
+        "OOM guide",
+        "OOM guide: where it died is a fingerprint",
+        "Find the row by where the deployment died. "
+        "The same flag helps one death and worsens another: mind the direction.",
+        freeze=(HEAD_ROWS + 1, 0),
+    )
+    heads = (
+        ("Where it dies", 26),
+        ("Part that ran out", 26),
+        ("What the log says", 66),
+        ("What to change", 58),
+        ("On this sheet, as built", 52),
+    )
+    sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
+    sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
+    for row, one in enumerate(page.fingerprints, HEAD_ROWS + 1):
+        first, *rest = (str(t) for t in (one.where, one.bill, one.looks_like, one.change, one.here))
+        sheet.text(row, 0, first, "wrapped_bold")
+        sheet.texts(row, 1, rest, "wrapped")
+    row = HEAD_ROWS + 2 + len(page.fingerprints)
+    sheet.texts(
+        row,
+        0,
+        (
+            "Where each load of this sheet breaks (live)",
+            "",
+            "",
+            "Longest context, as built",
+            "Parts of memory, and what there is for them, as built",
+        ),
+        "section",
+    )
+    loads, baseline = wiring.tables["loads"], _as_built(solved, page)
+    for i, at in enumerate(range(row + 1, row + 1 + loads.n_rows)):
+        for column, name in enumerate(("model", "load_words")):
+            sheet.link(at, column, loads.columns[name][i], TEXT)
+        sheet.compute(at, 2, breaking_words, loads.row(i))
+        sheet.texts(at, 3, baseline.get(i, ()), "text")
+    return sheet
+
+
+def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
+    """By load of the headline's tier, what the PDF draws of it; the longest context, which What-if has live, of the
+    headline's alone."""
+    workload, tier = solved.question.headline
+    bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
+    found: dict[int, tuple[str, str]] = {}
+    for i, cell in enumerate(solved.question.loads):
+        if cell.tier == tier:
+            bar, broken = next(bars[cell.model]), page.breaks[cell.model]
+            longest = str(broken.longest_fit) if cell.workload == workload and broken.curve else ""
+            found[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
+    first = len(solved.question.models) * len(solved.question.workloads) * len(solved.question.tiers)
+    return found | {first + m: found[row] for m, row in enumerate(headline_rows(solved))}
+
+
+WORDS = (
+    ("KV cache", "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
+    ("at once", "requests being answered at the same moment; people online are usually many more"),
+    ("replica", "one running copy of the model, on one GPU or several"),
+    ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
+    ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
+    ("DP", "data parallelism: ranks of one replica that each serve requests of their own and share the experts"),
+    ("little headroom", "the replicas do not hold the load where each KV pool comes out at the low end of "
+     "the 80% band of prediction errors, or a time of the fullest one is near its target"),
+    ("speed band", "the range that 80% of the measured runs lie in, beside the prediction; the month at its ends is "
+     "what the same hardware costs in as many machines as a token's time there takes"),
+    ("near tie", "offers that cost nearly the same as the cheapest (Inputs): the one of fewer machines is taken"),
+    ("class", "how it is paid: on demand by the hour, on a term of 1 or 3 years, spot (may be taken away), or a block "
+     "of capacity that is booked ahead"),
+    ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
+    ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),
+)  # fmt: skip
+
+
+def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
+    """What the workbook says of itself: the sheets that are hidden, its assumptions, its words, what was left out,
+    sources."""
+    sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
+    blocks: Blocks = (
+        (
+            "About",
+            [
+                (
+                    "A sizing sheet for serving large language models: memory, hardware and price. Blue on "
+                    "yellow cells "
+                    "are inputs; black figures are formulas; green ones are taken from another sheet.",
+                    None,
+                ),
+                (
+                    f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
+                    "Sheets are protected without a password.",
+                    None,
+                ),
+            ],
+        ),
+        (
+            "Assumptions as built (those in use stand on the first sheet and on Inputs)",
+            [(text, None) for text in page.assumptions],
+        ),
+        ("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS]),
+        ("Left out", [(page.left_out, None)]),
+        ("Sources", sources),
+    )
+    return notes_sheet(blocks, hidden)
+
+
+def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
+    """The sheets that are hidden, then texts under their titles, each with the address that it names."""
+    sheet = titled(
+        "Notes and sources",
+        "Notes and sources",
+        "What this workbook is, what its numbers stand on, and where they come from.",
+        freeze=(HEAD_ROWS, 0),
+    )
+    sheet.widths = {0: TEXT_WIDTH, 1: 60}
+    row = HEAD_ROWS
+    sheet.texts(row, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there", ""), "section")
+    for row, one in enumerate(hidden, HEAD_ROWS + 1):
+        sheet.text(row, 0, f"{one.name}: {one.about}", "wrapped")
+        sheet.text(row, 1, one.name, "link_text", url=f"internal:'{one.name}'!A1")
+    row += 2
+    for title, texts in blocks:
+        sheet.texts(row, 0, (title, ""), "section")
+        for text, url in texts:
+            row += 1
+            sheet.text(row, 0, text, "wrapped")
+            if url:
+                sheet.text(row, 1, unquote(url.removeprefix(BESIDE)), "link_text", url=url)
+        row += 2
+    return sheet

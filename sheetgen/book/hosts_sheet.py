@@ -1,0 +1,94 @@
+"""Hosts: what hosts of the sheet's models ask for tokens, what each costs for the load on the first sheet, and its rank
+among those of its model. Money shows the cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sheetgen.answer import Solution
+from sheetgen.book.sheets import NONE, Lookup, Range, Sheet, lookup
+from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.catalog.hosted import HostedPrice
+from sheetgen.sizing import cost
+from sheetgen.units import PLAIN, TEXT, USD_CENTS, WHOLE
+
+PRICES = (
+    ("input_usd_per_million", "$ per million prompt tokens"),
+    ("cached_usd_per_million", "$ per million cached tokens"),
+    ("output_usd_per_million", "$ per million answer tokens"),
+)
+
+
+def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
+    """The sheet: a row per price, those of a model together and in it those of a host."""
+    file = solved.question.reference.hosted
+    sheet = titled(
+        "Hosts",
+        "Hosts",
+        f"What hosts of the models ask for tokens, read {file.read_on}: {file.origin}"
+        f"{f', {file.license}' if file.license else ''}.",
+        freeze=(HEAD_ROWS + 1, 2),
+    )
+    found: list[tuple[int, HostedPrice]] = []
+    for m, one in enumerate(solved.question.models):
+        found += [(m, price) for price in sorted(file.of(one.model.id), key=lambda price: price.host)]
+    table = Table(wiring, sheet, len(found), "hosts")
+    models = wiring.tables["models"].columns["model"]
+    prices = [price for _, price in found]
+    table.given("model_row", "Model row", [m + 1 for m, _ in found], PLAIN, role="fixed", width=8)
+    table.looked_up("model", "Model", (models[m] for m, _ in found), TEXT, width=24)
+    called = [f"{file.host_name(one.host)}, {one.precision or 'precision unknown'}" for one in prices]
+    table.given("host", "Host, and its precision", called, TEXT, role="label", width=36)
+    table.given("hosted_name", "Its name of the model", [one.name for one in prices], TEXT, role="label", width=60)
+    for name, label in PRICES:
+        table.given(name, label, [getattr(one, name) for one in prices], USD_CENTS, role="fixed", width=14)
+    table.given(
+        "max_input_tokens",
+        "Longest prompt",
+        [one.max_input_tokens for one in prices],
+        WHOLE,
+        role="fixed",
+        note="Tokens; blank where the host states none.",
+    )
+    loads, at = wiring.tables["loads"], wiring.lists["headline_rows"].refs
+    of_load = ("million_input_tokens_per_month", "million_output_tokens_per_month", "input_tokens")
+    table.computed(
+        cost.hosted_monthly_usd,
+        {name: [lookup(loads.range(name), at[m]) for m, _ in found] for name in of_load},
+        width=14,
+    )
+    table.computed(cost.hosted_monthly_cents, width=14)
+    _add_ranks(table, found)
+    sources = [one.source or "no source page" for one in prices]
+    table.given("source", "Source", sources, TEXT, role="remark", width=90, linked=True)
+    return sheet
+
+
+def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
+    """Each host's lowest cost, at the first price that gives it, and its rank: as `recommend.hosted.by_host` orders."""
+    at_host, of_model = _groups([(m, one.host) for m, one in found]), _groups([m for m, _ in found])
+    table.given(
+        "row_of_host", "Row of its host", [i - own[0] + 1 for i, own in enumerate(at_host)], PLAIN, role="fixed"
+    )
+    cents, numbers, lowest = table.columns["hosted_monthly_cents"], table.columns["row_of_host"], []
+    for i, own in enumerate(at_host):
+        known = {k: cents[k].value for k in own if cents[k].value != NONE}
+        value = cents[i].value if known and i == min(known, key=known.__getitem__) else NONE
+        bills = Range([cents[k] for k in own])
+        text = 'IF(IFERROR(MATCH(MIN({1}),{1},0),0)={2},{0},"-")'
+        lowest.append(Lookup.of(value, text, cents[i], bills, numbers[i]))
+    table.looked_up("lowest_cents", "The host's lowest, cents per month", lowest, WHOLE, width=14)
+    best, ranks = table.columns["lowest_cents"], []
+    for i, own in enumerate(of_model):
+        order = sorted((best[k].value, k) for k in own if best[k].value != NONE)
+        rank = order.index((best[i].value, i)) + 1 if best[i].value != NONE else NONE
+        others, before = Range([best[k] for k in own]), Range([best[k] for k in own if k <= i])
+        text = 'IF(ISNUMBER({0}),SUMPRODUCT(1*({1}<{0}))+SUMPRODUCT(1*({2}={0})),"-")'
+        ranks.append(Lookup.of(rank, text, best[i], others, before))
+    table.looked_up("host_rank", "Rank", ranks, PLAIN, note="Among the hosts of the model: 1 is the cheapest.")
+
+
+def _groups(keys: Sequence[Any]) -> list[list[int]]:
+    """For each position all those of the same key."""
+    return [[i for i, other in enumerate(keys) if other == key] for key in keys]

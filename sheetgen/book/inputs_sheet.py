@@ -1,0 +1,541 @@
+"""Inputs: first the three questions that decide a sizing, then money and targets; below, folded away, what is rarely
+changed.
+
+What stands in the table of inputs gets its row from there; what is by workload or tier from here. What nobody chooses
+is on Constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sheetgen import units
+from sheetgen.answer import Solution
+from sheetgen.book.sentences import prompt_of
+from sheetgen.book.sheets import LEGEND, Cell, Range, Ref, Sheet, Validation, number
+from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
+from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
+from sheetgen.question.deployment import SPEED_FIGURES, draft_columns, speed_band_columns
+from sheetgen.question.inputs import (
+    BY_NAME,
+    CONTEXT,
+    LOAD,
+    MONEY,
+    OF_TERMS,
+    OWNING,
+    PRECISION,
+    RARE,
+    TARGETS,
+    Input,
+    asked_in,
+    rows_in,
+)
+from sheetgen.question.overrides import OUTPUT, input_kind
+from sheetgen.question.parse import TOKENS, Kind, name_part
+from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE
+from sheetgen.question.stated_load import RATE, Rate
+from sheetgen.report.notes import day_of
+from sheetgen.report.wording import DRAFT_COUNTED
+from sheetgen.sizing import rates
+from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+
+AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
+CLASSES, NO_YES = "list_purchase", "list_no_yes"  # the defined names of the purchase classes, and of two words
+BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
+
+
+@formula("State", TEXT)
+def text_state(value: Any, built: Any) -> Any:
+    """Whether a text is the one that the workbook was built with."""
+    return where(value == built, AS_BUILT, CHANGED)
+
+
+@formula("State", TEXT)
+def listed_state(value: Any, built: Any, place: Any) -> Any:
+    """Whether a choice is the one that the workbook was built with; of another, whether it is in its list."""
+    return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
+
+
+@formula("State", TEXT)
+def number_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+    """Whether a number is the one as built, and within its bounds; a text is above all bounds."""
+    return where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
+
+
+@formula("State", TEXT)
+def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+    """The same of a number that may be blank."""
+    return where(value == "", where(built == "", AS_BUILT, CHANGED), number_state(value, built, least, most))
+
+
+def beside(sheet: Sheet, row: int, column: int) -> Expr:
+    """A cell of the same row, as a formula that runs down the column names it."""
+    return Ref(sheet.name, row, column, None, lock="column").expr(sheet.name)
+
+
+def put_state(
+    sheet: Sheet,
+    row: int,
+    columns: Mapping[str, int],
+    value: Any,
+    built: Any,
+    check: Validation | None,
+    display: Display,
+    *,
+    may_be_blank: bool = False,
+    name: str = "",
+    listed: Sequence[Any] | None = None,
+) -> Ref:
+    """Beside a value and the one as built: the bounds between which it may lie, and what became of it.
+
+    columns: where `value`, `built`, `least`, `most` and `state` stand. name: of the choice, where the column shows it
+    alone. listed: the choices, where the cell may hold another one.
+    """
+    env = {what: beside(sheet, row, column) for what, column in columns.items()}
+    known = {"value": value, "built": built}
+    one, kind = text_state, check.kind if check is not None else None
+    if check is not None and check.source is not None:
+        one = listed_state
+        env["place"] = Expr(f"MATCH({name or env['value'].text},{check.source},0)")
+        is_known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
+        known["place"] = 1 if is_known else float("nan")
+    elif check is not None and kind is not None and kind.holds != "text":
+        one = optional_state if may_be_blank else number_state
+        shown = display if display.percent else DATE if kind.what == "date" else BOUND
+        for what, bound in zip(("least", "most"), check.bounds, strict=True):
+            known[what] = sheet.put(row, columns[what], Cell(bound, "fixed", shown)).value
+    # In a spreadsheet a blank cell is 0 to a number, a text above all numbers, and letters large or small are the same.
+    if one in (text_state, listed_state):
+        if isinstance(value, str) and isinstance(built, str):
+            known |= {"value": value.lower(), "built": built.lower()}
+        state = one.of(known)
+    elif one is optional_state and value is None:
+        state = AS_BUILT if built is None else CHANGED
+    elif isinstance(value, str):
+        state = OUT_OF_RANGE
+    else:
+        state = one.of({what: 0 if amount is None else number(amount) for what, amount in known.items()})
+    return sheet.formula(row, columns["state"], state, one.written(env), TEXT, "state")
+
+
+LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
+PRINTED = NOTE + 1  # columns; those to the right are for formulas
+WIDTHS = {LABEL: 40, VALUE: 16, UNIT: 10, BUILT: 14, STATE: 11, NOTE: 60, LEAST: 11, MOST: 11, NTH: 4}
+STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
+HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
+NOT_ZERO = Display("0;;")
+FOLDED = f"{RARE}: open it with the + at the left"
+_OF_KINDS: tuple[Scope, ...] = ("fitted", "other")
+_SCOPES = {
+    "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
+    "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
+    "anchored": "Of runs that a measured point set right: where the factor above is not 1.",
+}  # fmt: skip
+
+
+class InputsSheet:
+    """Fills a sheet from the top, and remembers each input and each constant under its name."""
+
+    def __init__(self, solved: Solution, wiring: Wiring, name: str, about: str) -> None:
+        self.solved, self.wiring = solved, wiring
+        self.sheet = titled(name, name, about, freeze=(HEAD_ROWS, 2))
+        self.sheet.widths = dict(WIDTHS)
+        self.row = HEAD_ROWS
+        self.states: list[Ref] = []
+
+    def section(self, title: str, heads: Mapping[int, str] = HEADS) -> None:
+        if self.row > HEAD_ROWS:
+            self.row += 1
+        self.sheet.texts(self.row, LABEL, [title, *(heads.get(column, "") for column in range(1, NOTE + 1))], "section")
+        self.row += 1
+
+    def put(
+        self,
+        name: str,
+        label: str,
+        value: Any,
+        display: Display,
+        unit: str,
+        note: str,
+        check: Validation | None = None,
+        *,
+        read_as: str = "",
+        role: str = "input",
+    ) -> Ref:
+        """One input with its label, unit and reason, its bounds and its state; its defined name is in_<name>."""
+        value = self.solved.question.overrides.input(name, value)
+        kind = input_kind(name)
+        if check is None and kind is not None and role == "input":
+            check = Validation.of(kind, label)
+        self.words(label, unit, note)
+        ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
+        self.wiring.names[f"in_{name}"] = self.wiring.inputs[read_as or name] = ref
+        if role == "input":
+            built = self.wiring.baseline.get(f"in_{name}", ref.value)
+            if built is not None:
+                self.sheet.put(self.row, BUILT, Cell(built, "fixed", display))
+            may_be_blank = bool(check and check.kind and check.kind.blank)
+            self.states.append(
+                put_state(
+                    self.sheet, self.row, STATE_COLUMNS, ref.value, built, check, display, may_be_blank=may_be_blank
+                )
+            )
+        self.row += 1
+        return ref
+
+    def place(self, one: Input, value: Any, note: str = "", by: tuple[str, str] | None = None) -> Ref:
+        """The row of an input of the table, or of one workload, where it is by (part of a name, workload's name)."""
+        row = one.row
+        assert row is not None
+        name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
+        check = Validation.of(one.kind, row.title or row.label, row.about)
+        if one.name == "purchase":
+            check = replace(check, message=f"{', '.join(units.PURCHASES)}.", source=CLASSES)
+        if one.name == "together":
+            check = replace(check, message="yes or no.", source=NO_YES)
+        ref = self.put(name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as)
+        if row.repeated:
+            self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
+        return ref
+
+    def fixed(self, name: str, label: str, value: Any, display: Display, unit: str, note: str) -> Ref:
+        """A constant that is no input."""
+        return self.put(name, label, value, display, unit, note, role="fixed")
+
+    def of_table(
+        self, title: str, other: Mapping[str, Any] | None = None, after: Mapping[str, Callable[[], None]] | None = None
+    ) -> None:
+        """The inputs of a section, at the values of the settings or at `other`, and what stands after some."""
+        settings, values = self.solved.question.settings, other or {}
+        for one in rows_in(title):
+            self.place(one, values.get(one.name, getattr(settings, one.name, None)))
+            if after and one.name in after:
+                after[one.name]()
+
+    def computed(self, one: Formula, unit: str, note: str) -> None:
+        """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
+        self.words(one.label, unit, note)
+        self.wiring.inputs[one.name] = self.sheet.compute(self.row, VALUE, one, dict(self.wiring.inputs))
+        self.row += 1
+
+    def words(self, label: str, unit: str, note: str = "") -> None:
+        self.sheet.text(self.row, LABEL, label, "label")
+        self.sheet.text(self.row, UNIT, unit, "unit")
+        self.sheet.text(self.row, NOTE, note, "remark_wrapped")
+
+
+def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
+    """The sheet, with every input registered in `wiring`, where the constants are."""
+    page = InputsSheet(
+        solved,
+        wiring,
+        "Inputs",
+        "Change any yellow cell; memory, fit, hardware and price follow. "
+        f"Blue on yellow: input. Black: formula. Green: from another sheet. {LEGEND}",
+    )
+    for fill in (_questions, _money, _targets, _draft):
+        fill(page)
+    page.section(FOLDED)
+    folded = page.row
+    for fill in (_rare, _owning, _engine, _bands):
+        fill(page)
+    page.sheet.folded = folded, page.row - 1
+    page.sheet.n_printed = PRINTED
+    _watch(page)
+    wiring.inputs_sheet = page.sheet
+    return page.sheet
+
+
+def _watch(page: InputsSheet) -> None:
+    """What the Change log and the checks read of all inputs, and in the frozen rows the word for all of it."""
+    sheet, lists = page.sheet, page.wiring.lists
+    row = HEAD_ROWS - 1
+    put_light(page.wiring, sheet, row, VALUE, "All checks")
+    first, last = page.states[0], page.states[-1]
+    for name, column in (("labels", LABEL), ("values", VALUE), ("built", BUILT), ("states", STATE), ("nth", NTH)):
+        corners = (first._replace(column=column, value=None), last._replace(column=column, value=None))
+        lists[f"input_{name}"] = Range(corners)
+    top, n_apart = first.expr(sheet.name).text, 0
+    for state in page.states:
+        own = beside(sheet, state.row, STATE)
+        counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
+        n_apart += state.value != AS_BUILT
+        nth = n_apart if state.value != AS_BUILT else 0
+        sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "state")
+        sheet.status_cells.append((state.row, state.column))
+    page.wiring.input_states = list(page.states)
+    states = lists["input_states"].expr(sheet.name).text
+    for column, word, words in ((UNIT, CHANGED, " changed here"), (BUILT, OUT_OF_RANGE, " out of range")):
+        n = sum(state.value == word for state in page.states)
+        counted = join_text(Expr(f'COUNTIFS({states},"{word}")'), words)
+        sheet.formula(row, column, f"{n}{words}", counted, TEXT, "state")
+
+
+def _questions(page: InputsSheet) -> None:
+    question = page.solved.question
+    page.section(CONTEXT)
+    page.wiring.lists["contexts"] = Range(
+        tuple(
+            page.put(
+                f"context_{name_part(w.id)}",
+                w.name,
+                w.context_tokens,
+                WHOLE,
+                "tokens",
+                f"{w.about}. A request is charged all of it.",
+                Validation(
+                    f"Context of {w.name}",
+                    "A whole number of tokens from 1; not below the answer.",
+                    kind=TOKENS,
+                    at_least=f"in_output_{name_part(w.id)}",
+                ),
+            )
+            for w in question.workloads
+        )
+    )
+    _lengths(page)
+    page.of_table(CONTEXT)
+    page.section(LOAD)
+    page.wiring.lists["tiers"] = Range(
+        tuple(
+            page.put(
+                f"tier_{i}",
+                f"Tier {i}",
+                n,
+                WHOLE,
+                "requests",
+                "Loads are alternatives; they are never added up.",
+                Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"),
+            )
+            if n is not None
+            else page.fixed(
+                f"tier_{i}",
+                "Requests that arrive",
+                RATE,
+                TEXT,
+                "",
+                "As stated below: how many there are at once follows.",
+            )
+            for i, n in enumerate(question.tiers, 1)
+        )
+    )
+    if question.rate is not None:
+        _rate(page, question.rate)
+    page.of_table(LOAD)
+    page.section(PRECISION)
+    page.of_table(PRECISION)
+
+
+def _rate(page: InputsSheet, rate: Rate) -> None:
+    """The rate as it was stated, the allowance for chance, and the rate at peak."""
+    settings = page.solved.question.settings
+    for name, label, value, display, unit, note in (
+        (
+            "requests_per_second",
+            "Requests per second at peak",
+            rate.requests_per_second,
+            FACTOR,
+            "requests/s",
+            "Counts where no requests per day are given.",
+        ),
+        (
+            "requests_per_day",
+            "Requests per day",
+            rate.requests_per_day,
+            WHOLE,
+            "requests",
+            "0: the rate above counts. Else it is x the peak hour's share / 3,600 x the burst.",
+        ),
+        (
+            "peak_hour_share",
+            "Peak hour's share of a day",
+            settings.peak_hour_share,
+            EXACT_PERCENT,
+            "",
+            "Of a day's requests, those in its busiest hour.",
+        ),
+        (
+            "burst_factor",
+            "Burst within the peak hour",
+            settings.burst_factor,
+            FACTOR,
+            "",
+            "Rate of the worst minutes over that of the peak hour.",
+        ),
+        (
+            "max_wait_fraction",
+            "Share that may find no place free",
+            settings.max_wait_fraction,
+            EXACT_PERCENT,
+            "",
+            "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
+        ),
+    ):
+        check = Validation.of(BY_NAME[name].kind, label)
+        page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
+    inputs = page.wiring.inputs
+    names = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor")
+    env = {name: inputs[f"stated_{name}"] for name in names} | {"seconds_in_an_hour": inputs["seconds_in_an_hour"]}
+    page.words(rates.peak_requests_per_second.label, "requests/s", "What the loads below are sized for.")
+    peak = page.sheet.compute(page.row, VALUE, rates.peak_requests_per_second, env, display=FACTOR)
+    inputs |= {"peak_requests_per_second": peak, "max_wait_fraction": inputs["stated_max_wait_fraction"]}
+    page.row += 1
+
+
+def _lengths(page: InputsSheet) -> None:
+    """By workload the answer, and the prompt, which is the rest of the context where none is stated."""
+    question = page.solved.question
+    answers = [
+        page.put(
+            f"output_{name_part(w.id)}",
+            f"{w.name}: answer",
+            w.output_tokens,
+            WHOLE,
+            "tokens",
+            "Part of the context; the rest is the prompt.",
+            Validation(
+                f"{w.name}: answer",
+                "A whole number of tokens from 0; not above the context.",
+                kind=OUTPUT,
+                at_most=f"in_context_{name_part(w.id)}",
+            ),
+        )
+        for w in question.workloads
+    ]
+    if question.states_prompt:
+        (w,) = question.workloads
+        page.put(
+            f"prompt_{w.id}",
+            f"{w.name}: prompt, mean",
+            w.input_tokens,
+            WHOLE,
+            "tokens",
+            "Times are of it; memory is for the whole context.",
+            Validation(
+                f"{w.name}: prompt",
+                "A whole number of tokens from 0; not above what the answer leaves.",
+                kind=OUTPUT,
+                at_most=f"in_context_{w.id}",
+            ),
+        )
+    prompts = []
+    for w, answer, context in zip(question.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
+        page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
+        page.sheet.text(page.row, UNIT, "tokens", "unit")
+        prompts.append(page.sheet.compute(page.row, VALUE, *prompt_of(page.wiring.inputs, context, answer)))
+        page.row += 1
+    page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}
+
+
+def _money(page: InputsSheet) -> None:
+    """How it is paid for, how busy the hardware is, the contingency, the currency."""
+    question = page.solved.question
+    page.section(MONEY)
+    together = BY_NAME["together"].parse(question.options.get("together"))
+    page.of_table(MONEY, {"fx_date": day_of(question.settings.fx_date) or question.as_of, "together": together})
+
+
+def _targets(page: InputsSheet) -> None:
+    """Targets by workload, a blank one is off; and what must be survived."""
+
+    def by_workload() -> None:
+        for target in asked_in("targets"):
+            figure = target.name.removesuffix("_ms")
+            page.wiring.lists[f"{figure}_targets"] = Range(
+                tuple(
+                    page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
+                    for w in page.solved.question.workloads
+                )
+            )
+
+    page.section(TARGETS)
+    page.of_table(TARGETS, after={"speed_targets": by_workload})
+
+
+def _rare(page: InputsSheet) -> None:
+    question = page.solved.question
+    assumed = {name: question.reference.assumption(name) for name in ("stale_after_days", "near_target_fraction")}
+    page.of_table(RARE, {"as_of": question.as_of, **assumed})
+
+
+def _owning(page: InputsSheet) -> None:
+    owning = page.solved.question.owning
+    page.section(OWNING)
+    for one in OF_TERMS:
+        term = owning.terms[one.name]
+        named = "Our judgement" if term.source == "sheetgen" else term.source
+        origin = f"{named}{f', {term.as_of}' if term.as_of else ''}"
+        own = owning.values[one.name] == term.value
+        page.place(one, owning.values[one.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}.")
+
+
+def _engine(page: InputsSheet) -> None:
+    """What the engine's accounting counts with."""
+    engine, lists = page.solved.question.engine, page.wiring.lists
+    page.section(f"Engine: {engine.name} {engine.default_version}")
+    for one in (one for one in CONSTANTS if one.label):
+        if one.column == "calibrated_tensor_parallel_size":
+            page.put(
+                "max_pipeline_parallel_size",
+                "Most pipeline stages",
+                MAX_PIPELINE_PARALLEL_SIZE,
+                PLAIN,
+                "stages",
+                "A replica may span at most this many instances.",
+            )
+        page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
+    apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
+    lists["non_torch"] = Range(tuple(apart))
+    lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs
+
+
+def _draft(page: InputsSheet) -> None:
+    """The draft model, where one was asked for: it is part of the question, and stated here."""
+    draft = page.solved.question.draft
+    if draft is None:
+        return
+    page.section("Speculative draft", {NOTE: "what"})
+    for name, label, value, display, unit, note in (
+        ("draft_model", "Draft model", draft.name, TEXT, "", DRAFT_COUNTED),
+        *(
+            (name, in_words(name), value, WHOLE, "bytes" if name.endswith("bytes") else "", draft.source)
+            for name, value in draft_columns(draft).items()
+        ),
+    ):
+        page.words(label, unit, note)
+        page.wiring.inputs[name] = page.sheet.put(page.row, VALUE, Cell(value, "fixed", display))
+        page.row += 1
+    named = page.wiring.inputs["draft_model"]
+    page.wiring.assumptions.append((Ref(page.sheet.name, named.row, LABEL, "Draft model"), named, TEXT))
+
+
+def _bands(page: InputsSheet) -> None:
+    """The error bands of speed."""
+    known = page.solved.question.speed
+    assert known is not None
+    page.section("Speed: 80 % bands, as factors of the prediction")
+    heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
+    page.sheet.text(page.row, 0, known.bands_source, "remark")
+    page.row += 1
+    columns: dict[str, tuple[Any, ...]] = {}
+    bands: dict[tuple[str, ...], dict[str, Any]] = {
+        (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS
+    }
+    bands |= {(s,): speed_band_columns(known, s, MODEL_KINDS[0]) for s in OF_ANY_KIND}
+    bands |= {("anchored", k): speed_band_columns(known, "anchored", k) for k in MODEL_KINDS}
+    for head, name in zip(heads, next(iter(bands.values())), strict=True):
+        columns[name] = tuple(
+            page.put(
+                "_".join((name, *of)),
+                ", ".join((head, *reversed(of))).replace("_", " "),
+                values[name],
+                FACTOR,
+                "",
+                _SCOPES[of[0]],
+            )
+            for of, values in bands.items()
+        )
+    page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}

@@ -1,0 +1,598 @@
+"""Profiles and Candidates: what a model leaves on each GPU, and what each load costs a month on each instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from sheetgen.answer import Solution
+from sheetgen.book.catalogs import OF_GPU, of_class_in_use
+from sheetgen.book.sentences import non_torch_position, profile_position, ranked_of_candidate
+from sheetgen.book.sheets import (
+    NONE,
+    Lookup,
+    Range,
+    Ref,
+    RepeatedRow,
+    Row,
+    RowValues,
+    Sheet,
+    column_name,
+    derived,
+    lookup,
+    place_of,
+    worked_out,
+)
+from sheetgen.book.speed_sheet import OF_PROFILE, PARTS, SUMS
+from sheetgen.book.what_if_choices import BASE
+from sheetgen.book.wiring import (
+    HEAD_ROWS,
+    LEFT,
+    Head,
+    RowLookup,
+    Wiring,
+    gpus_from,
+    matrix,
+    named,
+    profile_columns,
+    titled,
+)
+from sheetgen.catalog.engines import MODEL_KINDS
+from sheetgen.formula import (
+    Expr,
+    Formula,
+    both,
+    either,
+    formula,
+    is_number,
+    is_text,
+    number_or_none,
+    number_where,
+    ratio,
+    where,
+)
+from sheetgen.program.declared import is_same
+from sheetgen.program.sheet_program import sheet_program
+from sheetgen.question.stated_load import RATE
+from sheetgen.sizing import kv_cache, memory, parallelism, rates
+from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
+from sheetgen.sizing.parallelism import n_replicas
+from sheetgen.units import (
+    DTYPES,
+    PLAIN,
+    PLAIN_LAYOUTS,
+    PURCHASES,
+    TENSOR_PARALLEL_SIZES,
+    TEXT,
+    USD,
+    USD_CENTS,
+    WHOLE,
+    Display,
+    Layout,
+)
+
+# What a load's own KV cache, before any division, reads of one undivided rank.
+WHOLE_OF = (
+    "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
+    "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
+)  # fmt: skip
+OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
+OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
+# Rows of the head that are alike on every GPU.
+ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "rank_position")
+# Of GPUs, beside what a step takes.
+FACTS = (
+    "gpu_memory_bytes", "steps_before_prefill", "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured",
+    "pool_error_bytes_elsewhere", "is_older_gpu", "runs_sparse_attention", "plain_fp8_latent",
+    "measured_kinds",
+)  # fmt: skip
+# What differs by data-parallel ranks, and so does whatever reads it.
+OF_RANKS = ("data_parallel_size", "busy_ranks", "untouched_by_request", "untouched_by_stride")
+# On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
+ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
+# Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
+# steps that nobody looks for.
+NOT_WRITTEN = (
+    *SUMS,
+    *PARTS,
+    parallelism.runs,
+    memory.staged_non_torch_bytes_per_gpu,
+    memory.encoder_bytes,
+    memory.hand_over_bytes,
+    memory.stage_overhead_bytes,
+    parallelism.layers_that_fit,
+    memory.sampler_bytes,
+    memory.forward_bytes,
+    memory.expert_workspace_bytes,
+    memory.cold_start_bytes,
+    memory.sampler_table_bytes,
+    kv_cache.UNSTAGED_WINDOWS,
+)
+
+
+def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> Sheet:
+    """The sheet; `blocks` of a wiring has a row per model, or per context, of what each profile leaves and holds.
+
+    what_if: gets rows of its own below those of the sheet's models, and, at the right, the columns of its GPU.
+    """
+    gpus = wiring.tables["gpus"]
+    every = [wiring] if what_if is None else [wiring, what_if]
+    n_models = len(solved.question.models)
+    profiles = profile_columns(solved.question)
+    n_profiles, n_plain = len(profiles), len(solved.question.gpus) * len(PLAIN_LAYOUTS)
+    if what_if is not None:
+        profiles += [(len(solved.question.gpus), layout) for layout in PLAIN_LAYOUTS]
+    models = _together([w.tables["models"].columns for w in every])
+    contexts = _together([w.tables["contexts"].columns for w in every])
+    ranges = _together([w.ranges for w in every])
+    model_of = [int(r.value) - 1 for r in wiring.tables["contexts"].columns["model_row"]]
+    model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
+    sheet = titled(
+        "Profiles",
+        "Profiles",
+        "A column per GPU and layout (TP, DP): what a model leaves for the cache "
+        "on one GPU, and how many sequences one replica holds of each load.",
+        freeze=(HEAD_ROWS + 3, LEFT),
+    )
+    sheet.widths = {0: 30, 1: 26}
+    head = Head(wiring, sheet, len(profiles), "profiles")
+    ranks = list(dict.fromkeys(one.data_parallel_size for one in solved.question.layouts))
+    plain = {of: at for at, of in enumerate(profiles) if of[1] in PLAIN_LAYOUTS}
+    head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
+    head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
+    for name, label, places in (
+        ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(one.tensor_parallel_size) for _, one in profiles]),
+        ("rank_position", "DP row", [ranks.index(layout.data_parallel_size) for _, layout in profiles]),
+        ("plain_position", "Without ranks", [plain[gpu, Layout(one.tensor_parallel_size)] for gpu, one in profiles]),
+    ):
+        head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
+    for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
+        head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
+    head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
+    for fact in (*OF_PROFILE, *FACTS, *OF_GPU):  # no rows of their own: who reads them looks them up on GPUs
+        head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
+    n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])
+    rows_of_sizes = (
+        worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
+        for at, of in zip(head.columns["tp_position"], head.columns["is_older_gpu"], strict=True)
+    )
+    non_torch = (lookup(wiring.lists["non_torch"], at) for at in rows_of_sizes)
+    head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
+    head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
+    head.computed(memory.memory_budget_bytes)
+    head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
+    for column in range(LEFT, LEFT + len(profiles)):
+        sheet.widths[column] = 23
+    ranges |= _by_rank(every, head)
+    # By model, what GPUs says at its precisions; by model, or by model and workload, what stands in the blocks below.
+    of_gpu = (
+        {
+            f"runs_{what}": _by_precision(wiring, head, what, models[key])
+            for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
+        }
+        | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
+        | {
+            f"{figure}_of_{what}": _by_column(wiring, head, [f"{figure}_of_{what}_{one}" for one in every], models[key])
+            for figure in ("tpot", "ttft")
+            for what, every, key in (("kind", MODEL_KINDS, "speed_kind"), ("dtype", DTYPES, "weight_dtype_row"))
+        }
+    )
+    of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
+    has_rate = "peak_requests_per_second" in wiring.inputs
+    of_rate = {"requests_per_second": wiring.inputs["peak_requests_per_second"]} if has_rate else {}
+    blocks: dict[str, Any] = {}
+    by_model: set[str] = set()
+    short: set[str] = set(ALIKE)
+    of_ranks = set(OF_RANKS if n_profiles > n_plain else ())
+    # What differs between GPUs by the entries of FP8 latents alone: not at all where no checkpoint has any.
+    of_latent = {"plain_fp8_latent"}
+    written: dict[str, str] = {}
+    of_workload = {*contexts, *ranges} - models.keys()
+    n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
+    for name, quantity in _quantities(solved.question.draft is not None, has_rate):
+        if is_same(quantity):
+            if quantity.inputs[0] in blocks:
+                blocks[name] = blocks[quantity.inputs[0]]
+                by_model |= {name} if quantity.inputs[0] in by_model else set()
+            continue
+        if quantity.name in written:  # once, where the grid has it under two names
+            blocks[name] = blocks[written[quantity.name]]
+            by_model.add(name)
+            continue
+        one = quantity.with_parts(NOT_WRITTEN, first=True)
+        one = one.with_parts(NOT_WRITTEN, first=True)  # a stage's overhead holds what it hands over
+        known = {n: v for n, v in {**of_gpu, **blocks}.items() if n in one.inputs}
+        of_context = bool({*one.inputs} & {*of_workload, *(known.keys() - by_model - of_gpu.keys())})
+        if of_context:
+            known = {n: [v[m] for m in model_of] if n in by_model or n in of_gpu else v for n, v in known.items()}
+        rows_of = {**contexts, **ranges} if of_context else models
+        labels = rows_of["model"]
+        if name in OF_RATE:  # What-if, whose rows are the last, takes no rate
+            labels = labels[:n_contexts]
+        # What data-parallel ranks are nothing to stands in the plain columns; what depends on the tensor-parallel size
+        # alone, in those of the first GPU. What-if, whose GPU is the last, has all columns.
+        ranked = not of_ranks.isdisjoint(one.inputs)
+        apart = {*one.inputs} & ({*head.columns, *known} - short)
+        alike = not ranked and not apart
+        of_latent |= {name} if not ranked and not alike and apart <= of_latent else set()
+        n_own = n_contexts if of_context else n_models
+        columns = [n_profiles if ranked else n_plain] * n_own + [len(profiles)] * (len(labels) - n_own)
+        n_alike = len(labels) if alike else n_own if name in of_latent and not solved.question.has_latent_entries else 0
+        columns[:n_alike] = [len(TENSOR_PARALLEL_SIZES)] * n_alike
+        given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
+        rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
+        blocks[name] = [
+            RepeatedRow(row, head.columns["tp_position"])
+            if r < n_alike
+            else RepeatedRow(row, head.columns["plain_position"][:n_profiles])
+            if len(row) < n_profiles
+            else row
+            for r, row in enumerate(rows)
+        ]
+        short |= {name} if alike else set()
+        of_ranks |= {name} if ranked else set()
+        by_model |= set() if of_context else {name}
+        written[quantity.name] = name
+        top += len(labels) + 2
+    for of, models_of, contexts_of in zip(
+        every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
+    ):
+        of.tables["profiles"], of.by_model = head, by_model
+        of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in blocks.items()}
+        stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"]]
+        offered = [Range(head.columns["n_offered"][: len(row.refs)]) for row in stages]
+        of.tables["contexts"].computed(
+            parallelism.held_inside, {"pipeline_stages": stages, "instance_month_usd": offered}
+        )
+    return sheet
+
+
+def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
+    """By profile, how many instances with a price have its GPU, and as many of them as the layout takes."""
+    instances = wiring.tables["instances"]
+    names, counts, prices = (instances.range(n) for n in ("instance_gpu", "linked_gpus", "price_in_use"))
+    rows = [
+        (g.value, c.value or 0, 0 if p.value == NONE else p.value)
+        for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)
+    ]
+    gpu_names = wiring.tables["gpus"].with_below("gpu")
+    text = 'COUNTIFS({0},{1},{2},">="&({3}*{4}),{5},">0")'
+    of_profile = (head.columns[n] for n in ("gpu_row", "tensor_parallel_size", "data_parallel_size"))
+    for at, tp, dp in zip(*of_profile, strict=True):
+        gpu = lookup(gpu_names, at)
+        count = sum(g == gpu.value and c >= tp.value * dp.value and p > 0 for g, c, p in rows)
+        yield Lookup.of(count, text, names, gpu, counts, tp, dp, prices)
+
+
+def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
+    """By context, the experts that the batches tried leave alone: the same for all profiles, or by their ranks."""
+    found: dict[str, list[Any]] = {}
+    places = head.columns["rank_position"]
+    for name in every[0].by_rank:
+        found[name] = []
+        for ranges in (of_context for of in every for of_context in of.by_rank[name]):
+            if len(ranges) == 1:
+                found[name].append(ranges[0])
+            else:
+                values = numpy.stack([one.value for one in ranges], axis=1)[:, [int(p.value) - 1 for p in places]]
+                # Not INDEX(area,0,column): Gnumeric reads that as one cell.
+                text = f"CHOOSE({{0}},{','.join(f'{{{n}}}' for n in range(1, 1 + len(ranges)))})"
+                found[name].append(RowValues(values, Lookup.of(None, text, places[0], *ranges)))
+    return found
+
+
+def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]]:
+    """By name, what is written on the sheet, in the order in which the grid has it; of a rate its places, too.
+
+    What a replica holds is the same for every number of requests, so it stands here once for each context.
+    """
+    for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
+        for name, quantity in sheet_program(has_draft)[table].named().items():
+            if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
+                yield name, quantity
+    if has_rate:
+        yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
+        yield "full_turn_seconds", rates.full_turn_seconds
+        yield "places", rates.places.with_parts([rates.offered_requests])
+
+
+def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """The rows of several tables one below the other, of the columns that all of them have."""
+    return {name: [ref for of in columns for ref in of[name]] for name in columns[-1] if name in columns[0]}
+
+
+def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[RowLookup]:
+    """By model, what the columns of all precisions on GPUs hold at the model's one, for each profile's GPU."""
+    return _by_column(wiring, head, [f"{what}_{d}" for d in DTYPES], dtype_rows)
+
+
+def _by_column(wiring: Wiring, head: Head, names: Sequence[str], places: Sequence[Ref]) -> list[RowLookup]:
+    """By model, what that one of some columns of GPUs, side by side, holds whose place is the model's."""
+    columns = [wiring.tables["gpus"].with_below(name).refs for name in names]
+    block = named(wiring.names, gpus_from(names[0]), (columns[0][0], columns[-1][-1]))
+    gpu_rows = head.columns["gpu_row"]
+    by_place = [[column[int(g.value) - 1].value for g in gpu_rows] for column in columns]
+    read = (block, gpu_rows[0])
+    return [RowLookup(by_place[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in places]
+
+
+USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
+
+
+@formula("$ per month", USD_OR_SLOW)
+def monthly_usd_of_load(
+    load_requests: Any,
+    requests_per_instance: Any,
+    replicas_per_instance: Any,
+    survive: Any,
+    zones: Any,
+    data_parallel_size: Any,
+    price_usd_per_hour: Any,
+    paid_hours_per_month: Any,
+) -> Any:
+    """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
+    price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
+
+    Source: n_instances x price x hours.
+    """
+    paced_requests = ratio(requests_per_instance, replicas_per_instance)
+    # load / paced, both of an instance: a replica's, divided back, need not be whole.
+    replicas = n_replicas(
+        load_requests * replicas_per_instance, requests_per_instance, replicas_per_instance, survive, zones
+    )
+    count = n_instances(
+        replicas, paced_requests, replicas_per_instance, load_requests, data_parallel_size, price_usd_per_hour
+    )
+    return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
+
+
+@formula("Requests at once, stated or of the rate")
+def requests_of_candidate(stated_load: Any, places: Any) -> Any:
+    """The requests at once that a load states; where it states none, the places that the rate takes on a candidate.
+
+    Source: places.
+    """
+    return where(stated_load > 0, stated_load, places)
+
+
+@formula("Runs the weights' precision (2 natively)", PLAIN)
+def precision_run(runs_weights: Any) -> Any:
+    """2 where the candidate's GPU computes in the weights' precision, 1 where it keeps weights in it alone, else 0.
+
+    Source: GPUs.
+    """
+    return runs_weights
+
+
+@formula("$ per month on the hardware chosen", USD_OR_SLOW)
+def on_hardware(
+    monthly_usd: Any, instance: Any, gpu: Any, tp: Any, dp: Any, hardware: Any, tensor_parallel_size: Any
+) -> Any:
+    """The load's $ per month where the candidate is, or has, what was chosen, at the plain size requested."""
+    auto = tensor_parallel_size == "auto"
+    of_it = both(dp == 1, either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
+
+
+def build_candidates(
+    solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]
+) -> tuple[Sheet, dict[str, Range]]:
+    """The sheet, and by name the rows of its head; `rows` of a wiring has by load what each candidate costs a month,
+    and by model and by context what the choice reads of each beside.
+
+    what_if: gets rows of its own below; the last is of the candidates alone that `picked` on What-if names.
+    """
+    instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
+    # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
+    built = [(one.linked_gpus, solved.question.overrides.shares_experts(one.gpu)) for one in solved.question.rows]
+    typed = [r.value for r in instances.columns["gpu_count"]]
+    counts = [(max(of[0], n or 0), of[1]) for of, n in zip(built, typed, strict=False)]
+    counts += [(math.inf, True)] * (len(typed) - len(built))
+    layouts, together = solved.question.layouts, _in_place_of_each_other(solved)
+    offers = [
+        (c, i)
+        for c, (count, tries) in enumerate(counts)
+        for i, layout in enumerate(layouts)
+        if c not in together or c == min(together[c])
+        if layout.n_gpus <= count and (layout.data_parallel_size == 1 or tries)
+    ]
+    # Those without ranks first: a dense model's rows end there.
+    offers.sort(key=lambda offer: layouts[offer[1]].data_parallel_size > 1)
+    n_plain = sum(layouts[i].data_parallel_size == 1 for _, i in offers)
+    sheet = titled(
+        "Candidates",
+        "Candidates",
+        "A column per instance and layout (TP, DP): $ per month for each load. "
+        "A dash: it cannot hold the load, or has no price.",
+        freeze=(HEAD_ROWS + 4, LEFT),
+    )
+    sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
+    head = Head(wiring, sheet, len(offers), "candidates")
+    head.given("instance_row", "Instance row", [c + 1 for c, _ in offers], PLAIN, role="fixed")
+
+    places = head.columns["instance_row"]
+    at, rows = list(PURCHASES).index(solved.question.settings.purchase), instances.columns["row"]
+    for k, (c, _) in enumerate(offers):
+        if c in together:
+            in_use = of_class_in_use([rows[row] for row in (*together[c], c)], at, wiring.inputs["purchase_row"])
+            del sheet.cells[places[k].row, places[k].column]
+            places[k] = sheet.link(places[k].row, places[k].column, in_use, PLAIN, "computed", lock=head.lock)
+
+    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
+        """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
+        refs = instances.range(fact)
+        return (derived(lambda value: where(test(value), value, blank), lookup(refs, at)) for at in places)
+
+    head.columns["instance"] = list(of_instance("instance", is_text, "-"))  # no row of its own
+    head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
+    head.given("layout_position", "Layout", [i + 1 for _, i in offers], PLAIN, role="fixed")
+    for name, label, size in (("tp", "TP", "tensor_parallel_size"), ("dp", "DP", "data_parallel_size")):
+        head.given(name, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
+    head.columns["gpu"] = list(of_instance("instance_gpu", is_text, "-"))
+    names, prices, less = gpus.range("gpu"), instances.range("price_in_use"), instances.range("discount_in_use")
+    gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
+    head.looked_up(
+        "gpu_row",
+        "GPU row",
+        (
+            Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
+            for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
+        ),
+        PLAIN,
+    )
+    before = [lookup(gpus.range("plain_columns"), at) for at in head.columns["gpu_row"]]
+
+    def taking_part(count: Any, ranks: Any, before: Any) -> Any:
+        """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles."""
+        return where(both(is_number(count), either(ranks == 1, before > 0)), count, 0)
+
+    head.looked_up(
+        "gpu_count",
+        "GPUs",
+        (
+            derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
+            for at, ranks, of in zip(places, head.columns["dp"], before, strict=True)
+        ),
+        PLAIN,
+    )
+    head.looked_up("linked_gpus", "GPUs linked", of_instance("linked_gpus", is_number, 0), PLAIN)
+    head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
+
+    def paid(listed: Any, known: Any, less: Any) -> Any:
+        """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
+        usable = both(is_number(listed), listed > 0, known, is_number(less), less >= 0, less < 1)
+        return where(usable, discounted_usd_per_hour(listed, less), NONE)
+
+    head.looked_up(
+        "price_usd_per_hour",
+        "$ per hour",
+        (
+            derived(
+                paid,
+                lookup(prices, at),
+                Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
+                lookup(less, at),
+            )
+            for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
+        ),
+        USD_CENTS,
+        note=discounted_usd_per_hour.documentation,
+    )
+    n_sizes = Lookup.of(len(PLAIN_LAYOUTS), "COUNT({0})", wiring.lists["non_torch_newer"])
+    head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
+    head.computed(instance_month_usd)
+
+    top = head.top + 1
+    of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
+    of_head |= {"tensor_parallel_size": of_head["tp"], "data_parallel_size": of_head["dp"]}
+    every = (wiring,) if what_if is None else (wiring, what_if)
+    for of in every:
+        models, contexts, loads = (of.tables[name] for name in ("models", "contexts", "loads"))
+        latency = [int(ref.value) - 1 for ref in loads.columns["pace_row"]]
+        # On What-if every model may be chosen.
+        of_model = [len(offers) if of is what_if or one.value else n_plain for one in models.columns["is_mixture"]]
+        widths = {
+            name: [of_model[int(ref.value) - 1] for ref in of.tables[name].columns["model_row"]]
+            for name in ("contexts", "loads")
+        } | {"models": of_model}
+
+        def block(
+            one: Formula,
+            of_table: str,
+            given: Mapping[str, Any],
+            at: slice = slice(None),
+            headed: bool = True,
+            of: Wiring = of,
+            widths: Mapping[str, list[int]] = widths,
+        ) -> list[Row]:
+            """A row for each of those rows of a table that `at` names."""
+            nonlocal top
+            columns = of.tables[of_table].columns
+            labels, words = columns["model"][at], columns.get("load_words", columns.get("workload"))
+            rows = matrix(sheet, top, one, labels, widths[of_table][at], given, words and words[at], headed=headed)
+            top += len(labels) + 1
+            return [row.padded(len(offers)) for row in rows]
+
+        runs = _by_precision(wiring, head, "weights", models.columns["weight_dtype_row"])
+        of.rows["precisions"] = block(precision_run, "models", {**of_head, "runs_weights": runs})
+        paces = range(contexts.n_rows)
+        held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
+        given = {**wiring.inputs, **contexts.columns, **of_head, **held}
+        # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
+        replicas = parallelism.replicas_per_instance
+        of.rows[replicas.name] = given[replicas.name] = block(replicas, "contexts", given)
+        served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
+        of.rows[served.name] = block(served, "contexts", given)
+        # A load's context is part of the sheet's structure, so its rows are named directly.
+        fixed, live = latency[: loads.n_fixed], loads.columns["pace_row"][loads.n_fixed :]
+        own: dict[str, list[Any]] = {n: [of.rows[n][pace] for pace in fixed] for n in (replicas.name, served.name)}
+        for at in live:  # of the load on the first sheet, whose workload a reader chooses
+            for name, rows in own.items():
+                each = of.rows[name]
+                values = list(each[int(at.value) - 1].values)
+                # Of one row it is that row: Gnumeric finds nothing in a range of one cell.
+                found = RowLookup(values, at, "INDEX({0},{1})", (_column_of(each),))
+                rows.append(found if len(each) > 1 else each[0])
+        given = {**wiring.inputs, **loads.columns, **of_head, **own}
+        n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
+        if has_rate := "requests_per_second" in loads.columns:
+            places, full = (_held(of, name, [*fixed, *live], head) for name in ("places", "full_turn_seconds"))
+            stated = loads.columns["stated_load"]
+            tiers = zip(loads.columns["tier"], places, stated, strict=True)
+            asked: list[Any] = [place if tier.value == RATE else known for tier, place, known in tiers]
+            asked[loads.n_fixed :] = block(
+                requests_of_candidate,
+                "loads",
+                {"stated_load": stated[loads.n_fixed :], "places": places[loads.n_fixed :]},
+                slice(loads.n_fixed, n),
+            )
+            given["load_requests"] = asked
+        rows = block(monthly_usd_of_load, "loads", given, slice(n))
+        if has_rate:
+            given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
+            of.rows["ranked_requests"] = block(ranked_of_candidate, "loads", given, slice(n))
+        if of is what_if:
+            top -= 1
+            given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
+            rows += block(on_hardware, "loads", given, slice(n, None), headed=False)
+        of.rows["monthly"] = rows
+        top += 1
+    return sheet, {name: head.range(name) for name, refs in head.columns.items() if isinstance(refs[0], Ref)}
+
+
+def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
+    """By row of Prices and hardware, of those that share their columns: which one stands there in each purchase class.
+
+    Of a provider's instances with the same GPUs one alone takes part in a class.
+    """
+    shapes: dict[Any, list[int]] = {}
+    for row, one in enumerate(solved.question.rows):
+        if one.passed_over:
+            shapes.setdefault(one.shape, []).append(row)
+    of = solved.question.rows
+    return {
+        row: [next((r for r in rows if purchase not in of[r].passed_over), rows[0]) for purchase in PURCHASES]
+        for rows in shapes.values()
+        for row in rows
+    }
+
+
+def _column_of(rows: Sequence[Row]) -> Lookup:
+    """A block's column above or below the cell that reads it."""
+    letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
+    return Lookup(None, lambda here: Expr(f"{letters}${first}:{letters}${last}"))
+
+
+def _held(wiring: Wiring, what: str, latency: Sequence[int | Ref], head: Head) -> list[RowLookup]:
+    """By load, what a block of Profiles says of its context at each candidate's profile; contexts by their place, or
+    by the cell that numbers them."""
+    rows = wiring.blocks[what]
+    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
+    places = head.columns["profile"]
+    at = [int(p.value) - 1 for p in places]
+    values, read = [numpy.asarray(row.values)[at] for row in rows], (block, places[0])
+    numbers = [(pace + 1, pace) if isinstance(pace, int) else (pace, int(pace.value) - 1) for pace in latency]
+    return [RowLookup(list(values[place]), number, "INDEX({0},{2},{1})", read) for number, place in numbers]

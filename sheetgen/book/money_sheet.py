@@ -1,0 +1,398 @@
+"""The Money sheet: at the load chosen on the first sheet what all models cost, where each price is from and the cash of
+36 months (`money_page`); then a page for each model with what finance asks of its recommendation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sheetgen import units
+from sheetgen.answer import Solution
+from sheetgen.answer.hosts import SHOWN_HOSTS
+from sheetgen.answer.ways_to_pay import ENDS
+from sheetgen.book import discount_table, sentences
+from sheetgen.book.catalogs import class_stem, of_class_in_use, price_mark
+from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
+from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, after, entry
+from sheetgen.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
+from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.book.workings import add_providers
+from sheetgen.formula import is_number, is_text
+from sheetgen.question.overrides import class_columns
+from sheetgen.report.wording import short_type
+from sheetgen.sizing import cost
+from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
+
+SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
+NOBODY = "Nobody on the list of hosted prices hosts this model."
+NOT_GIVEN = (
+    "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
+    "that stay at home. Each class is the hardware above, rented in it."
+)
+NOT_IN_IT = (
+    "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
+    "support and the cost of capital are as on Inputs, and not in the cash of three years."
+)
+WORDS = {"low": "low price", "base": "base", "high": "high price"}
+PARTS = "{}, its parts"
+UNITS = (
+    ("Users: at once / active fraction", "users", WHOLE),
+    ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
+    ("Million prompt tokens a month", "million_input_tokens_per_month", ONE_DECIMAL),
+    ("Million answer tokens a month", "million_output_tokens_per_month", ONE_DECIMAL),
+    ("$ per million prompt tokens", "usd_per_million_input_tokens", USD_CENTS),
+    ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
+    ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
+)
+
+
+def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
+    """The sheet. heads: by name, a row of the head of Candidates."""
+    question = solved.question
+    sheet = titled(
+        "Money",
+        "Money",
+        "At the load chosen on the first sheet, in US dollars: list prices less "
+        "discounts. Hidden columns hold what look-ups found.",
+        freeze=(HEAD_ROWS, 1),
+    )
+    sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
+    # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
+    of_rows = {c.provider for c in question.rows}
+    n_providers = max(len(of_rows), len(of_rows | {c.provider for c in question.candidates}) - SPARE_PROVIDERS)
+    of_providers = add_providers(wiring, heads, n_providers + SPARE_PROVIDERS)
+    blocks = []
+    row = n_rows_of_page(len(question.models))
+    for m, at in enumerate(wiring.lists["headline_rows"].refs):
+        name = f"calc_money_load_{m + 1}"
+        wiring.names[name] = at
+        built = wiring.names[f"calc_money_built_{m + 1}"] = wiring.lists["built_rows"].refs[m]
+        block = Block(sheet, wiring, at._replace(name=name), row, built._replace(name=f"calc_money_built_{m + 1}"))
+        blocks.append(block)
+        _of_model(block, m, heads, of_providers[m], list(units.PURCHASES).index(question.settings.purchase))
+        row = block.row + 1
+    build_page_of_money(solved, wiring, blocks)
+    for column, text, ref in (
+        (0, "to Inputs: class, discount, hours", wiring.ref("in_purchase")),
+        (USD_AT, "to Prices and hardware", wiring.tables["instances"].columns["type"][0]),
+    ):
+        sheet.text(HEAD_ROWS - 1, column, text, "link_text", url=f"internal:'{ref.sheet}'!B{ref.row + 1}")
+    return sheet
+
+
+def _of_model(
+    block: Block, m: int, heads: Mapping[str, Range], of_providers: Sequence[Mapping[str, Ref]], purchase: int
+) -> None:
+    """A page of the sheet. purchase: the position of the class in use."""
+    model = block.wiring.tables["models"].columns["model"][m]
+    block.sheet.page_breaks.append(block.row)
+    block.place, block.count = _title(block, m, model, heads)
+    on_demand = _classes(block, purchase)
+    block.wiring.of_money.append((str(model.value), block.sums[0], block.wiring.headline_usd[m]))
+    _as_built(block)
+    block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
+    block.label("All replicas together")
+    for column, (_, fact, display) in enumerate(UNITS, 1):
+        block.show(column, block.of(fact), display)
+    block.show(1 + len(UNITS), block.wiring.inputs["utilization"], PERCENT)
+    block.row += 1
+    _providers(block, of_providers)
+    block.sheet.page_breaks.append(block.row)
+    block.bar(model, "owning, and hosted by others")
+    _owned(block, on_demand)
+    _hosted(block, m)
+
+
+def _title(block: Block, m: int, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, Ref]:
+    """The bar with the model's name, and what to rent; gives the row on Prices and hardware, and how many."""
+    block.bar(model, "renting, hardware as recommended")
+    block.label("To rent")
+    rented = {"n_instances": block.of("n_instances"), "instance": block.of("type")}
+    block.compute(1, sentences.rent_words, rented, role="light")
+    block.show(5, block.of("load_words"), TEXT)
+    block.show(8, block.of("hardware_words"), TEXT)
+    block.label("Found: column on Candidates, row on Prices and hardware, how many", FOUND, "off_page")
+    position = block.show(FOUND + 1, block.of("position"), PLAIN, "off_page")
+    place = block.show(FOUND + 2, entry(heads["instance_row"], position, is_number), PLAIN, "off_page")
+    count = block.show(FOUND + 3, block.of("n_instances"), PLAIN, "off_page")
+    for what, ref in (("row", place), ("count", count)):
+        block.wiring.names[f"calc_money_{what}_{m + 1}"] = ref
+    block.row += 1
+    return place, count
+
+
+def _classes(block: Block, at: int) -> Ref:
+    """The recommended instances in each purchase class, then contingency and currency for the class in use; gives
+    $ an hour on demand."""
+    table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
+    block.head(
+        "Purchase class",
+        "$ per hour",
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        "Hours paid",
+        "Unused, $ per month",
+        "Price date",
+        "Price age",
+        "Terms",
+    )
+    provider = lookup(table.range("provider"), place)
+    hourly: dict[str, Ref] = {}
+    discount: list[Ref] = []
+    sums: dict[str, list[Ref]] = {}
+    for purchase, committed in zip(units.PURCHASES, block.wiring.lists["committed"].refs, strict=True):
+        block.label(purchase)
+        names = class_columns(purchase)
+        block.label("Found: discount", FOUND, "off_page")
+        found = discount_table.of_class(block.wiring, provider, purchase)
+        discount.append(less := block.show(FOUND + 1, found, units.EXACT_PERCENT, "off_page"))
+        price = entry(table.range(names["price"]), place, above_zero, less=less)
+        paid = block.compute(5, cost.paid_hours_per_month, {"is_committed": committed})
+        env: dict[str, Source] = {"n_instances": block.count, "price_usd_per_hour": price}
+        hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
+        env = {"hourly_usd": hour, "paid_hours_per_month": paid, "is_committed": committed}
+        sums[purchase] = block.sums_of(block.compute(MONTHLY, cost.monthly_usd, env))
+        block.compute(6, cost.commitment_waste_usd, env)
+        for column, what, test, display in (
+            (7, "date", is_number, DATE),
+            (8, "mark", is_text, TEXT),
+            (9, "terms", is_text, TEXT),
+        ):
+            block.show(column, entry(table.range(names[what]), place, test, hour), display)
+        block.row += 1
+    block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
+    block.label("Discount, in the class in use")
+    block.show(1, of_class_in_use(discount, at, inputs["purchase_row"]), units.EXACT_PERCENT)
+    block.row += 1
+    block.show(0, after("In use: ", inputs["purchase"]), TEXT, "light")
+    row = inputs["purchase_row"]
+    block.sums = [
+        block.show(c, of_class_in_use(refs, at, row), USD, "light")
+        for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)
+    ]
+    block.row += 1
+    block.show(0, after("Contingency on ", inputs["purchase"]), TEXT)
+    extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(block.sums, MONTHLY)]
+    block.show(5, inputs["contingency_fraction"], PERCENT)
+    block.row += 1
+    block.label("Total with contingency")
+    pairs = enumerate(zip(block.sums, extra, strict=True), MONTHLY)
+    totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
+    block.row += 1
+    block.show(0, after("Total, ", inputs["currency"]), TEXT)
+    block.totals = [
+        block.compute(column, cost.in_currency, {"usd": total}, role="light")
+        for column, total in enumerate(totals, MONTHLY)
+    ]
+    block.show(5, inputs["fx_rate"], FACTOR)
+    block.label("per $, of", 6, "right_label")
+    block.show(7, inputs["fx_date"], DATE)
+    block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
+    block.row += 1
+    return hourly[units.ON_DEMAND]
+
+
+def _as_built(block: Block) -> None:
+    """Each purchase class answered by itself, and who took no part: no cell works these out."""
+    block.head("Each class answered anew", "To rent", "", "", "$ per month", "Values of the build", None)
+    block.wiring.states_as_built.append((block.sheet, block.row - 1, 6))
+    for purchase in units.PURCHASES:
+        block.label(purchase)
+        block.show(1, block.as_built(f"rent_{class_stem(purchase)}"), TEXT)
+        block.show(4, block.as_built(f"usd_{class_stem(purchase)}"), USD)
+        block.row += 1
+    block.label("Took no part, and cheaper")
+    block.show(1, block.as_built("not_asked_words"), TEXT)
+    block.row += 1
+
+
+def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
+    """A row per provider of Prices and hardware, and one for each that a reader may type in the spare rows there."""
+    block.head(
+        "Provider",
+        "$ per hour",
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        "Instances",
+        "TP",
+        "$ per instance and hour",
+        "Instance",
+        "",
+        "",
+    )
+    instances = block.wiring.tables["instances"]
+    for row in rows:
+        block.show(0, row["provider"], TEXT)
+        monthly = block.show(MONTHLY, row["usd"], USD)
+        for column, name in ((5, "n_instances"), (6, "size")):
+            block.show(column, row[name], PLAIN)
+        price = block.show(7, row["price"], USD_CENTS)
+        block.compute(HOURLY, cost.hourly_usd, {"n_instances": row["n_instances"], "price_usd_per_hour": price})
+        block.sums_of(monthly)
+        kind = entry(instances.range("type"), row["instance_row"], is_text, row["position"])
+        block.show(8, derived(short_type, kind), TEXT)
+        block.row += 1
+
+
+def _owned(block: Block, on_demand: Ref) -> None:
+    """The purchase and what it takes a month at its low, base and high price, and the break-even.
+
+    on_demand: what the recommended instances cost an hour on demand.
+    """
+    block.head(
+        "Owning: yearly depreciation, but for cash",
+        "$ per GPU and hour",
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        "Break-even utilization",
+        "Cash paid in 3 years, $",
+    )
+    top = block.row
+    block.row += len(ENDS)
+    parts = _parts_of_owning(block)
+    below, block.row = block.row, top
+    break_even: dict[str, Source] = {}
+    for end, env in parts.items():
+        block.label(WORDS[end])
+        env["on_demand_hourly_usd"] = on_demand
+        for column, one in (
+            (MONTHLY, cost.monthly_owned_usd),
+            (HOURLY, cost.owned_usd_per_gpu_hour),
+            (5, cost.break_even_utilization),
+            (6, cost.owned_three_year_cash_usd),
+        ):
+            env[one.name] = ref = block.compute(column, one, env)
+            if column == MONTHLY:
+                block.sums_of(ref)
+        break_even[end] = env[cost.break_even_utilization.name]
+        block.row += 1
+    block.row = below
+    block.compute(0, sentences.break_even_words, break_even, role="light")
+    block.row += 1
+    block.label(NOT_IN_IT, role="unit")
+    block.row += 1
+
+
+def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
+    """What owning is made of at the low, base and high price, and below it what GPUs says of the GPU; gives by price
+    what formulas read."""
+    block.head(
+        "To own",
+        "Price, $ per GPU",
+        "Installed, $ per GPU",
+        "Purchase, $",
+        "Hardware, $ per month",
+        "Power, $ per month",
+        "Site, $ per month",
+        "Support, $ per month",
+        "Power and site, $ per month",
+    )
+    top = block.row
+    block.row += len(ENDS)
+    place, facts = _facts(block)
+    below, block.row = block.row, top
+    gpus, found = block.wiring.tables["gpus"], dict[str, dict[str, Source]]()
+    for end in ENDS:
+        block.label(PARTS.format(WORDS[end]))
+        found[end] = env = {**facts, "n_gpus": block.of("n_gpus")}
+        env["capex_usd_per_gpu"] = block.show(1, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
+        for column, one in enumerate(
+            (
+                cost.installed_usd_per_gpu,
+                cost.owned_capex_usd,
+                cost.owned_hardware_usd,
+                cost.owned_energy_usd,
+                cost.owned_site_usd,
+                cost.owned_support_usd,
+                cost.owned_running_usd,
+            ),
+            2,
+        ):
+            ref = block.compute(column, one, env)
+            env[one.name] = ref
+            if end == "base" and one is cost.owned_capex_usd:
+                purchase = ref
+            if end == "base" and one is cost.owned_running_usd:
+                block.owned = purchase, ref
+        block.row += 1
+    block.row = below
+    return found
+
+
+SOURCE, SOURCES_HEIGHT = 7, 56.0  # the column of what says a GPU's price and power; four lines
+
+
+def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
+    """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
+    gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
+    block.head(
+        "GPU",
+        "kW per GPU",
+        "kW per GPU at the meter",
+        "Its own draw (1)",
+        "Price of the module (1)",
+        "Price date",
+        "Price age",
+        "Source",
+        "",
+        "",
+        "",
+        "",
+    )
+    block.compute(0, sentences.owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
+    names = gpus.range("gpu")  # the row is none where nothing was recommended
+    at = place_of(names, gpu.value) or NONE
+    block.label("Found: row on GPUs", FOUND, "off_page")
+    found_at = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', gpu, names)
+    place = block.show(FOUND + 1, found_at, PLAIN, "off_page")
+    found: dict[str, Source] = {
+        fact: block.show(column, entry(gpus.range(fact), place, test), display)
+        for column, fact, test, display in (
+            (1, "kw_per_gpu", is_number, TWO_DECIMALS),
+            (3, "is_it_power", is_number, PLAIN),
+            (4, "is_module_price", is_number, PLAIN),
+            (5, "capex_date", is_number, DATE),
+            (6, "capex_mark", is_text, TEXT),
+            (SOURCE, "owning_source", is_text, TEXT),
+        )
+    }
+    found["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, found)
+    source = block.sheet.cells[block.row, SOURCE]
+    source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT
+    block.row += 1
+    return place, found
+
+
+def _hosted(block: Block, m: int) -> None:
+    """The cheapest hosts of a model for the same tokens, and above which utilization each class is cheaper."""
+    hosts = block.wiring.tables["hosts"]
+    mine = [i for i, ref in enumerate(hosts.columns["model_row"]) if ref.value == m + 1]
+    prompt, cached, answer = HOST_PRICES
+    renting = (f"Renting cheaper above, {units.PURCHASES[one].words}" for one in block.paid)
+    block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
+
+    def of(name: str) -> Range:
+        return Range([hosts.columns[name][i] for i in mine])
+
+    for rank in range(1, SHOWN_HOSTS + 1 if mine else 1):
+        block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
+        number = block.sheet.put(block.row, FOUND + 1, Cell(rank, "off_page", PLAIN))
+        at = place_of(of("host_rank"), rank) or NONE
+        found = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', number, of("host_rank"))
+        place = block.show(FOUND + 2, found, PLAIN, "off_page")
+        block.show(0, entry(of("host"), place, is_text), TEXT, "label")
+        usd = block.show(MONTHLY, entry(of("hosted_monthly_usd"), place, is_number), USD)
+        block.sums_of(usd)
+        for column, monthly in enumerate(block.paid.values(), 5):
+            env = {"monthly_usd": monthly, "hosted_monthly_usd": usd}
+            block.compute(column, cost.hosted_break_even_utilization, env)
+        after = 5 + len(block.paid)
+        for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):
+            block.show(column, entry(of(name), place, above_zero), USD_CENTS)
+        block.row += 1
+    block.label(NOT_GIVEN if mine else NOBODY, role="unit")
+    block.row += 1

@@ -1,0 +1,746 @@
+"""Formulas of the workbook that are words or look-ups of a page, not sizing; below them those of Money and What-if."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.book.sheets import NONE, Source
+from sheetgen.book.what_if_choices import OK
+from sheetgen.formula import (
+    Formula,
+    both,
+    cheapest,
+    either,
+    first_where,
+    formula,
+    greatest_number,
+    is_number,
+    is_text,
+    join_text,
+    largest,
+    number_where,
+    percent_text,
+    ratio,
+    round_down,
+    round_nearest,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.question.overrides import BY_READER
+from sheetgen.report.wording import NEAR_TIE, NEXT, RESERVE, short_type
+from sheetgen.sizing import kv_cache, parallelism, rates, speed
+from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
+
+
+@formula("Precision in use", TEXT)
+def dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
+    """The precision requested, or the checkpoint's own where that is `auto`.
+
+    Source: INTERFACE (dtypes).
+    """
+    return where(asked_dtype == "auto", own_dtype, asked_dtype)
+
+
+@formula("Amount", ONE_DECIMAL)
+def in_unit(amount_bytes: Any, unit_bytes: Any) -> Any:
+    """Bytes in the unit of the page: GiB (2^30 bytes) or GB (10^9 bytes).
+
+    Source: definition.
+    """
+    return amount_bytes / unit_bytes
+
+
+@formula("Prompt tokens")
+def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
+    """Tokens of the prompt: the context less the answer."""
+    return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
+
+
+@formula("Prompt tokens")
+def stated_prompt_tokens(context_tokens: Any, answer_tokens: Any, prompt_tokens: Any) -> Any:
+    """Tokens of the prompt where it is stated: at most what the answer leaves of the context, which may be that of
+    longer requests."""
+    return smallest(prompt_tokens, where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0))
+
+
+def prompt_of(inputs: Mapping[str, Source], context: Source, answer: Source) -> tuple[Formula, dict[str, Source]]:
+    """The formula of a prompt, and what it reads. inputs: those of the workbook, with the prompt where it is stated."""
+    env = {"context_tokens": context, "answer_tokens": answer}
+    stated = inputs.get("prompt_asked")
+    return (prompt_tokens, env) if stated is None else (stated_prompt_tokens, env | {"prompt_tokens": stated})
+
+
+@formula("Load in words", TEXT)
+def load_words(workload: Any, concurrent_requests: Any) -> Any:
+    """A load in words: its workload, and the requests at once.
+
+    Source: the tiers on Inputs.
+    """
+    return join_text(workload, ", ", concurrent_requests, " at once")
+
+
+@formula("Stated at once")
+def stated_requests(tier: Any) -> Any:
+    """Requests at once that were stated; 0 where the load is a rate.
+
+    Source: the tiers on Inputs.
+    """
+    return where(is_number(tier), tier, 0)
+
+
+@formula("Requests per second", TWO_DECIMALS)
+def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
+    """Requests that arrive in a second at peak; 0 where requests at once were stated.
+
+    Source: Inputs.
+    """
+    return where(is_number(tier), 0, peak_requests_per_second)
+
+
+@formula("Load in words", TEXT)
+def rate_or_load_words(workload: Any, tier: Any, peak_requests_per_second: Any, milliseconds_per_second: Any) -> Any:
+    """A load in words: its workload, and the requests at once or per second.
+
+    Source: the tiers on Inputs.
+    """
+    shown = round_nearest(peak_requests_per_second * milliseconds_per_second) / milliseconds_per_second
+    rate = join_text(shown, " requests/s")
+    return join_text(workload, ", ", where(is_number(tier), join_text(tier, " at once"), rate))
+
+
+@formula("At once")
+def in_flight(
+    n_instances: Any,
+    requests_per_second: Any,
+    stated_requests: Any,
+    ttft_seconds: Any,
+    output_tokens: Any,
+    tpot_seconds: Any,
+) -> Any:
+    """Requests at once: as stated, or of a rate what follows on the recommended hardware; 0 where there is none.
+
+    Source: Little's law.
+    """
+    rate = rates.in_flight_at_peak(requests_per_second, ttft_seconds, output_tokens, tpot_seconds)
+    return where(requests_per_second > 0, where(is_number(n_instances), rate, 0), stated_requests)
+
+
+@formula("At once, all")
+def all_in_flight(
+    requests_per_second: Any, load_requests: Any, concurrent_requests: Any, extra_headroom_fraction: Any
+) -> Any:
+    """Requests that all replicas answer together, with the extra headroom.
+
+    Source: the columns beside.
+    """
+    return where(requests_per_second > 0, concurrent_requests * (1 + extra_headroom_fraction), load_requests)
+
+
+@formula("Requests of one batch", TWO_DECIMALS)
+def batch_of_load(
+    requests_per_second: Any,
+    running_requests: Any,
+    data_parallel_size: Any,
+    pipeline_parallel_size: Any,
+    mean_in_flight: Any,
+) -> Any:
+    """Requests that take their steps together: on the fullest replica, of a rate on average.
+
+    Source: batch_requests, mean_batch_requests.
+    """
+    mean = rates.mean_batch_requests(mean_in_flight, data_parallel_size, pipeline_parallel_size)
+    full = speed.batch_requests(running_requests, data_parallel_size, pipeline_parallel_size)
+    return where(requests_per_second > 0, mean, full)
+
+
+@formula("Served within the targets", TWO_DECIMALS)
+def served_of_load(requests_per_second: Any, served_at_target: Any, served_requests_per_second: Any) -> Any:
+    """The most requests at once within all targets, of a rate those per second.
+
+    Source: served_at_target, served_requests_per_second.
+    """
+    return where(requests_per_second > 0, served_requests_per_second, served_at_target)
+
+
+@formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
+def ranked_of_candidate(
+    monthly_usd: Any,
+    instance_month_usd: Any,
+    requests_per_second: Any,
+    replicas_per_instance: Any,
+    requests_per_instance: Any,
+    survive: Any,
+    zones: Any,
+    extra_headroom_fraction: Any,
+    full_turn_seconds: Any,
+    wait_z: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    gpu_count: Any,
+) -> Any:
+    """What one instance of the candidate serves within the targets: requests at once, of a rate its share of those
+    per second; 0 where it cannot hold the load.
+
+    Source: ranked_requests, with the instances that the month pays for.
+    """
+    count = round_nearest(ratio(monthly_usd, instance_month_usd))
+    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
+    served = rates.served_requests_per_second(
+        count, replicas_per_instance, paced_requests, survive, zones, extra_headroom_fraction, full_turn_seconds, wait_z
+    )
+    ranked = rates.ranked_requests(
+        requests_per_second,
+        served,
+        requests_per_instance,
+        count,
+        survive,
+        tensor_parallel_size,
+        data_parallel_size,
+        gpu_count,
+    )
+    return where(is_number(monthly_usd), ranked, 0)
+
+
+@formula("Room in words", TEXT)
+def rate_or_room_words(
+    n_instances: Any,
+    requests_per_second: Any,
+    served_at_target: Any,
+    memory_holds: Any,
+    tpot_limit_seconds: Any,
+    ttft_limit_seconds: Any,
+    no_limit_seconds: Any,
+    milliseconds_per_second: Any,
+) -> Any:
+    """How much the recommended hardware serves within the targets, requests at once or per second, and what memory
+    alone would hold.
+
+    Source: served_at_target, memory_holds.
+    """
+    floored = round_down(served_at_target * milliseconds_per_second) / milliseconds_per_second
+    served = where(requests_per_second > 0, join_text(floored, " requests/s"), served_at_target)
+    return room_words(n_instances, served, memory_holds, tpot_limit_seconds, ttft_limit_seconds, no_limit_seconds)
+
+
+@formula("Position of a profile", PLAIN)
+def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, plain_columns: Any) -> Any:
+    """The column of a GPU and layout among the profiles, from 1: data-parallel layouts stand after all plain ones.
+
+    In:     plain_columns, those before the data-parallel layouts of this GPU; 0 where it has none.
+    Out:    1 where it has none: Candidates has 0 GPUs for them.
+    Source: the order of the Profiles sheet.
+    """
+    plain = (gpu_row - 1) * n_plain_layouts + layout_position
+    ranked = where(plain_columns > 0, plain_columns + layout_position - n_plain_layouts, 1)
+    return where(layout_position <= n_plain_layouts, plain, ranked)
+
+
+@formula("Row of non-torch memory", PLAIN)
+def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_sizes: Any) -> Any:
+    """The row of a tensor-parallel size among the figures on Inputs: those of older GPUs stand below.
+
+    Source: the order of the Inputs sheet.
+    """
+    return tp_position + is_older_gpu * n_tensor_parallel_sizes
+
+
+@formula("What to rent", TEXT)
+def rent_words(n_instances: Any, instance: Any) -> Any:
+    """The number of instances and their name, or the reason why there are none."""
+    return where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), instance)
+
+
+@formula("What to rent, and whether to reserve it", TEXT)
+def rent_or_reserve(n_instances: Any, instance: Any, reservation_above_instances: Any) -> Any:
+    """The same, with a mark where it takes more instances than one may expect to find free.
+
+    Source: catalogs/assumptions.yaml.
+    """
+    rented = rent_words(n_instances, instance)
+    many = where(n_instances > reservation_above_instances, join_text(rented, " ", RESERVE), rented)
+    return where(is_number(n_instances), many, rented)
+
+
+@formula("Fit", TEXT)
+def fit_word(n_instances: Any, has_little_headroom: Any, within_limit: Any) -> Any:
+    """fits, little headroom, none fits, or over limit.
+
+    Source: has_little_headroom.
+    """
+    held = where(is_number(n_instances), where(has_little_headroom == 1, "little headroom", "fits"), "none fits")
+    return where(within_limit == 1, held, "over limit")
+
+
+@formula("GPUs of the replicas")
+def n_gpus(n_replicas: Any, tensor_parallel_size: Any, data_parallel_size: Any, pipeline_stages: Any) -> Any:
+    """GPUs that the replicas use: replicas x TP x DP x PP.
+
+    Source: INTERFACE (GPUs of one replica).
+    """
+    each = tensor_parallel_size * data_parallel_size * pipeline_stages
+    return number_where(is_number(n_replicas), n_replicas * each)
+
+
+@formula("Headroom", PERCENT)
+def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
+    """The share of what the replicas could hold that the load leaves free.
+
+    Source: 1 - load / (replicas x ranks x sequences of a rank).
+    """
+    free = parallelism.headroom_fraction(load_requests, sequences, data_parallel_size, n_replicas)
+    return number_where(is_number(n_replicas), free)
+
+
+@formula("Sure headroom", PERCENT)
+def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
+    """The same where every KV pool comes out at the low end of its 80 % error band.
+
+    Source: 1 - load / (replicas x sequences at the band's low end), at least 0.
+    """
+    return number_where(
+        is_number(n_replicas),
+        parallelism.sure_headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas),
+    )
+
+
+@formula("More expensive by", PERCENT)
+def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
+    """By how much the next cheapest costs more.
+
+    Source: definition.
+    """
+    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
+
+
+@formula("Instance", TEXT)
+def instance_id(provider: Any, type: Any) -> Any:
+    """The name of an instance in the catalogs: provider/type; none in a spare row.
+
+    Source: INTERFACE (instance names).
+    """
+    return where(is_text(type), join_text(provider, "/", type), "-")
+
+
+@formula("Age in days", WHOLE)
+def age_days(as_of: Any, price_date: Any) -> Any:
+    """Days from a price's date to the sheet's date.
+
+    Source: definition.
+    """
+    return number_where(is_number(price_date), as_of - price_date)
+
+
+@formula("Price age", TEXT)
+def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, listed_usd_per_hour: Any) -> Any:
+    """`old` where the price is older than the sheet allows; `typed here` where it is not the one that was listed, whose
+    date and source then say nothing of it.
+
+    Source: the limit on Inputs, and the price as listed.
+    """
+    age = where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
+    overrides = both(is_number(price_usd_per_hour), price_usd_per_hour != listed_usd_per_hour)
+    return where(overrides, "typed here", age)
+
+
+@formula("The answer's load", TEXT)
+def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
+    """The load that the answer is for; where what was typed is no whole number from 1, that it is not."""
+    otherwise = join_text(load_words, "; ", asked, " is no whole number from 1")
+    return where(asked == concurrent_requests, load_words, otherwise)
+
+
+@formula("Load in the table", TEXT)
+def load_in_table(
+    workload: Any, context_words: Any, workload_row: Any, at_once: Any, asked_workload: Any, asked_requests: Any
+) -> Any:
+    """A load's workload and context, the case above marked as on the printed page; what a row without a load is for."""
+    mark = where(both(workload_row == asked_workload, at_once == asked_requests), "◆ ", "")
+    return where(is_number(workload_row), join_text(mark, workload, " ", context_words), "any other: type it above")
+
+
+@formula("Order of a tier", PLAIN)
+def tier_key(tier: Any, tier_place: Any, largest_tier: Any, n_tiers: Any) -> Any:
+    """A number that orders the tiers: by requests at once, and where those are alike by place; the rate is the last."""
+    return where(is_number(tier), tier, largest_tier + 1) * n_tiers + tier_place
+
+
+@formula("Row of the case in the table", PLAIN)
+def place_in_table(tier_place: Any, n_rows: Any, workload_row: Any, n_tiers: Any, n_smaller: Any) -> Any:
+    """Where the case above stands among its workload's tiers; where it is one of them the last row, which is free."""
+    return where(is_number(tier_place), n_rows, (workload_row - 1) * n_tiers + n_smaller + 1)
+
+
+@formula("Hardware in words", TEXT)
+def hardware_words(
+    n_instances: Any,
+    n_gpus: Any,
+    gpu_name: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    pipeline_stages: Any,
+    n_replicas: Any,
+) -> Any:
+    """GPUs, parallel sizes and replicas of the recommended hardware.
+
+    Source: the choice on Workings.
+    """
+    stages = where(pipeline_stages > 1, join_text(", PP ", pipeline_stages), "")
+    replicas = join_text(n_replicas, where(n_replicas == 1, " replica", " replicas"))
+    ranks = where(data_parallel_size == 1, "", join_text(", DP ", data_parallel_size))
+    words = join_text(n_gpus, "× ", gpu_name, ", TP ", tensor_parallel_size, stages, ranks, ", ", replicas)
+    return where(is_number(n_instances), words, "-")
+
+
+@formula("Room in words", TEXT)
+def room_words(
+    n_instances: Any,
+    served_at_target: Any,
+    memory_holds: Any,
+    tpot_limit_seconds: Any,
+    ttft_limit_seconds: Any,
+    no_limit_seconds: Any,
+) -> Any:
+    """How many requests the recommended hardware serves within the targets, and what memory alone would hold.
+
+    Source: served_at_target, memory_holds.
+    """
+    aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
+    words = join_text("serves ", served_at_target, aimed, "; memory for ", memory_holds, " at once")
+    return where(is_number(n_instances), words, "-")
+
+
+@formula("Next cheapest in words", TEXT)
+def runner_up_words(runner_up_type: Any, runner_up_provider: Any, dearer_by: Any) -> Any:
+    """What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over
+    what is cheaper for fewer machines.
+
+    Source: the next cheapest on Workings.
+    """
+    percent = percent_text(largest(dearer_by, -dearer_by))
+    percent = where(percent == "0%", "under 1%", percent)
+    differs = join_text(percent, where(dearer_by > 0, " more", " less"))
+    by = where(dearer_by == 0, "at the same price", differs)
+    rented = join_text(short_type(runner_up_type), " on ", runner_up_provider)
+    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), rented, ", ", by)
+    return where(is_number(dearer_by), said, "no other GPU or provider")
+
+
+@formula("Check", TEXT)
+def check_word(holds: Any) -> Any:
+    """OK, or CHECK where a check fails."""
+    return where(holds == 1, "OK", "CHECK")
+
+
+# The Money sheet.
+
+
+@formula("The total in words", TEXT)
+def together_words(together: Any) -> Any:
+    """The label of the models' total, or why there is none."""
+    return where(together == "yes", "All models together", "Alternatives: do not add")
+
+
+@formula("All models together", USD)
+def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> Any:
+    """The sum over the models where they are meant together and each has an amount; else none."""
+    return number_where(both(together == "yes", n_known == n_models), sum_usd)
+
+
+@formula("Source in words", TEXT)
+def source_words(row: Any, instance: Any, source: Any) -> Any:
+    """An instance, by its row on Prices and hardware, and where its price was read, or that a reader typed it."""
+    return where(is_number(row), join_text(instance, ": ", where(is_text(source), source, BY_READER)), "-")
+
+
+@formula("GPUs to own", TEXT)
+def owned_words(n_gpus: Any, gpu_name: Any) -> Any:
+    """The GPUs of the replicas, as they would be bought."""
+    return where(is_number(n_gpus), join_text(n_gpus, "× ", gpu_name), "-")
+
+
+@formula("Break-even in words", TEXT)
+def break_even_words(low: Any, base: Any, high: Any) -> Any:
+    """From which share of the month's hours owning is cheaper than renting on demand."""
+    span = join_text(percent_text(low), " to ", percent_text(high))
+    above = join_text("Owning is cheaper above ", percent_text(base), " of the hours (", span, ") than on demand.")
+    never = join_text("Renting on demand is cheaper in any month (owning costs ", percent_text(base), " of it).")
+    known = both(is_number(low), is_number(base), is_number(high))
+    unknown = "The purchase price, the power or the on-demand price is not known."
+    return where(known, where(base > 1, never, above), unknown)
+
+
+# The What-if page: parts of one GPU, GPUs needed, cases, and sentences.
+
+
+@formula("GPUs needed", PLAIN)
+def gpus_needed(
+    pipeline_stages: Any,
+    sequences: Any,
+    batch_limit: Any,
+    load_requests: Any,
+    survive: Any,
+    zones: Any,
+    tensor_parallel_size: Any,
+    hardware_gpus: Any,
+    machine_gpus: Any,
+    within_limit: Any,
+) -> Any:
+    """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
+    hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
+    """
+    paced = smallest(sequences, batch_limit * pipeline_stages)
+    carried = where(pipeline_stages <= 1, round_down(machine_gpus / tensor_parallel_size), 1)
+    count = parallelism.n_replicas(load_requests, paced, carried, survive, zones) * pipeline_stages
+    whole = either(pipeline_stages <= 1, tensor_parallel_size == machine_gpus)
+    known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
+    return number_where(known, count * tensor_parallel_size)
+
+
+@formula("Fewest GPUs", PLAIN, rows=["needed"])
+def fewest_gpus(needed: Any) -> Any:
+    """The fewest GPUs among the sizes; none where no size holds the load."""
+    return cheapest(needed, "-")
+
+
+@formula("Column of the TP", PLAIN, rows=["needed", "sizes"])
+def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
+    """Which size the page tells of: the one rented or requested, else that with the fewest GPUs, else the largest."""
+    overrides = first_where(sizes == asked)
+    best = first_where(needed == fewest)
+    last = first_where(sizes == greatest_number(sizes))
+    # Where no size holds the load all of them are "-", which a spreadsheet finds equal to each other.
+    return where(overrides > 0, overrides, where(is_number(fewest), best, last))
+
+
+@formula("Overhead", ONE_DECIMAL)
+def other_bytes(overhead_bytes_per_gpu: Any, activation_bytes_per_gpu: Any, activations_in_budget: Any) -> Any:
+    """Memory outside torch and CUDA graphs, in bytes: the overhead without the activations in it."""
+    return overhead_bytes_per_gpu - activations_in_budget * activation_bytes_per_gpu
+
+
+@formula("KV cache in use", ONE_DECIMAL)
+def kv_in_use_bytes(load_requests: Any, sequences: Any, steady_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
+    """What the requests that one replica holds keep of a GPU's pool, in bytes; at most the pool."""
+    return largest(0, smallest(smallest(load_requests, sequences) * steady_bytes, kv_budget_bytes_per_gpu))
+
+
+@formula("KV cache free", ONE_DECIMAL)
+def kv_free_bytes(kv_budget_bytes_per_gpu: Any, kv_in_use_bytes: Any) -> Any:
+    """What is left of a GPU's pool, in bytes."""
+    return largest(0, kv_budget_bytes_per_gpu - kv_in_use_bytes)
+
+
+@formula("Not used", ONE_DECIMAL)
+def kept_back_bytes(
+    gpu_memory_bytes: Any,
+    weights_bytes: Any,
+    activation_bytes: Any,
+    other_bytes: Any,
+    kv_in_use_bytes: Any,
+    kv_free_bytes: Any,
+) -> Any:
+    """What the engine leaves alone of the memory that it sees, in bytes; 0 where the parts are larger."""
+    parts = weights_bytes + activation_bytes + other_bytes + kv_in_use_bytes + kv_free_bytes
+    return largest(0, gpu_memory_bytes - parts)
+
+
+@formula("All requests fit", PLAIN, within=parallelism.SHARES_OF_A_STAGE)
+def all_fit(
+    stage_weights_fraction: Any,
+    stage_fraction: Any,
+    charged: Any,
+    kept: Any,
+    kv_block_bytes: Any,
+    load_requests: Any,
+    pipeline_stages: Any,
+    kv_budget_bytes_per_gpu: Any,
+    layer_budget_bytes: Any,
+    paid_layer_bytes: Any,
+    n_layers: Any,
+    kv_cache_memory_bytes: Any,
+    set_pool_is_limit: Any,
+) -> Any:
+    """1 where all requests fit one replica at this context, on its fullest stage."""
+    pool, share = parallelism.fullest_stage(
+        stage_weights_fraction,
+        stage_fraction,
+        pipeline_stages,
+        kv_budget_bytes_per_gpu,
+        layer_budget_bytes,
+        paid_layer_bytes,
+        n_layers,
+        kv_cache_memory_bytes,
+        set_pool_is_limit,
+    )
+    block = kv_block_bytes * share
+    needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
+    return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
+
+
+@formula("Tried")
+def middle_tokens(low: Any, high: Any, halves: Any) -> Any:
+    """The context half-way between what fits and what may not."""
+    return round_up((low + high) / halves)
+
+
+@formula("Fits up to")
+def next_low(fits: Any, tried: Any, low: Any) -> Any:
+    """The longest context that is known to fit."""
+    return where(fits == 1, tried, low)
+
+
+@formula("Not beyond")
+def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
+    """The longest context that may fit."""
+    return where(fits == 1, high, largest(tried - 1, low))
+
+
+def _not_run(hardware: Any, runs_weights: Any, runs_kv: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
+    """What the hardware does not run: the precision of the weights, that of the cache, else the model's attention."""
+    of_weights, of_cache = join_text("weights in ", weight_dtype), join_text("a KV cache in ", kv_dtype)
+    of_model = where(runs_kv >= 1, "the model's sparse attention", of_cache)
+    return join_text(hardware, " does not run ", where(runs_weights >= 1, of_model, of_weights))
+
+
+@formula("Where it breaks", TEXT)
+def boundary_words(
+    tensor_parallel_size: Any,
+    sequences: Any,
+    context_words: Any,
+    stages: Any,
+    choices_state: Any,
+    hardware: Any,
+    runs_weights: Any,
+    runs_kv: Any,
+    attention_runs: Any,
+    weight_dtype: Any,
+    kv_dtype: Any,
+) -> Any:
+    """How many requests of the context one replica holds, and which one it does not."""
+    replica = join_text(
+        "One replica (TP ", tensor_parallel_size, where(stages > 1, join_text(" x ", stages, " stages"), ""), ")"
+    )
+    fits = join_text(
+        replica,
+        " fits ",
+        sequences,
+        where(sequences == 1, " request of ", " requests of "),
+        context_words,
+        "; request ",
+        sequences + 1,
+        " does not.",
+    )
+    not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
+    none = where(
+        both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1),
+        join_text("TP ", tensor_parallel_size, " does not hold one request of ", context_words),
+        not_run,
+    )
+    none = join_text(none, ".")
+    return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
+
+
+@formula("To rent, on the hardware chosen", TEXT)
+def hardware_answer(
+    choices_state: Any,
+    n_instances: Any,
+    instance: Any,
+    needed: Any,
+    sequences: Any,
+    hardware: Any,
+    tensor_parallel_size: Any,
+    hardware_gpus: Any,
+    within_limit: Any,
+    limit_words: Any,
+    runs_weights: Any,
+    runs_kv: Any,
+    attention_runs: Any,
+    weight_dtype: Any,
+    kv_dtype: Any,
+) -> Any:
+    """The instances of the chosen hardware that hold the load; or in a line why there are none."""
+    rent = where(
+        is_number(needed),
+        join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
+        where(
+            sequences >= 1,
+            join_text(hardware, " is too slow for the target"),
+            join_text(hardware, " does not hold one request of this context"),
+        ),
+    )
+    too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
+    few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
+    not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
+    words = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), rent, not_run)
+    words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
+    words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
+    words = where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), words)
+    return where(choices_state == OK, words, choices_state)
+
+
+@formula("Size in use", PLAIN)
+def size_in_use(rented: Any, asked: Any) -> Any:
+    """The tensor-parallel size of what is rented of the chosen hardware, else the one requested."""
+    return where(is_number(rented), rented, asked)
+
+
+@formula("Amount", ONE_DECIMAL)
+def bill_in_unit(
+    amount_bytes: Any, unit_bytes: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
+) -> Any:
+    """A part of the memory in the unit of the page; none at a size that the hardware does not have."""
+    return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), amount_bytes / unit_bytes)
+
+
+@formula("Requests at once that one replica holds")
+def requests_held(
+    sequences: Any, pipeline_stages: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
+) -> Any:
+    """Sequences of a replica on these GPUs; none at a size that the hardware does not have, or that needs stages."""
+    known = both(choices_state == OK, tensor_parallel_size <= hardware_gpus, pipeline_stages <= 1)
+    return number_where(known, sequences)
+
+
+@formula("Cheapest of all", TEXT)
+def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
+    """The recommended instances; none where the choices cannot be answered."""
+    return where(choices_state == OK, rent_words(n_instances, instance), NONE)
+
+
+@formula("Cheapest of all, or why none", TEXT)
+def cheapest_answer(choices_state: Any, n_instances: Any, instance: Any) -> Any:
+    """The recommended instances; where the choices cannot be answered, what is wrong with them."""
+    return where(choices_state == OK, rent_words(n_instances, instance), choices_state)
+
+
+@formula("Longest context")
+def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any, attention_runs: Any) -> Any:
+    """The longest context for all requests; none where the choices have no answer, or the hardware runs none of it."""
+    return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), longest)
+
+
+@formula("$ per month", USD)
+def case_monthly_usd(monthly_usd: Any, price_factor: Any) -> Any:
+    """A month's cost with all prices times a factor, which leaves the choice; none where nothing holds the load."""
+    return number_where(is_number(monthly_usd), monthly_usd * price_factor)
+
+
+@formula("Moves $ per month by", USD)
+def swing_usd(low_usd: Any, high_usd: Any) -> Any:
+    """How far a driver moves the month's cost between its low and its high end."""
+    return number_where(both(is_number(low_usd), is_number(high_usd)), largest(low_usd - high_usd, high_usd - low_usd))
+
+
+@formula("of the base", PERCENT)
+def swing_share(swing_usd: Any, base_usd: Any) -> Any:
+    """The same as a share of the base."""
+    known = both(is_number(swing_usd), is_number(base_usd))
+    return number_where(known, where(known, swing_usd, 0) / where(known, base_usd, 1))
+
+
+@formula("Which", TEXT, rows=["swings"])
+def swing_word(swing_usd: Any, swings: Any) -> Any:
+    """`most` for the driver that moves the month's cost most."""
+    return where(is_number(swing_usd), where(swing_usd == greatest_number(swings), "most", "less"), "-")

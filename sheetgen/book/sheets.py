@@ -1,0 +1,558 @@
+"""Sheets as data: cells with a value and the formula it came from, wired by reference before anyone draws them.
+
+A cell's `value` is what Python computed; its `formula` is the same function read with cell references. Both
+come from one call of `compute`, so a value and its formula cannot be wired differently.
+
+A block of cells that one formula fills is worked out together, and written once a row: cell by cell, a matrix of
+thousands would take seconds to work out and megabytes to write. A row of a block is one array of values, and one
+formula that its cells share: the text as the first cell has it, which a spreadsheet moves along the row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sheetgen.errors import PageError
+from sheetgen.formula import Expr, Formula, function
+from sheetgen.question.parse import MOST, MOST_TEXT, Kind
+from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
+
+if TYPE_CHECKING:
+    import numpy
+
+EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
+NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
+INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
+KINDS = {
+    "Sizing sheet": OUTPUT,
+    "What-if": OUTPUT,
+    "Inputs": INPUT,
+    "Constants": INPUT,
+    "Models": INPUT,
+    "GPUs": INPUT,
+    "Prices and hardware": INPUT,
+    "Money": OUTPUT,
+    "Hosts": WORKINGS,
+    "Speed": OUTPUT,
+    "Workings": WORKINGS,
+    "Contexts": WORKINGS,
+    "Profiles": WORKINGS,
+    "Candidates": WORKINGS,
+    "Levers": OUTPUT,
+    "OOM guide": OUTPUT,
+    "Checks": CONTROL,
+    "Notes and sources": CONTROL,
+    "Change log": CONTROL,
+    # Of a plan.
+    "Plan": OUTPUT,
+    "Decisions": OUTPUT,
+    "Services": OUTPUT,
+    "Supply": OUTPUT,
+    "Catalog": WORKINGS,
+    "What-if data": WORKINGS,
+    "What-if contexts": WORKINGS,
+    "What-if loads": WORKINGS,
+}
+# In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
+TABS_OF_PLAN = ("Plan", "Decisions", "Services", "Supply")
+TABS_SHOWN = (
+    "Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", *TABS_OF_PLAN, "Checks", "Notes and sources",
+)  # fmt: skip
+PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN)
+# Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
+TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
+TABS = {
+    INPUT: ("yellow", "#FACC15"),
+    OUTPUT: ("green", "#16A34A"),
+    WORKINGS: ("grey", "#9CA3AF"),
+    CONTROL: ("black", "#1F2937"),
+}
+LEGEND = "Tabs: " + ", ".join(f"{kind.lower()} {color}" for kind, (color, _) in TABS.items()) + "."
+PRECISIONS = "list_precision"  # the defined name of the precisions, without auto
+AND_AUTO = "list_dtype"  # of the same with auto
+MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a cell accepts: one of a list (a range by its defined name), or what its kind takes.
+
+    at_least, at_most: the defined names of cells that bound it too.
+    """
+
+    title: str
+    message: str
+    source: str | None = None
+    kind: Kind | None = None
+    at_least: str = ""
+    at_most: str = ""
+
+    @classmethod
+    def of(cls, kind: Kind, title: str, about: str = "") -> Validation:
+        """What a yellow cell of that kind accepts, as `build` and `pull` do; `about` is said after it."""
+        said = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
+        full = f"{said} {about}" if about else said
+        title = title if len(title) <= MOST_TITLE else title[: MOST_TITLE + 1].rpartition(" ")[0]
+        source = {"dtype": PRECISIONS, "auto dtype": AND_AUTO}.get(kind.what)
+        return cls(title, full if len(full) <= MOST_MESSAGE else said, source, kind)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most, as a spreadsheet counts them: of a number, of a day, or of a text's characters."""
+        assert self.kind is not None
+        if self.kind.what == "date":
+            return (FIRST_DAY - EXCEL_DAY_ZERO).days, (LAST_DAY - EXCEL_DAY_ZERO).days
+        if self.kind.what == "currency":
+            return 3, 3
+        if self.kind.holds == "text":
+            return 0 if self.kind.blank else 1, MOST_TEXT
+        return self.kind.low, self.kind.high
+
+
+def _said(kind: Kind) -> str:
+    """`Kind` in a sentence; bounds that nobody meets are left out."""
+    if kind.what == "share":
+        return f"A share {'above' if kind.low else 'from'} 0% and up to 100%."
+    if kind.what == "auto dtype":
+        return "auto or one of the precisions below."
+    if kind.what == "currency":
+        return "Its three letters, such as EUR."
+    if kind.is_whole and (kind.low, kind.high) == (0, 1):
+        return "0 or 1."
+    if kind.is_number and kind.high >= MOST:
+        return f"A {'whole ' if kind.is_whole else ''}number, {kind.low:,g} or more."
+    text = str(kind)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+@dataclass
+class Cell:
+    """One cell. `role` says what it is (input, computed, head, ...); the writer says how that looks."""
+
+    value: Any
+    role: str = "text"
+    display: Display = TEXT
+    formula: Expr | None = None
+    note: str = ""
+    url: str | None = None
+    validation: Validation | None = None
+    span: int = 1  # columns merged, for long text
+
+
+@functools.cache
+def column_name(column: int) -> str:
+    """0 is A, 26 is AA."""
+    name = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+@functools.cache
+def column_number(name: str) -> int:
+    """A is 0, AA is 26."""
+    number = 0
+    for letter in name:
+        number = 26 * number + ord(letter) - 64
+    return number - 1
+
+
+class Ref(NamedTuple):
+    """A placed cell: where it is, what it holds, and which part of its address a copied formula keeps."""
+
+    sheet: str
+    row: int
+    column: int
+    value: Any
+    name: str | None = None
+    lock: str = "both"  # both | column (a table's row) | row (a matrix's head)
+
+    def expr(self, here: str) -> Expr:
+        """This cell as seen from sheet `here`."""
+        if self.name:
+            return Expr(self.name)
+        letters = ("$" if self.lock in ("both", "column") else "") + column_name(self.column)
+        digits = ("$" if self.lock in ("both", "row") else "") + str(self.row + 1)
+        return Expr(_sheet_prefix(self.sheet, here) + letters + digits)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A row or column of placed cells, read as a whole."""
+
+    refs: Sequence[Ref]
+    lock: str = "both"  # both | rows (a column whose rows stay) | columns (a row that moves down)
+    name: str | None = None  # its defined name, by which formulas of other sheets read it
+
+    @functools.cached_property
+    def value(self) -> Any:
+        import numpy
+
+        known = getattr(self.refs, "values", None)  # a row of a block
+        if known is not None:
+            return known
+        values = [r.value for r in self.refs]
+        if all(isinstance(v, (int, float)) or v in (None, NONE) for v in values):
+            return numpy.array([v if isinstance(v, (int, float)) else numpy.nan for v in values], float)
+        return numpy.array(["" if v is None else v for v in values], object)
+
+    def expr(self, here: str) -> Expr:
+        if self.name:
+            return Expr(self.name)
+        first, last = self.refs[0], self.refs[-1]
+        row = "" if self.lock == "columns" else "$"
+        a = f"${column_name(first.column)}{row}{first.row + 1}"
+        b = f"${column_name(last.column)}{row}{last.row + 1}"
+        return Expr(f"{_sheet_prefix(first.sheet, here)}{a}:{b}")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What a look-up gives: the value, and how the look-up is written on a sheet."""
+
+    value: Any
+    write: Callable[[str], Expr]
+
+    @classmethod
+    def of(cls, value: Any, text: str, *read: Source) -> Lookup:
+        """A look-up that is written as `text`, with what it reads put in for {0}, {1} and so on."""
+        return cls(value, lambda here: Expr(text.format(*(one.expr(here).text for one in read))))
+
+    def expr(self, here: str) -> Expr:
+        """The look-up as seen from sheet `here`."""
+        return self.write(here)
+
+
+BESIDE = "external:"  # of a link to a file in the workbook's own folder
+
+
+@functools.cache
+def _sheet_prefix(sheet: str, here: str) -> str:
+    if sheet == here:
+        return ""
+    return f"'{sheet}'!" if re.search(r"\W", sheet) else f"{sheet}!"
+
+
+@dataclass(frozen=True)
+class Row(Sequence[Ref]):
+    """A row of a block: its cells as references, made when they are read."""
+
+    sheet: str
+    row: int
+    left: int
+    values: numpy.ndarray
+    formula: Expr | None  # none: the values are facts
+    role: str
+    display: Display
+    lock: str
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def padded(self, width: int) -> Row:
+        """The same with the blank cells to its right, as a row of others that are longer reads it."""
+        import numpy
+
+        blanks = numpy.full(width - len(self), numpy.nan)
+        return replace(self, values=numpy.concatenate([self.values, blanks])) if len(blanks) else self
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        at = range(len(self))[i]
+        return Ref(self.sheet, self.row, self.left + at, plain(self.values[at]), lock=self.lock)
+
+
+Source = Ref | Range | Lookup  # what a formula may read
+
+
+@dataclass(frozen=True)
+class RowValues:
+    """What the cells of a row read, written as the first of them sees it: one value each, or, where each reads a whole
+    range, a column of the values."""
+
+    values: Any
+    first: Source
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> RowValues:
+        """A source for each cell of a row."""
+        import numpy
+
+        values = getattr(sources, "values", None)
+        if values is None:
+            values = [number(s.value) for s in sources]
+            values = numpy.array(values, float if all(isinstance(v, (int, float)) for v in values) else object)
+        return cls(values, getattr(sources, "first", None) or sources[0])
+
+    def expr(self, here: str) -> Expr:
+        """The source as the row's first cell has it."""
+        return self.first.expr(here)
+
+    def cut(self, width: int) -> RowValues:
+        """The same for the first cells alone."""
+        return RowValues(self.values[..., :width], self.first)
+
+
+@dataclass
+class Sheet:
+    """One worksheet being filled. Rows and columns count from 0."""
+
+    name: str
+    landscape: bool = True
+    one_page: bool = False
+    freeze: tuple[int, int] = (0, 0)
+    about: str = ""
+    cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)  # cells that share a formula
+    linked: dict[tuple[str, int, int], Ref] = field(default_factory=dict)  # cells of other sheets, by where they are
+    widths: dict[int, float] = field(default_factory=dict)
+    heights: dict[int, float] = field(default_factory=dict)  # least ones: the writer makes room for wrapped texts
+    status_cells: list[tuple[int, int]] = field(default_factory=list)
+    page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
+    column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
+    folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
+    rows_printed: int | None = None  # those below are for the screen alone; None: all
+    n_printed: int | None = None  # columns, those to the right being hidden; None: all
+    charts: list[Chart] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """Input, workings, output or control; "" for a sheet that is none of the workbook's."""
+        return KINDS.get(self.name, "")
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the workbook opens without its tab."""
+        return self.name in KINDS and self.name not in TABS_SHOWN
+
+    @property
+    def second_line(self) -> str:
+        """The line under its title: what kind of sheet it is, and what it is for."""
+        twin = f" Heads are explained on {TWINS[self.name]}." if self.name in TWINS else ""
+        return f"{self.kind}. {self.about}{twin}" if self.kind else self.about
+
+    def put(
+        self, row: int, column: int, cell: Cell, name: str | None = None, lock: str = "both", label: str = ""
+    ) -> Ref:
+        """Place a cell, and its label to the left of it; placing two on one address is a bug."""
+        if label:
+            self.text(row, column - 1, label, "label")
+        if (row, column) in self.cells:
+            raise PageError(f"{self.name}!{column_name(column)}{row + 1} is used twice")
+        self.cells[row, column] = cell
+        return Ref(self.name, row, column, cell.value, name, lock)
+
+    def text(self, row: int, column: int, value: Any, role: str = "text", **more: Any) -> Ref:
+        """Place a text."""
+        return self.put(row, column, Cell(value, role, **more))
+
+    def texts(self, row: int, column: int, texts: Iterable[str | None], role: str = "head") -> list[Ref]:
+        """Place texts side by side; None leaves a cell free."""
+        return [self.text(row, k, text, role) for k, text in enumerate(texts, column) if text is not None]
+
+    def compute(
+        self,
+        row: int,
+        column: int,
+        one: Formula,
+        env: Mapping[str, Source],
+        *,
+        role: str = "computed",
+        display: Display | None = None,
+        name: str | None = None,
+        lock: str = "both",
+        label: str = "",
+    ) -> Ref:
+        """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
+        missing = [i for i in one.inputs if i not in env]
+        if missing:
+            raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
+        found = worked_out(one, env)
+        cell = Cell(found.value, role, display or one.display, formula=found.expr(self.name))
+        return self.put(row, column, cell, name, lock, label)
+
+    def is_search(self, ref: Ref) -> bool:
+        """Whether a cell holds an array formula."""
+        written = self.cells[ref.row, ref.column].formula
+        return written is not None and written.array
+
+    def pass_on(self, row: int, column: int, found: Ref, one: Formula, env: Mapping[str, Source]) -> Ref:
+        """Place what `one` found as an array formula, for all others to read.
+
+        After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
+        reads what the formula reads, so it is worked out anew too, and whatever reads it.
+        """
+        read = function("COUNT", *(env[i].expr(self.name) for i in one.inputs))
+        shown = self.cells[found.row, found.column].display
+        lock = "column" if found.lock == "column" else "both"
+        passed = function("IF", read >= 0, found.expr(self.name))
+        return self.formula(row, column, found.value, passed, shown, lock=lock)
+
+    def link(self, row: int, column: int, what: Ref | Lookup, display: Display, role: str = "link", **more: Any) -> Ref:
+        """Place what another cell holds, or what a look-up gives."""
+        return self.formula(row, column, what.value, what.expr(self.name), display, role, **more)
+
+    def formula(
+        self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
+    ) -> Ref:
+        """Place a formula with the value it has: look-ups, which carry no arithmetic."""
+        where = {key: more.pop(key) for key in ("name", "lock", "label") if key in more}
+        return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), **where)
+
+    def fill_row(self, row: int, left: int, width: int, one: Formula, env: Mapping[str, Source | RowValues]) -> Row:
+        """Place a row of `width` cells that `one` fills: what it reads is the same for all, or a RowValues."""
+        import numpy
+
+        given = {i: e.values if isinstance(e := env[i], RowValues) else number(e.value) for i in one.inputs}
+        text = one.written({i: env[i].expr(self.name) for i in one.inputs})
+        values = numpy.broadcast_to(numpy.asarray(one.of(given)), (width,))
+        self.rows.append(Row(self.name, row, left, values, text, "computed", one.display, "none"))
+        return self.rows[-1]
+
+
+@dataclass
+class Chart:
+    """A native chart over cells: stacked bars; standing where there are `lines` (title, first, last, colour, whether it
+    is dashed) over them."""
+
+    row: int
+    column: int
+    title: str
+    alt_text: str
+    categories: tuple[Ref, Ref]
+    series: list[tuple[str, Ref, Ref, str]]  # title, first, last, colour
+    width: int
+    height: int
+    axis: str
+    lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
+
+
+@dataclass
+class Book:
+    """All sheets, the defined names, and what the file says of itself."""
+
+    sheets: list[Sheet]
+    names: dict[str, Ref | Range]
+    properties: dict[str, str]
+    created: Any
+    paper: str
+    title: str = "LLM serving sizing sheet"
+    owner: str = ""
+    approver: str = ""
+    valid_until: str = ""
+    subject: str = "Memory, hardware, speed and price of serving large language models"
+
+
+def plain(value: Any) -> Any:
+    """A Python value for a cell: numpy's scalars unwrapped, NaN as the sign for none."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        if value != value:
+            return NONE
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return (value - EXCEL_DAY_ZERO).days if isinstance(value, datetime.date) else value
+
+
+def number(value: Any) -> Any:
+    """A cell's value as formulas read it: no number is NaN, a date its day count."""
+    if value is None or (isinstance(value, str) and value == NONE):
+        return float("nan")
+    if isinstance(value, datetime.date):
+        return (value - EXCEL_DAY_ZERO).days
+    return value
+
+
+def position(refs: Range, key: Ref) -> Lookup:
+    """Where `key` stands in a range of texts or numbers, from 1."""
+    at = place_of(refs, key.value)
+    assert at is not None, f"{key.value!r} stands nowhere in {refs.name}"
+    return Lookup.of(at, "MATCH({0},{1},0)", key, refs)
+
+
+def place_of(refs: Range, value: Any) -> int | None:
+    """Where a value stands in a range, from 1, as MATCH finds it: capital letters count for nothing."""
+    return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == _matched(value)), None)
+
+
+def _matched(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
+    """What `one` gives for the cells in `env`, to be read within another formula."""
+    value = plain(one.of({i: number(env[i].value) for i in one.inputs}))
+    return Lookup(value, lambda here: one.written({i: env[i].expr(here) for i in one.inputs}))
+
+
+def derived(function: Callable[..., Any], *read: Source) -> Lookup:
+    """What a function that numbers and `Expr` read alike makes of these, to be read within another formula."""
+    value = plain(function(*(number(one.value) for one in read)))
+    return Lookup(value, lambda here: function(*(one.expr(here) for one in read)))
+
+
+def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
+    """The entry of a range at a position from 1; none where the position is none.
+
+    Written as INDEX, as Gnumeric reads it too: a row with its number, one cell as itself.
+    """
+    first, last = refs.refs[0], refs.refs[-1]
+
+    def write(here: str) -> Expr:
+        text = refs.expr(here).text
+        if (first.row, first.column) == (last.row, last.column):
+            return Expr(text.partition(":")[0])
+        row = "1," if first.column != last.column else ""
+        return Expr(f"INDEX({text},{row}{at.expr(here).text})")
+
+    return Lookup(NONE if at.value == NONE else refs.refs[int(at.value) - 1].value, write)
+
+
+@dataclass(frozen=True)
+class BlockColumn(Sequence[Ref]):
+    """A column through the rows of a block, made when it is read."""
+
+    rows: Sequence[Sequence[Ref]]
+    column: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.rows[i][self.column]
+
+
+@dataclass(frozen=True)
+class RepeatedRow(Sequence[Ref]):
+    """A short row as the cells of a longer one read it: each by the position that a head of its column names."""
+
+    row: Row
+    positions: Sequence[Ref]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        return self.row[int(self.positions[i].value) - 1]
+
+    @property
+    def values(self) -> numpy.ndarray:
+        """What each column reads."""
+        return self.row.values[[int(p.value) - 1 for p in self.positions]]
+
+    @property
+    def first(self) -> Lookup:
+        """The look-up as the first column has it."""
+        return lookup(Range(self.row, lock="columns"), self.positions[0])

@@ -1,0 +1,246 @@
+"""Speed: every GPU beside the others at a load of the reader's choice; behind it, what each model has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sheetgen.answer import Solution
+from sheetgen.answer.sheet_facts import STRIDE
+from sheetgen.book.catalogs import LABELS
+from sheetgen.book.sheets import Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position, worked_out
+from sheetgen.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, profile_columns, titled
+from sheetgen.formula import formula, is_number, join_text, where
+from sheetgen.program.quantities import PACE, TOKENS
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.sizing import parallelism, speed
+from sheetgen.sizing.weights import SHARES
+from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
+
+_OF_MODEL = (
+    "n_layers",
+    "n_experts",
+    "hidden_size",
+    "window_tokens",
+    "window_is_chunked",
+    "n_state_layers",
+    "attention_elements",
+    "windowed_attention_elements",
+    "n_params_active",
+    "dense_read_bytes",
+    "routed_bytes",
+    "expert_miss_fraction",
+    "active_expert_params",
+    "n_growing_groups",
+    "n_windowed_groups",
+    "n_state_groups",
+    "side_blocks",
+    "on_second_runner",
+    "n_heads",
+    "full_kv_heads",
+    "windowed_kv_heads",
+    "speed_kind",
+    "is_mixture",
+    *SHARES,
+)
+COMPARED = (
+    "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
+    "output_tokens_per_second", "prefill_fraction", "bound_by",
+)  # fmt: skip
+# What a step on a profile is made of. Profiles works it out within what it counts with it; it stands here, and on
+# Workings for what was chosen.
+PARTS = (
+    speed.dense_seconds,
+    speed.expert_seconds,
+    speed.layer_overhead_seconds,
+    speed.all_reduce_seconds,
+    speed.token_link_seconds,
+    speed.token_exchange_seconds,
+    speed.kv_read_seconds,
+    speed.decode_compute_seconds,
+    speed.shared_prefill_seconds,
+)
+HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
+SUMS = (*HOPS, speed.fixed_step_seconds, speed.request_step_seconds)
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "gather_steps")
+LEFT = ("tpot_residual", "ttft_residual", "steps_before_prompt")  # of a model, or its prompt, on a profile
+
+
+@formula("Model and workload", TEXT)
+def pace_words(model: Any, workload: Any) -> Any:
+    """A model and a workload in words.
+
+    Source: the rows of this sheet.
+    """
+    return join_text(model, ", ", workload)
+
+
+@formula("Requests of the strides")
+def stride_requests(one: Any, requests_per_stride: Any) -> Any:
+    """Requests of so many strides.
+
+    Source: definition.
+    """
+    return one * requests_per_stride
+
+
+def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
+    """Contexts: a row per model and workload, and to the right the batches that are tried."""
+    models, lists = wiring.tables["models"], wiring.lists
+    n_models = len(models.columns["model"])
+    sheet = titled(
+        name,
+        name,
+        "A row per model and workload: the tokens charged, how long a token may take, and what the model has to do.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
+    pairs = [(m, w) for m in range(n_models) for w in range(len(workloads))]
+    table = Table(wiring, sheet, len(pairs), "contexts")
+    table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
+    table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
+    table.given("workload_row", "Workload row", [w + 1 for _, w in pairs], PLAIN, role="fixed", width=14)
+    table.picked("model", "Model", models.range("model"), "model_row", TEXT, width=24)
+    table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
+    table.picked("max_context_tokens", "Longest context", models.range("max_context_tokens"), "model_row", width=14)
+    table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
+    table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
+    for figure in ("tpot", "ttft"):
+        target = f"{figure}_target_ms"
+        given = (lookup(lists[f"{figure}_targets"], at) for at in table.columns["workload_row"])
+        found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
+        table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
+        table.computed(
+            parallelism.limit_seconds,
+            {"target_ms": table.columns[target]},
+            name=f"{figure}_limit_seconds",
+            label=f"{figure.upper()} in force, s",
+        )
+    for fact in _OF_MODEL:
+        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
+    table.computed(speed.prompt_attention_flops, width=20)
+    for one in (*TOKENS, parallelism.within_limit):
+        table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+    table.computed(pace_words, width=34)
+    _tried(table, [pairs.index((m, 0)) for m in range(n_models)])
+    if not wiring.prefix:
+        wiring.names["list_pace"] = table.range("pace_words")
+    return sheet
+
+
+def _tried(latency: Table, first: Sequence[int]) -> None:
+    """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
+    experts that they leave alone. first: the first row of each model."""
+    wiring = latency.wiring
+    tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
+    tried.given(
+        "steps",
+        "Tried",
+        list(range(1, STRIDE + 1)),
+        PLAIN,
+        role="fixed",
+        note="Batches that are tried against the targets: so many requests, and so many strides.",
+    )
+    steps, size = tried.columns["steps"], wiring.inputs["requests_per_stride"]
+    batches: dict[str, tuple[Read, str]] = {
+        "untouched_by_request": (steps, "requests"),
+        "untouched_by_stride": (
+            [worked_out(stride_requests, {"one": one, "requests_per_stride": size}) for one in steps],
+            "strides",
+        ),
+    }
+    ranks = {ref.value: ref for ref in reversed(wiring.lists["dp"].refs)}  # the first cell of each size
+    areas: dict[tuple[str, int], list[Range]] = {}
+    for m, row in enumerate(first):
+        missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
+        for name, (batch, words) in batches.items():
+            for d, size in enumerate(ranks[value] for value in sorted(ranks)):
+                given = {"expert_miss_fraction": missed, "batch_requests": batch, "data_parallel_size": size}
+                tried.computed(
+                    speed.untouched_fraction,
+                    given,
+                    name=f"{name}_{m}_{d}",
+                    label=f"Experts left alone, model {m + 1}, {words}, DP {size.value}",
+                    width=14,
+                )
+                areas.setdefault((name, m), []).append(tried.range(f"{name}_{m}_{d}"))
+    model = [r.value - 1 for r in latency.columns["model_row"]]
+    wiring.ranges = {"steps": [tried.range("steps")] * latency.n_rows}
+    wiring.by_rank = {name: [areas[name, m] for m in model] for name in batches}
+
+
+def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
+    """Speed: every GPU and tensor-parallel size at one load, a row each."""
+    latency, question = wiring.tables["contexts"], solved.question
+    sheet = titled(
+        "Speed",
+        "Speed",
+        "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
+        "as if memory held the requests: where it holds fewer, the others wait.",
+        landscape=False,
+        freeze=(HEAD_ROWS + 5, 2),
+    )
+    top = HEAD_ROWS
+    w, t = question.headline
+    cell = next(c for c in question.loads if (c.model, c.workload, c.tier) == (0, w, t))
+    known = latency.range("pace_words").value
+    usual = known[question.pace(cell)]
+    words = str(question.overrides.input("speed_pace", usual)).lower()
+    words = next((one for one in known if one.lower() == words), usual)
+    load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
+    chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace", label="Model and workload")
+    check = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
+    count = Cell(question.overrides.input("speed_requests", max(1, cell.requests)), "input", WHOLE, validation=check)
+    requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
+    wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
+    row = sheet.link(
+        top + 2, 1, position(latency.range("pace_words"), chosen), PLAIN, "computed", label="Its row on Contexts"
+    )
+    model = sheet.link(
+        top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed", label="Its model's row on Models"
+    )
+    n = len(profile_columns(question))
+    parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED))  # to the right of what they make up
+    table = Table(wiring, sheet, n, top=top + 4)
+    parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
+    places = parts.columns["profile"]
+
+    def at_profile(name: str) -> list[Ref | Lookup]:
+        return [wiring.at_profile(name, model, row, at) for at in places]
+
+    one_machine, no_way = Lookup.of(1, "1"), ZERO
+    given: dict[str, Read] = {
+        "concurrent_requests": requests,
+        "running_requests": requests,
+        "queue_seconds": wiring.inputs["no_queue_seconds"],
+        "pipeline_parallel_size": one_machine,
+        "token_hop_seconds": no_way,
+        "stage_hop_seconds": no_way,
+        "prefill_seconds": at_profile("prefill_seconds"),
+        **{
+            k: lookup(latency.range(k), row)
+            for k in (
+                "output_tokens",
+                "expert_miss_fraction",
+                "hidden_size",
+                "n_experts",
+            )
+        },
+        **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE, *LEFT)},
+    }
+    for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):
+        read = {name: at_profile(name) for name in one.inputs if name not in given}
+        parts.computed(one, given | read, width=13)
+        given[one.name] = parts.columns[one.name]
+    table.looked_up("gpu_name", "GPU", at_profile("gpu_name"), TEXT, width=26)
+    table.looked_up("tensor_parallel_size", "TP", at_profile("tensor_parallel_size"), PLAIN, width=38)
+    if len(wiring.lists["dp"].refs) > len(PLAIN_LAYOUTS):
+        table.looked_up("n_ranks", "DP", at_profile("data_parallel_size"), PLAIN, width=8)
+    for f in PACE:
+        if f.name in COMPARED:
+            table.computed(f, given, width=13)
+    for name, label, of in (
+        ("sequences", "Requests that memory holds", "sequences"),
+        ("limit", "Most requests within the targets", "batch_limit"),
+    ):
+        table.looked_up(name, label, at_profile(of), WHOLE, width=13)
+    return sheet

@@ -1,0 +1,424 @@
+"""What the sheets of one book share: inputs by name, tables that others look up, and matrices of formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from sheetgen.book.sheets import (
+    NONE,
+    Cell,
+    Lookup,
+    Range,
+    Ref,
+    RepeatedRow,
+    Row,
+    RowValues,
+    Sheet,
+    Source,
+    Validation,
+    lookup,
+    number,
+)
+from sheetgen.formula import Expr, Formula
+from sheetgen.question.overrides import TABLES
+from sheetgen.question.sheet_question import Question
+from sheetgen.report.notes import first_link
+from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
+
+PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
+HEAD_ROWS = 3  # title, what the sheet is, blank
+ZERO = Lookup.of(0, "0")
+LABELS = 2  # columns of a matrix that say what a row is
+LEFT = 22  # the first column of a matrix; those between hold what a row reads of other sheets
+
+
+def profile_columns(question: Question) -> list[tuple[int, Layout]]:
+    """The columns of Profiles, each a GPU by its place and a layout: the plain ones of all GPUs, then the data-parallel
+    ones of those whose links are made for them."""
+    plain = [(gpu, layout) for gpu in range(len(question.gpus)) for layout in PLAIN_LAYOUTS]
+    linked = [i for i, gpu in enumerate(question.gpus) if question.overrides.shares_experts(gpu)]
+    return plain + [(gpu, layout) for gpu in linked for layout in question.layouts if layout not in PLAIN_LAYOUTS]
+
+
+def in_words(name: str) -> str:
+    """A column's name as its head says it: kv_budget_bytes is Kv budget bytes."""
+    return name.replace("_", " ").capitalize()
+
+
+def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Range:
+    """A range under a defined name: a formula that many cells share must not name another sheet."""
+    names.setdefault(name, Range(refs))
+    return Range(refs, name=name)
+
+
+Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
+
+
+@dataclass
+class Table:
+    """A table on a sheet: one header row, then its rows. Columns are found by name."""
+
+    wiring: Wiring
+    sheet: Sheet
+    n_rows: int
+    # Of the names of its columns, cat_<key>_<column> or tbl_<key>_<column>, and of itself in the wiring.
+    key: str = ""
+    top: int = HEAD_ROWS
+    left: int = 0
+    overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
+    below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
+    given_columns: list[str] = field(default_factory=list)  # those that a reader may change
+    n_fixed: int = 0  # rows whose workload and tier are what they were built with, where not all are
+    rows_below: int = 0  # that something else below the table takes
+    lock = "column"
+
+    def __post_init__(self) -> None:
+        self.next_column = self.left
+        if self.key:
+            self.wiring.tables[self.key] = self
+            self.key = self.wiring.prefix + self.key
+
+    def begin_column(self, label: str, note: str, width: float) -> int:
+        """Place the head of the next column; gives where it is."""
+        column = self.next_column
+        self.next_column += 1
+        self.sheet.text(self.top, column, label, "head", note=note)
+        self.sheet.widths[column] = max(self.sheet.widths.get(column, 0), width)
+        return column
+
+    def place(self, column: int, i: int) -> tuple[int, int]:
+        """Where row i of a column stands on the sheet."""
+        return self.top + 1 + i, column
+
+    def given(
+        self,
+        name: str,
+        label: str,
+        values: Iterable[Any],
+        display: Display,
+        *,
+        role: str = "input",
+        note: str = "",
+        width: float = 12,
+        validation: Validation | None = None,
+        validations: Sequence[Validation] = (),
+        linked: bool = False,
+    ) -> None:
+        """A column of values; None is an empty input, as are the rows for which there is no value.
+
+        validations: one a row, where rows differ. linked: to the address that a text names. A yellow column accepts
+        what `pull` does, where nothing else is said.
+        """
+        column = self.begin_column(label, note, width)
+        kind = TABLES.get(self.key, {}).get(name)
+        if validation is None and kind is not None and role == "input":
+            validation = Validation.of(kind, label, note)
+        if role == "input":
+            self.given_columns.append(name)
+        refs = []
+        values = list(values)
+        for i, value in enumerate((*values, *[None] * (self.n_rows - len(values)))):
+            url = first_link(value) if linked and value else None
+            cell = Cell(
+                self.overrides(i, name, value) if self.overrides else value,
+                "link_text" if url else role,
+                display,
+                validation=validations[i] if validations else validation,
+                url=url,
+            )
+            refs.append(self.sheet.put(*self.place(column, i), cell, lock=self.lock))
+        self.columns[name] = refs
+
+    def computed(
+        self,
+        one: Formula,
+        given: Mapping[str, Read] | None = None,
+        *,
+        name: str = "",
+        label: str = "",
+        width: float = 12,
+    ) -> None:
+        """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
+        label = label or one.label
+        line = self.begin_column(label, one.documentation, width)
+        known: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
+        known = {read: known[read] for read in one.inputs if read in known}
+        shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
+        by_row = {read: what for read, what in known.items() if read not in shared}
+        envs = [{**shared, **{read: what[i] for read, what in by_row.items()}} for i in range(self.n_rows)]
+        found = [self.sheet.compute(*self.place(line, i), one, env, lock=self.lock) for i, env in enumerate(envs)]
+        if found and self.sheet.is_search(found[0]):
+            line = self.begin_column(f"{label}, found", PASSED_ON, width)
+            found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
+        self.columns[name or one.name] = found
+
+    def replace(self, name: str, i: int, what: Ref | Lookup, display: Display) -> Ref:
+        """Another cell in place of that of a row, with what a look-up gives."""
+        old = self.columns[name][i]
+        assert isinstance(old, Ref)
+        del self.sheet.cells[old.row, old.column]
+        new = self.sheet.link(old.row, old.column, what, display, "computed", lock=self.lock)
+        self.columns[name][i] = new
+        return new
+
+    def looked_up(
+        self,
+        name: str,
+        label: str,
+        found: Iterable[Ref | Lookup],
+        display: Display,
+        *,
+        note: str = "",
+        width: float = 12,
+    ) -> None:
+        """A column of what stands elsewhere."""
+        line = self.begin_column(label, note, width)
+        self.columns[name] = [
+            self.sheet.link(*self.place(line, i), what, display, "computed", lock=self.lock)
+            for i, what in enumerate(found)
+        ]
+
+    def picked(self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, **more: Any) -> None:
+        """A column of the entries of `refs` at the positions that the column `key` holds."""
+        self.looked_up(name, label, (lookup(refs, at) for at in self.columns[key]), display, **more)
+
+    def row(self, i: int) -> dict[str, Ref]:
+        """The cells of row `i` by column name."""
+        return {name: refs[i] for name, refs in self.columns.items()}
+
+    def range(self, name: str) -> Range:
+        """A whole column, by a defined name where the table has a key."""
+        refs = tuple(self.columns[name])
+        if not self.key:
+            return Range(refs)
+        whole = name in self.given_columns and name not in self.spare  # cat_... takes the spare rows in
+        return named(self.wiring.names, f"{'cat' if whole else 'tbl'}_{self.key}_{name}", refs)
+
+    def with_below(self, name: str) -> Range:
+        """A whole column with the row below it, where there is one."""
+        if name not in self.below:
+            return self.range(name)
+        refs = (*self.columns[name], self.below[name])
+        return named(self.wiring.names, f"tbl_{self.key}_and_what_if_{name}", refs)
+
+
+class Head(Table):
+    """Rows above a matrix, each of which says one thing of every column: a table that lies on its side."""
+
+    lock = "row"
+
+    def begin_column(self, label: str, note: str, width: float) -> int:
+        self.sheet.text(self.top, 0, label, "head", note=note)
+        self.sheet.text(self.top, 1, "", "head")
+        self.top += 1
+        return self.top - 1
+
+    def place(self, column: int, i: int) -> tuple[int, int]:
+        return column, LEFT + i
+
+
+@dataclass
+class Wiring:
+    """Inputs by the name that formulas read them under, and the tables."""
+
+    inputs: dict[str, Ref] = field(default_factory=dict)
+    prefix: str = ""  # of the names of tables: those of What-if differ from the workbook's own
+    names: dict[str, Ref | Range] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    lists: dict[str, Range] = field(default_factory=dict)
+    inputs_sheet: Sheet = field(default_factory=lambda: Sheet("Inputs"))
+    input_states: list[Ref] = field(default_factory=list)  # on that sheet
+    baseline: Mapping[str, Any] = field(default_factory=dict)  # by defined name, where not the values of this build
+    verdict: str = "OK"  # of all checks
+    lights: list[Cell] = field(default_factory=list)  # the cells that show it
+    to_money: list[Cell] = field(default_factory=list)  # by model, the link on the first sheet to its price on Money
+    headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
+    states_as_built: list[tuple[Sheet, int, int]] = field(default_factory=list)  # cells that say whether that holds
+    of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
+    blocks: dict[str, list[Any]] = field(default_factory=dict)  # on Profiles: [model, workload][profile]
+    by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
+    ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
+    by_rank: dict[str, list[list[Range]]] = field(default_factory=dict)  # the same for each data-parallel size
+    rows: dict[str, list[Row]] = field(default_factory=dict)  # on Candidates: by load, by context or by model
+    assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
+
+    def ref(self, name: str) -> Ref:
+        """The cell of that defined name."""
+        found = self.names[name]
+        assert isinstance(found, Ref)
+        return found
+
+    def area(self, name: str) -> Range:
+        """The cells of that defined name, read by it."""
+        found = self.names[name]
+        assert isinstance(found, Range)
+        return Range(found.refs, name=name)
+
+    def of_block(self, name: str, row: Ref, profile: Ref) -> Lookup:
+        """What a block of Profiles holds in one of its rows and at a profile, by their positions."""
+        rows, heads = self.blocks[name], self.tables["profiles"]
+        first, last = (one.row if isinstance(one, RepeatedRow) else one for one in (rows[0], rows[-1]))
+        block = named(self.names, f"tbl_{self.prefix}profiles_{name}", (first[0], last[-1]))
+        at: Ref | Lookup = profile
+        if isinstance(rows[0], RepeatedRow):
+            place = rows[0].positions[0]
+            short = next(name for name in ("tp_position", "plain_position") if heads.columns[name][0] == place)
+            at = lookup(heads.range(short), profile)
+        value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
+        return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
+
+    def first_name(self, dtype: Ref) -> Lookup:
+        """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
+        names = self.lists["dtypes_meant"], self.lists["dtype_aliases"]
+        value = DTYPE_ALIASES.get(dtype.value, dtype.value)
+        return Lookup.of(value, "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", dtype, *names)
+
+    def at_profile(self, name: str, model: Ref, pace: Ref, profile: Ref) -> Ref | Lookup:
+        """What a formula on Profiles reads by this name, for a model, a context and a profile, by their positions."""
+        heads, gpus, contexts, models = (self.tables[key] for key in ("profiles", "gpus", "contexts", "models"))
+        if name in self.blocks:
+            return self.of_block(name, model if name in self.by_model else pace, profile)
+        gpu = lookup(heads.range("gpu_row"), profile)
+        if name == "peak_flops":
+            dtype = lookup(models.range("weight_dtype_row"), model)
+            value = NONE
+            if profile.value != NONE:
+                value = gpus.with_below(f"{name}_{list(DTYPES)[int(dtype.value) - 1]}").refs[int(gpu.value) - 1].value
+            every = Range((), name=gpus_from(f"{name}_{next(iter(DTYPES))}"))
+            return Lookup.of(value, "INDEX({0},{1},{2})", every, gpu, dtype)
+        if name in heads.columns:
+            is_row = isinstance(heads.columns[name][0], Ref)
+            return lookup(heads.range(name), profile) if is_row else lookup(gpus.with_below(name), gpu)
+        for table, row in ((contexts, pace), (models, model)):
+            if name in table.columns:
+                return lookup(table.range(name), row)
+        return self.inputs[name]
+
+
+def gpus_from(column: str) -> str:
+    """The name of the columns of GPUs from this one on, side by side, of which a model's place picks one."""
+    return f"tbl_gpus_from_{column}"
+
+
+def name_all(wiring: Wiring, sheet: str) -> None:
+    """Defined names of the scalars and lists on a sheet that have none, so that other sheets can read them by it."""
+    for name, ref in wiring.inputs.items():
+        if ref.sheet == sheet and not ref.name:
+            full = f"{wiring.prefix or 'calc_'}{name}"
+            wiring.names[full] = ref
+            wiring.inputs[name] = ref._replace(name=full)
+    for name, refs in wiring.lists.items():
+        if refs.refs[0].sheet == sheet and not refs.name:
+            wiring.lists[name] = named(wiring.names, f"lst_{wiring.prefix}{name}", refs.refs)
+
+
+def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -> None:
+    """The word for all checks: its name alone, for Checks is built last."""
+    cell = Cell(wiring.verdict, "light", TEXT, formula=Expr("chk_all"))
+    sheet.put(row, column, cell, label=label)
+    sheet.status_cells.append((row, column))
+    wiring.lights.append(cell)
+
+
+def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
+    """A sheet with its title, and a line on what kind of sheet it is and what it is for."""
+    sheet = Sheet(name, about=about, **more)
+    sheet.text(0, 0, title, "title")
+    sheet.text(1, 0, sheet.second_line, "subtitle")
+    return sheet
+
+
+@dataclass(frozen=True)
+class RowLookup:
+    """What the cells of a row look up in a block: each at its own column, all in one row of it."""
+
+    values: Sequence[Any]
+    row: Ref | int  # the cell that says which row, or its number
+    text: str  # the first cell's look-up, with what it reads put in for {0}, {1}, and the cell that says the row last
+    read: tuple[Source, ...]
+
+
+def matrix(
+    sheet: Sheet,
+    top: int,
+    one: Formula,
+    labels: Sequence[Ref],
+    widths: Sequence[int],
+    given: Mapping[str, Any],
+    loads: Sequence[Ref] | None = None,
+    *,
+    headed: bool = True,
+) -> list[Row]:
+    """A block of rows below `top`: the formula's name, then a row of so many cells per label.
+
+    given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
+    source for each cell) for each row. loads: what a row is beside its label, where the rows are loads. headed: or
+    the rows go on with the block above.
+    """
+    if headed:
+        sheet.text(top, 0, one.label, "section", note=one.documentation)
+        sheet.text(top, 1, one.name, "section")
+    known = {name: given[name] for name in one.inputs if name in given}
+    rows = []
+    for r, label in enumerate(labels):
+        row = top + 1 + r
+        for column, words in enumerate((label,) if loads is None else (label, loads[r])):
+            key = (words.sheet, words.row, words.column)
+            there = sheet.link(row, column, sheet.linked.get(key, words), TEXT, role="computed", lock="column")
+            sheet.linked.setdefault(key, there)
+        env = {}
+        for name, what in known.items():
+            of_row: Any = what if isinstance(what, RowValues | Ref | Range | Lookup) else what[r]
+            whole = isinstance(of_row, RowValues | RowLookup | Ref | Range | Lookup)
+            env[name] = of_row if whole else RowValues.of(of_row)
+        linked = _linked(sheet, top, row, env)
+        cut = {name: s.cut(widths[r]) if isinstance(s, RowValues) else s for name, s in linked.items()}
+        rows.append(sheet.fill_row(row, LEFT, widths[r], one, cut))
+    return rows
+
+
+def _linked(
+    sheet: Sheet, top: int, row: int, env: Mapping[str, Source | RowValues | RowLookup]
+) -> dict[str, Source | RowValues]:
+    """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
+    not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
+    column = LABELS
+
+    def bring(name: str, what: Ref | Lookup | int) -> Ref:
+        nonlocal column
+        key = ("", what, 0) if isinstance(what, int) else (sheet.name, row, column)
+        if isinstance(what, Ref):
+            key = what.sheet, what.row, what.column
+        if key in sheet.linked:
+            return sheet.linked[key]
+        if column == LEFT:
+            raise ValueError(f"{sheet.name}: a row reads more of other sheets than there are columns for")
+        if (top, column) not in sheet.cells:
+            sheet.text(top, column, name, "section")
+        if isinstance(what, int):
+            ref = sheet.put(row, column, Cell(what, "fixed", PLAIN), lock="column")
+        else:
+            whole = float(number(what.value)).is_integer()
+            ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
+        column += 1
+        sheet.linked[key] = ref
+        return ref
+
+    found: dict[str, Source | RowValues] = {}
+    for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
+        if isinstance(source, RowLookup):
+            at = bring(f"row of {name}", source.row)
+            found[name] = RowValues(
+                numpy.array([number(v) for v in source.values], float), Lookup.of(None, source.text, *source.read, at)
+            )
+        elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
+            found[name] = bring(name, source)
+        else:
+            found[name] = source
+    return found

@@ -1,0 +1,365 @@
+"""`sheetgen catalog`: new entries for the catalogs, and new prices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.options import common
+from sheetgen.cli.output import note, print_json, say, table, write_files
+from sheetgen.errors import CatalogError, shown
+from sheetgen.units import count
+
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
+    from sheetgen.catalog.hosted import HostedPrice
+    from sheetgen.catalog.prices.hosted_list import HostedRefresh
+    from sheetgen.catalog.prices.refresh import Refresh
+    from sheetgen.catalog.prices.rows import What
+
+MOST_ROWS = 40  # of the table of changes; --json has all
+MOST_NAMES = 4  # of one reason
+ACCEPT = "--accept-large-changes"
+
+_SAID: dict[What, str] = {
+    "changed": "changed", "added": "new for a row that had none", "moved": "of another region than before",
+    "confirmed": "the same at a later date", "unchanged": "unchanged",
+}  # fmt: skip
+
+
+def report(found: Refresh, add_new: bool) -> Iterator[str]:
+    """The lists, the prices that change, how many do not, and what prices no row."""
+    for read in found.lists:
+        empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
+        broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
+        yield f"{read.where}: {read.format.title}, {count(read.n_lines, 'line')}{empty}{broken}."
+    yield ""
+    changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
+    if changes:
+        rows = [("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
+        for one in changes[:MOST_ROWS]:
+            old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
+            prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
+            rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
+        yield table(rows, right=(2, 3, 4))
+        if len(changes) > MOST_ROWS:
+            yield f"and {len(changes) - MOST_ROWS:,} more; --json has all"
+        yield ""
+    n_of = Counter(one.what for one in found.changes)
+    said = [f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what]]
+    yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
+    if older := [one for one in found.changes if one.what == "older"]:
+        known = sum(not one.touches_row for one in older)
+        already = f" ({known:,} there already)" if known else ""
+        names = _some([f"{one.instance} {one.purchase} {_usd(one.new_usd)} of {one.new_as_of}" for one in older])
+        yield f"{count(len(older), 'price')} older than the catalog's, which stays; kept as history{already}: {names}."
+    if found.dropped:
+        yield f"{count(len(found.dropped), 'price')} of the old region dropped from moved rows: {_some(found.dropped)}."
+    if found.n_other_regions:
+        yield f"{count(found.n_other_regions, 'line')} of other regions than the catalog's rows."
+    if found.not_in_lists:
+        yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
+    if found.new:
+        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
+        yield f"{count(len(found.new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
+    by_why: dict[str, list[str]] = {}  # what prices no row, by reason
+    for left in found.left:
+        by_why.setdefault(left.why, []).append(f"{left.provider or left.offer.provider} {left.offer.name}")
+    if by_why:
+        yield "Not matched, and left alone:"
+    reasons = sorted(by_why.items(), key=lambda pair: -len(pair[1]))
+    for why, lines in reasons[:MOST_ROWS]:
+        yield f"  {count(len(lines), 'line')}: {why} ({_some(list(dict.fromkeys(lines)))})"
+    if len(reasons) > MOST_ROWS:
+        yield f"  and {len(reasons) - MOST_ROWS:,} more reasons; --json has all"
+
+
+def _usd(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.10g}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:+.1%}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
+
+
+@click.group()
+def catalog() -> None:
+    """Make entries for the catalogs, and refresh their prices.
+
+    \b
+    Examples:
+      sheetgen catalog import config.json
+      sheetgen catalog import Qwen3-8B/ --to my-catalogs
+      sheetgen catalog prices aws.csv --as-of 2026-11-20 --to my-catalogs
+    """
+
+
+@catalog.command("import")
+@click.argument("config", metavar="CONFIG")
+@click.option("--id", "model_id", metavar="ID", help="Id of the entry. Default: from the name.")
+@click.option("--name", metavar="NAME", help="Name of the model. Default: that of the file, folder or repository.")
+@click.option("--out", metavar="FILE", help="Write the entry to this file.")
+@click.option("--to", metavar="DIR", help="Write it into a catalog folder: DIR/models/ID.yaml.")
+@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+@common
+def import_model(
+    config: str,
+    model_id: str | None,
+    name: str | None,
+    out: str | None,
+    to: str | None,
+    force: bool,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
+    """A model entry from a Hugging Face config, as YAML on stdout.
+
+    CONFIG is a config.json, a folder with one, or ORG/NAME on Hugging Face (needs huggingface_hub; only
+    config.json is fetched). No code of the model is run. What cannot be counted is named and refused.
+
+    \b
+    Examples:
+      sheetgen catalog import config.json
+      sheetgen catalog import ./Qwen3-8B --to my-catalogs
+      sheetgen catalog import Qwen/Qwen3-8B --out qwen3-8b.yaml
+    """
+    from sheetgen.importer.config_reader import fetch_config, is_hub_id
+    from sheetgen.importer.model_entry import import_config, import_file, write_yaml
+
+    if out and to:
+        raise click.UsageError("--out and --to exclude each other.")
+    if model_id is None and out is not None and Path(out).suffix == ".yaml":
+        model_id = Path(out).stem
+    if is_hub_id(config):
+        fields, where = fetch_config(config)
+        name = name or config.split("/")[1]
+        model = import_config(fields, name=name, hf_id=config, model_id=model_id, where=where)
+    else:
+        model = import_file(config, name=name, model_id=model_id)[0]
+    target = Path(to, "models", f"{model.id}.yaml") if to else Path(out) if out else None
+    text = write_yaml(model)
+    if model.id in catalog.ids("models"):
+        note(f"{model.id} is in the catalogs already. In a folder of --catalogs this entry takes its place.", quiet)
+    if target is not None:
+        if target.exists() and not force:
+            raise CatalogError(f"{shown(target, 200)}: is there already. Overwrite it with --force.")
+        write_files({target: text.encode()})
+    if as_json:
+        print_json(model.model_dump(mode="json"))
+    elif target is None:
+        say(text.rstrip("\n"), verbatim=True)
+    elif not quiet:
+        say(f"{target}: written.{_next_step(to, ' Now write the index anew: sheetgen check --write-index.')}")
+
+
+def _next_step(to: str | None, in_shipped: str = "") -> str:
+    """What is to be done with what was written into a folder; `in_shipped`: of the shipped catalogs."""
+    from sheetgen.catalog import default_folder
+
+    if to is None:
+        return ""
+    return in_shipped if Path(to).resolve() == default_folder().resolve() else f" Use it with --catalogs {to}."
+
+
+@catalog.command()
+@click.argument("lists", nargs=-1, required=True, metavar="FILE_OR_URL...")
+@click.option(
+    "--to",
+    metavar="DIR",
+    help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
+)
+@click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
+@click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
+@click.option(
+    "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
+)
+@click.option(
+    "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
+)
+@click.option(
+    ACCEPT, is_flag=True, help="Take implausible prices: far from those before, or from what any provider takes."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
+@common
+def prices(
+    lists: tuple[str, ...],
+    to: str | None,
+    as_of: str | None,
+    region: str | None,
+    add_new: bool,
+    skip_broken: bool,
+    accept_large_changes: bool,
+    dry_run: bool,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
+    """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
+
+    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of four
+    forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings. A line
+    prices the catalog's row of that type and region, or of that provider and GPU; what is not certain is
+    listed, never guessed. The price that is replaced stays in the row as history (`sheetgen show ID`); one
+    that is older than the catalog's becomes history itself.
+
+    \b
+    Columns that a list must have:
+      AWS       region, instance_type, on_demand_usd_hr, accelerator_count,
+                accelerator_name
+      Azure     region, instance_type, on_demand_usd_hr
+      GCP       region, machine_type, on_demand_usd_hr, spot_usd_hr,
+                month_1y_cud_usd, month_3y_cud_usd
+      neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot,
+                price_usd_hour
+
+    A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
+    cache_read_usd_per_token, max_input_tokens, source) stands alone and takes the place of hosted.yaml. A name
+    counts where it reads like one model of the catalogs, or hosted.yaml says what it means.
+
+    \b
+    Examples:
+      sheetgen catalog prices aws.csv --as-of 2026-11-20
+      sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
+      sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
+      sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
+      sheetgen catalog prices hosted.csv --as-of 2026-11-23 --to my-catalogs
+    """
+    from sheetgen.catalog.prices.hosted_list import (
+        HostedRefresh,
+        hosted_report,
+        hosted_text,
+        read_hosted,
+        refresh_hosted,
+    )
+    from sheetgen.catalog.prices.refresh import files, read_lists, refresh
+    from sheetgen.question.parse import as_of_date
+
+    day = as_of_date(as_of).isoformat() if as_of is not None else None
+    if day is not None and day > as_of_date(None).isoformat():
+        note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
+    target = None if to is None else Path(to)
+    if target and target.is_dir() and target.resolve() not in [one.path.resolve() for one in catalog.folders]:
+        catalog.lay_over(target)  # what it has from an earlier run is what changes
+    if n_addresses := sum("://" in place for place in lists):
+        note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
+    hosted, read = read_hosted(lists)
+    found: Refresh | HostedRefresh
+    if hosted is not None:
+        found = refresh_hosted(catalog, hosted, day, skip_broken)
+        written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
+    else:
+        found = refresh(catalog, read_lists(lists, read), day, region, skip_broken)
+        written = files(catalog, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
+        doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
+    for fault in found.skipped:
+        say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
+    if doubts and target and not accept_large_changes:
+        n = count(len(doubts), "implausible price")
+        look = f"{n}: look at the unit and the column. Nothing was written. {ACCEPT} takes them."
+        raise CatalogError(*(f"{doubt}." for doubt in doubts[:MOST_ROWS]), look)
+    paths = list(map(str, written))
+    lost = [path for path, text in written.items() if path.is_file() and _n_comments(path) > _n_comments(text)]
+    if not dry_run:
+        write_files({path: text.encode() for path, text in written.items()}, "Choose another folder with --to.")
+    if as_json:
+        of_list = _hosted_json(found) if isinstance(found, HostedRefresh) else _json(found, add_new)
+        print_json({**of_list, "large_changes": list(doubts), "written": [] if dry_run else paths})
+        return
+    if quiet and target:
+        return
+    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
+        say(line)
+    if doubts:
+        taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
+        say(f"{count(len(doubts), 'implausible price')}, {taken}:")
+        say(
+            "\n".join(
+                [
+                    *(f"  {doubt}" for doubt in doubts[:MOST_ROWS]),
+                    *([f"  and {len(doubts) - MOST_ROWS:,} more; --json has all"] * (len(doubts) > MOST_ROWS)),
+                ]
+            )
+        )
+    if target is None:
+        say("Nothing was written. --to DIR writes the rows that change into a folder for --catalogs.")
+    elif not paths:
+        say("Nothing to write.")
+    elif dry_run:
+        say(f"Nothing was written (--dry-run). Without it: {', '.join(paths)}.")
+    else:
+        say(f"{', '.join(paths)}: written.{_next_step(to)}")
+    for path in lost:
+        say(f"{path}: the comments below its first lines are not kept.")
+
+
+def _n_comments(text: Path | str) -> int:
+    """Lines of comment in a file, or in what is to be written."""
+    text = text.read_text(encoding="utf-8-sig") if isinstance(text, Path) else text
+    return sum(line.lstrip().startswith("#") for line in text.splitlines())
+
+
+_OF_CHANGE = {  # keys of --json, and what each has of a change
+    "instance": "instance", "purchase": "purchase", "what": "what", "old_usd_per_hour": "old_usd",
+    "new_usd_per_hour": "new_usd", "change_fraction": "share", "old_as_of": "old_as_of", "new_as_of": "new_as_of",
+    "old_region": "old_region", "region": "new_region", "at": "at",
+}  # fmt: skip
+
+
+def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
+    def said(model: str, price: HostedPrice) -> dict[str, Any]:
+        return {"model": model, **price.model_dump(mode="json")}
+
+    return {
+        "list": found.where,
+        "n_lines": found.n_lines,
+        "n_matched": found.n_matched,
+        "read_on": found.file.read_on,
+        "changed": [
+            {"before": before.model_dump(mode="json"), **said(model, now)} for model, before, now in found.changed
+        ],
+        "new": [said(*one) for one in found.added],
+        "gone": [said(*one) for one in found.gone],
+        "left_out": {reason: list(names) for reason, names in found.left_out.items()},
+        "skipped": [str(fault) for fault in found.skipped],
+    }
+
+
+def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
+    changes = [one for one in found.changes if one.what != "unchanged"]
+    return {
+        "lists": [
+            {
+                "list": one.where,
+                "format": one.format.title,
+                "n_lines": one.n_lines,
+                "n_without_price": one.n_without_price,
+            }
+            for one in found.lists
+        ],
+        "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
+        "n_unchanged": len(found.changes) - len(changes),
+        "dropped": list(found.dropped),
+        "n_other_regions": found.n_other_regions,
+        "not_in_lists": list(found.not_in_lists),
+        "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
+        "not_matched": [
+            {
+                "provider": one.provider or one.offer.provider,
+                "name": one.offer.name,
+                "at": one.offer.at,
+                "reason": one.why,
+            }
+            for one in found.left
+        ],
+        "skipped": [str(fault) for fault in found.skipped],
+    }

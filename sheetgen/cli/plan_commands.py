@@ -1,0 +1,474 @@
+"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
+
+Plans in files: read as they were built or as they are now, worked out, drawn, with the sizing sheet of each service; a
+workbook carried back by `pull`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.build import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
+from sheetgen.cli.options import brand_option, common
+from sheetgen.cli.output import note, print_json, say, step, table, write_files
+from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
+from sheetgen.units import count, today
+
+if TYPE_CHECKING:
+    from sheetgen.brand import Brand
+    from sheetgen.catalog import Catalog
+    from sheetgen.plan.findings import Findings
+    from sheetgen.plan.pages import PlanPage
+    from sheetgen.plan.read_plan import Plan
+    from sheetgen.plan.worked_plan import Answer
+
+EXAMPLE = "plan.yaml"
+ACTUALS_SCHEMA = 1
+FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "md", "csv", "json"), "json"
+WORKBOOK = ".xlsx"
+OF_SHEET = ("xlsx", "pdf")
+
+
+class Plans(click.Group):
+    """A group whose name may be followed by a file: `plan FILE` is `plan build FILE`."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            if (near := did_you_mean(args[0], self.commands)) and not Path(args[0]).exists():
+                raise click.UsageError(f"No such file or command {args[0]!r}.{near}", ctx)
+            return super().resolve_command(ctx, ["build", *args])
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):  # options before the file
+            args = ["build", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Plans)
+def plan() -> None:
+    """The quarterly capacity plan: what to buy, by which date, for how much, and what if demand is higher.
+
+    \b
+    Examples:
+      sheetgen plan init --out .
+      sheetgen plan check plan.yaml
+      sheetgen plan plan.yaml --out plans --name q1
+      sheetgen plan plan.yaml --since plans/q4.json --format pdf,docx,json
+      sheetgen pull plans/q1.xlsx
+      sheetgen plan actuals focus.csv --plan plans/q1.json
+    """
+
+
+@plan.command()
+@click.option("--out", metavar="DIR", default=".", help="Folder to write to. Default: this one.")
+@click.option(
+    "--from",
+    "sheet",
+    metavar="SHEET",
+    help="A plan of that sheet's models: its "
+    "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.",
+)
+@click.option("--force", is_flag=True, help="Write over a plan that is there.")
+@common
+def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
+    """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices.
+
+    \b
+    Example:
+      sheetgen plan init --out .
+    """
+    from sheetgen.readback.plan_book import is_plan_book
+    from sheetgen.writers.formats import templates_folder
+
+    target = Path(out) / EXAMPLE
+    if target.exists() and not force:
+        raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
+    if sheet is None:
+        example = (templates_folder() / EXAMPLE).read_text(encoding="utf-8")
+        text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example).encode()
+    elif is_plan_book(sheet):
+        from sheetgen import __version__
+        from sheetgen.readback import pulled_plan as pulled
+
+        text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__).encode()
+    else:
+        from sheetgen.plan.from_sheet import plan_text
+
+        text = plan_text(_sheet(Path(sheet), catalog), escaped(Path(sheet).name)).encode()
+    write_files({target: text})
+    if as_json:
+        print_json({"file": str(target)})
+    elif not quiet:
+        say(f"wrote {target}")
+
+
+def _sheet(path: Path, catalog: Catalog) -> dict[str, Any]:
+    """The record of a sheet: its JSON, or that of its workbook as it is now."""
+    from sheetgen.plan.from_sheet import read_sheet
+
+    if path.suffix.lower() != ".xlsx":
+        return read_sheet(path)
+    from sheetgen.api import sheet_record
+    from sheetgen.readback.pulled import pull
+
+    return sheet_record(pull(str(path), catalog, None).solved, ())
+
+
+@plan.command()
+@click.argument("file", metavar="PLAN.yaml")
+@common
+def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
+    """Say everything that is wrong with a plan, each with its line.
+
+    \b
+    Example:
+      sheetgen plan check plan.yaml
+    """
+    from sheetgen.plan.read_plan import read_plan
+
+    found = read_plan(Path(file), catalog)
+    if as_json:
+        print_json({"file": file, "services": len(found.services), "quarters": len(found.quarters), "problems": []})
+    elif not quiet:
+        say(f"{file}: {len(found.services)} services, {len(found.quarters)} quarters, nothing wrong.")
+
+
+@plan.command()
+@click.argument("file", metavar="PLAN.yaml")
+@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {DEFAULT_FORMATS}.")
+@click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
+@click.option(
+    "--since",
+    metavar="LAST",
+    help="Say what changed since that plan: its JSON, or its workbook as built. Default: plan.since of the file.",
+)
+@click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
+@click.option(
+    "--sheets",
+    is_flag=True,
+    help="Also the sizing sheet of each service in its first quarter, workbook and "
+    "PDF, to which the plan's workbook links.",
+)
+@brand_option
+@common
+def build(
+    file: str,
+    formats: str | None,
+    out: str | None,
+    name: str | None,
+    since: str | None,
+    paper: str,
+    sheets: bool,
+    brand: str | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
+    """Work a plan out and write it; `plan PLAN.yaml` does the same.
+
+    The workbook holds values of the plan's day, and live money: a yellow price moves it at once; after another demand
+    or count its cells say "run pull", and `sheetgen pull` works all out anew.
+
+    \b
+    Example:
+      sheetgen plan build plan.yaml --out plans
+    """
+    from sheetgen.plan.record import NAME
+
+    named = formats_named(formats, FORMATS) or (DEFAULT_FORMATS,)
+    place = place_of(out, NAME if name is None else name)
+    brand_read = brand_of(brand)
+    solved = solved_file(file, catalog, since, paper)
+    answer, found = solved.whole.answer, solved.record
+    linked = sheet_names(answer, place) if sheets else {}
+    written, problems = draw_plan(named, place, solved, brand_read, linked)
+    if sheets:
+        written |= draw_sheets(answer, place, linked, brand_read, problems)
+    write_drawn(written, problems)
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found)]))
+    note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
+    if problems:
+        raise SystemExit(1)
+
+
+@plan.command()
+@click.argument("file", metavar="FILE.csv")
+@click.option("--plan", "of_plan", metavar="PLAN", help="Compare with what that plan said: its JSON, or its workbook.")
+@common
+def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, quiet: bool) -> None:
+    """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
+
+    Our own columns: quarter, and any of service, instance, purchase, usd, n_instances, in_flight_peak, replicas.
+
+    \b
+    Example:
+      sheetgen plan actuals focus.csv --plan plans/q1.json
+    """
+    from sheetgen.plan import actuals as real
+
+    said = None if of_plan is None else record_of_file(Path(of_plan))
+    starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
+    found = real.read_actuals(Path(file), starts)
+    compared = [] if said is None else list(real.against(said, found))
+    quarters, measured = list(real.by_quarter(found)), list(real.measured(found))
+    if as_json:
+        print_json(
+            {
+                "schema_version": ACTUALS_SCHEMA,
+                "lines": len(found.lines),
+                "left_out": found.left_out,
+                "quarters": quarters,
+                "measured": measured,
+                "against": compared,
+            }
+        )
+        return
+    rows = [("quarter", "$", "of it unused $")]
+    rows += [(one["quarter"], f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}") for one in quarters]
+    say(table(rows, right=(1, 2)))
+    if compared:
+        against = [("quarter", "plan p50 $", "p90 $", "spent $", "plan / spent - 1")]
+        for one in compared:
+            error = "-" if one["error_fraction"] is None else f"{one['error_fraction']:+.1%}"
+            usd = (f"{one[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd"))
+            against.append((one["quarter"], *usd, error))
+        say("\n" + table(against, right=(1, 2, 3, 4)))
+    for one in measured:
+        say(
+            f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
+            f"replicas: {one['replicas']:g}}}"
+        )
+
+
+def summary(found: dict[str, Any]) -> list[str]:
+    """Money by quarter against the budget, and the next decisions, in the plan's currency."""
+    from sheetgen.plan.schema import DOLLARS
+    from sheetgen.plan.spending import budget_left_usd
+    from sheetgen.report.wording import prefix_of, sign_of
+    from sheetgen.sizing.cost import in_currency
+
+    head = found["inputs"]["plan"]
+    sign = sign_of(head.get("currency", DOLLARS))
+
+    def there(usd: float) -> float:
+        return float(in_currency(usd, head.get("fx_rate", 1)))
+
+    rows = [
+        ("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
+        ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds"),
+    ]
+    for one in found["money"]:
+        budget, spent = one["budget_usd"], (one["p50_usd"], one["p90_usd"], one["contingency_p90_usd"])
+        left = None if budget is None else budget_left_usd(budget, *spent[1:])
+        amounts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in (budget, *spent, left))
+        rows.append((one["quarter"], *amounts, one["verdict"]))
+    orders = [("by", "what", "instance", "n", "from", "")]
+    for one in found["decisions"]:
+        saved, other = one["expected_saving_usd"], one["in_place_of_order"]
+        amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
+        saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
+        either = f"in place of the order by {other}" if other else ""
+        about = ", ".join(filter(None, (one["about"], saves, either)))
+        n, said = f"{one['n_instances']:g}", "late" if one["late"] else about
+        orders.append((one["order_by"], one["what"], one["instance"], n, one["needed_from"], said))
+    words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
+    if found["since"]:
+        parts = [("since the last plan", f"p50 {sign}")]
+        parts += [(one["factor"], f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
+        words += ["", table(parts, right=(1,))]
+    return words
+
+
+def record_of_file(path: Path) -> Mapping[str, Any]:
+    """A plan as JSON has it: of its JSON, or as its workbook was built, whatever was typed into it since."""
+    from sheetgen.plan.bridge import read_record
+    from sheetgen.readback.plan_book import read_plan_book
+
+    return read_plan_book(path).record if path.suffix.lower() == WORKBOOK else read_record(path)
+
+
+@dataclass(frozen=True)
+class Since:
+    """The last plan that a plan was compared with: its file, and what that holds."""
+
+    file: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A plan that was worked out: what is found in it, its page and its record."""
+
+    whole: Findings
+    page: PlanPage
+    record: dict[str, Any]
+    since: Since | None
+
+
+def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
+    """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
+    since."""
+    from sheetgen.plan.bridge import plan_of_record
+    from sheetgen.plan.read_plan import read_plan
+
+    built: Mapping[str, Any] | None = None
+    match Path(file).suffix.lower():
+        case ".json":
+            built = record_of_file(Path(file))
+            read = plan_of_record(built, shown(file, 200), catalog)
+        case ".xlsx":
+            from sheetgen.readback.pulled_plan import pull_plan
+
+            pulled = pull_plan(file, catalog)
+            read, built = pulled.plan, pulled.record_as_built
+        case _:
+            read = read_plan(Path(file), catalog)
+    if since is None and read.head.since is not None:
+        since = str(Path(file).parent / read.head.since)
+    solved = solved_of(read, None if since is None else Since(since, record_of_file(Path(since))), paper)
+    if built is not None and solved.record["money"] != built["money"]:
+        raise ScenarioError(
+            f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
+            "plan.yaml, and build it anew."
+        )
+    return solved
+
+
+def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    from sheetgen.plan.bridge import last_of
+    from sheetgen.plan.findings import findings
+    from sheetgen.plan.pages import plan_page
+    from sheetgen.plan.record import record_of
+    from sheetgen.plan.solve_plan import solved_plan
+
+    step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
+    last = last_of(since.record, shown(since.file, 200), read.catalog) if since else None
+    whole = findings(solved_plan(read), last)
+    return Solved(whole, plan_page(whole, paper), record_of(whole), since)
+
+
+def draw_plan(
+    formats: Sequence[str],
+    place: Path,
+    solved: Solved,
+    brand: Brand | None,
+    sheets: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[dict[Path, bytes], Problems]:
+    """The plan's files, and what is missing to draw the others. sheets: see `drawn`."""
+    written, problems = dict[Path, bytes](), Problems()
+    for one in formats:
+        step(f"drawing {one}")
+        try:
+            written[Path(f"{place}.{one}")] = drawn(one, solved, brand, sheets)
+        except MissingLibraryError as error:
+            problems.extend(error.problems)
+    return written, problems
+
+
+def drawn(
+    name: str,
+    solved: Solved,
+    brand: Brand | None,
+    sheets: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
+    """The plan in a format. sheets: by service the workbook beside it that is its sizing sheet."""
+    from sheetgen.writers import plan_text as texts
+    from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
+
+    page, found = solved.page, solved.record
+    sha256 = solved.whole.answer.plan.catalog.catalog_sha256()
+    options = Options(brand=brand, archive=Archive(catalog_sha256=sha256))
+    match name:
+        case "xlsx":
+            from sheetgen.plan.flat_book import build_plan_book
+            from sheetgen.writers.xlsx import write_xlsx
+
+            with gc_paused():
+                return write_xlsx(build_plan_book(solved.whole, page, found, sheets), options)
+        case "pdf":
+            from sheetgen.writers.plan_page import write_plan_pdf
+
+            return write_plan_pdf(page, options)
+        case "docx":
+            from sheetgen.writers.docx import write_plan_docx
+
+            return write_plan_docx(page, options)
+        case "md":
+            return texts.plan_markdown(page)
+        case "csv":
+            return texts.plan_csv(found)
+    return json_text(found).encode()
+
+
+def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
+    """By service the name of its workbook, which stands in the plan's own folder."""
+    from sheetgen.plan.sized_alone import alone
+
+    services = (answer.plan.services[one.service].id for one in alone(answer))
+    return {service: f"{place.name}.{service}.xlsx" for service in services}
+
+
+def draw_sheets(
+    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, problems: Problems
+) -> dict[Path, bytes]:
+    """Workbook and PDF of every service by their files; what could not be drawn is added to the problems."""
+    from sheetgen.answer import solve
+    from sheetgen.plan.sized_alone import alone, sheet_options
+    from sheetgen.question.sheet_question import ask
+
+    files: dict[Path, bytes] = {}
+    catalog = answer.plan.catalog
+    for one in alone(answer):
+        service = answer.plan.services[one.service].id
+        step(f"the sizing sheet of {service}")
+        solved = solve(ask(catalog, sheet_options(answer, one)))
+        found, missing = draw(solved, OF_SHEET, catalog, brand=brand)
+        workbook = place.with_name(names[service])
+        files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
+        problems.extend(f"{service}: {line}" for line in missing)
+    return files
+
+
+def pull_book(
+    edited: str,
+    formats: str | None,
+    out: str | None,
+    name: str | None,
+    brand: str | None,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
+) -> None:
+    """Carry an edited plan's workbook back to a plan.yaml and new documents."""
+    from sheetgen import __version__
+    from sheetgen.readback.pulled_plan import data, lines, plan_text, pull_plan
+
+    named = formats_named(formats, FORMATS) or ("pdf",)
+    place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
+    step(f"reading {shown(edited)}, and working it out anew")
+    pulled = pull_plan(edited, catalog)
+    solved = solved_of(pulled.plan)
+    found = solved.record
+    written, problems = draw_plan(named, place, solved, drawn_with)
+    written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
+    write_drawn(written, problems, spared=Path(edited))
+    if as_json:
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
+    elif not quiet:
+        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
+        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *summary(found)]
+        say("\n".join(said))
+    if problems:
+        raise SystemExit(1)

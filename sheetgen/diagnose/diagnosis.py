@@ -1,0 +1,401 @@
+"""A log -> the whole diagnosis: as plain values, which `--json` prints, as a short page of text, or as HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sheetgen.answer import short_tokens
+from sheetgen.catalog import guidance
+from sheetgen.catalog.engines import load_engine
+from sheetgen.catalog.load import Catalog
+from sheetgen.diagnose.cause import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
+from sheetgen.diagnose.fixes import Fix, Step, fixes_for
+from sheetgen.diagnose.log_facts import Facts, excerpt
+from sheetgen.diagnose.reading import read
+from sheetgen.diagnose.replay import Replay, replay
+from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.importer.model_names import resolve_model
+from sheetgen.question import parse
+from sheetgen.question.deployment import wrong_values
+from sheetgen.startup.log_compared import compare
+from sheetgen.startup.printed_arguments import ENGINE_NAMES
+from sheetgen.startup.startup_log import StartupLog, measure
+from sheetgen.units import GB, GIB, MIB
+
+_BILLS = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
+_COMPARED = ("weights_bytes_per_gpu", "activation_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens")
+# What was needed, what there was, and the words for both; the first pair that the log holds is reported.
+_PAIRS = (
+    ("kv_needed_bytes", "kv_available_bytes", "one request needs {} of KV cache, the pool has {}", "bytes"),
+    ("wanted_bytes", "free_at_start_bytes", "the share asks for {}, {} were free at the start", "bytes"),
+    ("host_needed_bytes", "host_free_bytes", "{} of host memory are needed, {} are free", "bytes"),
+    ("max_num_seqs", "mamba_blocks", "{} sequences need a state each, there are {} states", "sequences"),
+    ("max_model_len", "kv_tokens_available", "one request needs {} tokens, the pool holds {}", "tokens"),
+    ("requested_tokens", "limit_tokens", "prompt and answer have {} tokens, {} are allowed", "tokens"),
+    ("prompt_tokens", "limit_tokens", "the prompt has {} tokens, {} are allowed", "tokens"),
+    ("tried_bytes", "free_bytes", "one allocation requested {}, {} were free on the GPU", "bytes"),
+)
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """So much was needed and so much there, in `unit`; `what` says it, with {} for each of the two."""
+
+    what: str
+    needed: float | int
+    there: float | int
+    short_by: float | int
+    unit: str
+
+    @property
+    def said(self) -> str:
+        """The sentence with plain numbers, of bytes in GiB."""
+        if self.unit == "bytes":
+            return self.what.format(*(f"{n / GIB:,.2f} GiB" for n in (self.needed, self.there)))
+        return self.what.format(f"{self.needed:,}", f"{self.there:,}")
+
+
+@dataclass(frozen=True)
+class Health:
+    """`first_limit` is one sentence; `compared` has predicted and measured by quantity."""
+
+    first_limit: str
+    compared: dict[str, tuple[float | int, float | int]]
+    not_compared_because: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that is said of one log. `record` is INTERFACE's; the rest adds to it."""
+
+    verdict: Verdict
+    engine: str | None
+    engine_version: str | None
+    bill: str | None
+    symptom: str
+    numbers: dict[str, float | int]
+    short: Shortfall | None
+    fixes: tuple[Fix, ...]
+    notes: tuple[str, ...]
+    replayed: Replay | None
+    not_replayed_because: tuple[str, ...]
+    health: Health | None
+
+    def record(self) -> dict[str, Any]:
+        bill, replayed = self.verdict.bill, self.replayed
+        names = ("bill", "needed_bytes", "there_bytes", "short_by_bytes")
+        return {
+            "label": bill.label,
+            "confidence": round(bill.confidence, 2),
+            "bill": self.bill,
+            "phase": self.verdict.phase,
+            "engine": self.engine,
+            "engine_version": self.engine_version,
+            "evidence": [asdict(one) for one in self.verdict.evidence],
+            "numbers": self.numbers,
+            "fixes": [asdict(one) for one in self.fixes],
+            "also_possible": list(dict.fromkeys(bill.also)),
+            "missing": list(bill.missing),
+            "case": bill.case,
+            "shortfall": asdict(self.short) | {"what": self.short.said} if self.short else None,
+            "notes": list(self.notes),
+            "replay": {
+                "contradiction": replayed.contradiction,
+                "inputs": replayed.inputs,
+                "verdict": replayed.answer["verdict"],
+                "fits": replayed.answer["fits"],
+                "bills": [dict(zip(names, row, strict=True)) for row in replayed.rows.values()],
+                "changes": replayed.outcomes,
+            }
+            if replayed
+            else None,
+            "not_replayed_because": list(self.not_replayed_because),
+            "health": asdict(self.health) if self.health else None,
+            "queue": asdict(self.verdict.queue) if self.verdict.queue else None,
+        }
+
+
+def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnosis:
+    """The diagnosis of the log called `name` (`-`: stdin). Raises ScenarioError where it is no text, or is empty."""
+    if wrong := wrong_values({key: value for key, value in options.items() if value is not None}, catalog):
+        raise ScenarioError(*wrong)  # also where nothing is replayed with it
+    file = catalog.file(guidance.FingerprintFile)
+    log = read(name, file.signatures, catalog.devices)
+    verdict = verdict_of(log)
+    engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(log)
+    any_start = log.startup if log.startup and engine in (log.startup.engine, "nim", None) else None
+    version = any_start.version if any_start else None
+    startup = log.start_of(verdict.run) if any_start else None
+    given = {key: value for key, value in options.items() if value is not None and key != "engine"}
+    replayed: Replay | None = None
+    reasons: tuple[str, ...] = ()
+    if verdict.bill.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) or given:
+        try:
+            replayed = replay(verdict, startup, engine, given, catalog)
+        except SheetgenError as error:
+            reasons = error.problems
+    if replayed is None:  # a name that was typed and is in no catalog is the user's to mend
+        if "model" in given:
+            resolve_model(str(given["model"]), catalog)
+        if "gpu" in given:
+            catalog.gpu(str(given["gpu"]))
+    is_well = verdict.bill.label == HEALTHY and verdict.queue is None
+    fingerprint = None if is_well else next((f for f in file.fingerprints if f.label == verdict.bill.label), None)
+    numbers = _numbers(verdict, log)
+    wanted = given.get("engine_version") or (version if any_start and any_start.engine == engine else None)
+    fixes = fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, wanted)
+    return Diagnosis(
+        verdict,
+        engine,
+        version,
+        *_words(fingerprint, verdict, engine),
+        numbers,
+        shortfall(numbers) if verdict.failure else _of_queue(verdict.queue),
+        fixes,
+        (*verdict.notes, *(replayed.notes if replayed else ())),
+        replayed,
+        reasons,
+        health(startup, given, catalog) if verdict.bill.label == HEALTHY and startup else None,
+    )
+
+
+def _words(one: guidance.Fingerprint | None, verdict: Verdict, engine: str | None) -> tuple[str | None, str]:
+    """The bill and how it looks: for this form of the death, else for this engine, else for all."""
+    if one is None:
+        return _BILLS.get(verdict.bill.label), ""
+    case = one.cases.get(verdict.bill.case or "")
+    if case:
+        return case.bill, case.symptom
+    usual = one.words(engine or "").symptom
+    return one.bill, f"Typical: {usual}" if usual else ""  # not every line that it speaks of is in this log
+
+
+def engine_of(log: Facts) -> str | None:
+    """The engine that most of the lines are of; NIM is known by its own, for the rest are of the engine inside."""
+    votes = log.votes
+    if votes:
+        return "nim" if votes.get("nim") else max(votes, key=lambda engine: votes[engine])
+    return log.startup.engine if log.startup else None
+
+
+def _numbers(verdict: Verdict, log: Facts) -> dict[str, float | int]:
+    """Named figures: of the line that decided the label, of the start, of the last statistics."""
+    found: dict[str, float] = dict(verdict.run.figures)
+    if startup := log.start_of(verdict.run):
+        found |= {name: figure.value for name, figure in measure(startup).figures.items()}
+    found |= verdict.amounts | verdict.of_failure
+    if samples := verdict.run.usage.until(verdict.failure.match.line_number if verdict.failure else None):
+        last = samples[-1]
+        found |= {"running_requests": last.running, "waiting_requests": last.waiting}
+        if last.usage is not None:
+            found["kv_usage_fraction"] = last.usage
+    plain: dict[str, float] = {}
+    for name, value in found.items():
+        stem, _, unit = name.rpartition("_")
+        if scale := {"gib": GIB, "mib": MIB, "gb": GB}.get(unit):  # as a message prints it; whole bytes here
+            plain[f"{stem}_bytes"] = round(value * scale)
+        else:
+            plain[name] = value
+    return {k: int(v) if v == int(v) else round(v, 6) for k, v in plain.items() if abs(v) < 1e18}
+
+
+def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
+    """The first pair of figures of which less was there than needed."""
+    answer = numbers.get("completion_tokens", 0)
+    both = {"requested_tokens": numbers.get("prompt_tokens", 0) + answer} if answer else {}
+    known = {**both, **numbers}
+    for needed, there, what, unit in _PAIRS:
+        if needed in known and there in known and known[needed] > known[there]:
+            return Shortfall(what, known[needed], known[there], known[needed] - known[there], unit)
+    return None
+
+
+def _of_queue(queue: Queue | None) -> Shortfall | None:
+    if queue is None:
+        return None
+    want = queue.running + queue.waiting
+    what = "{} requests want a place, {} run at once"
+    return Shortfall(what, want, queue.running, queue.waiting, "places")
+
+
+def health(startup: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Health:
+    """What a healthy log says of its capacity."""
+    try:
+        compared = compare(startup, options, catalog)
+    except SheetgenError as error:
+        return Health(_limit(startup, {}, options), {}, error.problems)
+    pairs = {
+        name: (predicted, compared.measured.figures[name].value)
+        for name in _COMPARED
+        if (predicted := compared.predicted.get(name)) is not None and name in compared.measured.figures
+    }
+    return Health(_limit(startup, compared.inputs, options), pairs, compared.unsized)
+
+
+def _limit(startup: StartupLog, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """The user that waits first, by memory or by the engine's own cap; nothing where the log states no pool."""
+    tokens = measure(startup).figures.get("kv_tokens")
+    each = startup.figures.get("tokens_per_request", {})
+    length = inputs.get("max_model_len") or next((f.value for f in each.values()), None)
+    requested = options.get("context_tokens") or options.get("max_model_len")
+    if requested is not None:
+        length = parse.tokens(requested, "context")
+    if tokens is None:
+        return ""
+    if not length:
+        return f"the pool is {tokens.value:,.0f} tokens; max_model_len is not in the log. Add --context 16k"
+    held, at = int(tokens.value // length), short_tokens(int(length))
+    stated = startup.arguments.get("max_num_seqs")
+    cap = inputs.get("max_num_seqs") or (stated.value if stated else None)
+    if isinstance(cap, int) and 0 < cap <= held:
+        return f"user {cap + 1:,} waits for a free place (max_num_seqs {cap:,}); the pool would hold {held:,} at {at}"
+    if held < 1:
+        return f"one request of {at} does not fit in the pool of {tokens.value:,.0f} tokens"
+    return f"user {held + 1:,} at {at}: the pool of {tokens.value:,.0f} tokens holds {held:,}"
+
+
+_SHOWN_LINE = 160  # of a line that is not the one that decided it
+_SHOWN_LINES = 4
+# On a phone a row of the table is a block of its own lines.
+_STYLE = (
+    "body{font:15px/1.5 sans-serif;max-width:60em;margin:1em auto;padding:0 1em;overflow-wrap:anywhere}"
+    "td,th{text-align:left;vertical-align:top;padding:.2em .8em .2em 0}td:first-child{white-space:nowrap}"
+    "@media(max-width:40em){th{display:none}td{display:block;padding:0}tr{display:block;padding:.5em 0}"
+    "td:first-child{font-weight:bold;white-space:normal}}"
+)
+_CHANGES = "CHANGE, IN THIS ORDER"
+_SAID = {
+    HEALTHY: "Healthy: started, or runs, without a failure",
+    NOT_AN_OOM: "Not out of memory: it failed for another reason",
+}
+
+
+def headline(found: Diagnosis) -> str:
+    bill = found.verdict.bill
+    sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
+    if bill.label == UNDETERMINED:
+        return "Undetermined: the log does not say which part of memory ran out, if any did."
+    is_cut = bill.label == HEALTHY and bill.confidence < 0.5
+    if (queue := found.verdict.queue) is not None:
+        used = "" if queue.usage is None else f" ({100 * queue.usage:.0f} % of the KV cache in use)"
+        limit = "the KV cache is full" if queue.limit == "full" else "no more may run"
+        well = "Healthy, and saturated" if bill.label == HEALTHY else "Nothing failed, and it is saturated"
+        return f"{well}: {queue.running:,} requests run, {limit}{used}, and {queue.waiting:,} wait ({sure})."
+    said = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
+    return f"{said} ({sure})." if said else f"{found.bill} ({sure})"
+
+
+def sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
+    """Titles and their lines, in the order of the page."""
+    bill, short = found.verdict.bill, found.short
+    engine = ENGINE_NAMES.get(found.engine or "", "no serving engine's line was found")
+    version = f" {found.engine_version}" if found.engine_version else ""
+    by = ""
+    if short is not None and short.unit == "bytes":
+        by = f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
+    elif short is not None:
+        by = f"{short.short_by:,} {short.unit}: {short.said}"
+    is_other = bill.label == NOT_AN_OOM
+    mend = ["mend what the quoted line says; no memory flag helps"] if is_other else []
+    every = (
+        ("", [f"{engine}{version} · phase: {found.verdict.phase}", found.symptom]),
+        ("HOW WE KNOW", _quoted(found.verdict)),
+        ("SHORT BY", [by]),
+        ("FIGURES IN THE LOG", [", ".join(_figures(found))]),
+        ("REPLAYED", list(_replayed(found, found.replayed)) if found.replayed else []),
+        ("THE FIRST LIMIT", list(_health(found.health)) if found.health else []),
+        (_CHANGES, [_fix(number, fix) for number, fix in enumerate(found.fixes, 1)]),
+        ("ALSO POSSIBLE", [", ".join(dict.fromkeys(bill.also))]),
+        ("NEXT" if is_other else "WHAT WOULD DECIDE IT", list(bill.missing) or mend),
+        ("NOTES", [*found.notes, *(f"not replayed: {reason}" for reason in found.not_replayed_because)]),
+    )
+    return [(title, list(filter(None, lines))) for title, lines in every if any(lines)]
+
+
+def text(found: Diagnosis) -> str:
+    out = [headline(found)]
+    for title, lines in sections(found):
+        out += [""] + ([title] if title else [])
+        out += [f"  {line}" if title else line for line in lines]
+    return "\n".join(out)
+
+
+def as_html(found: Diagnosis) -> str:
+    """The page as one HTML file without links, scripts or anything from outside; every text is escaped."""
+    parts = [f"<h1>{html.escape(headline(found))}</h1>"]
+    for title, lines in sections(found):
+        if title:
+            parts.append(f"<h2>{html.escape(title.capitalize())}</h2>")
+        if title != _CHANGES:
+            parts += [f"<p>{html.escape(line)}</p>" for line in lines]
+            continue
+        head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
+        rows = ((f.flag, f.direction, "" if f.value is None else str(f.value), f.reason, f.cost) for f in found.fixes)
+        cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+        parts.append(f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>")
+    phone = '<meta name="viewport" content="width=device-width,initial-scale=1">'
+    head = f'<meta charset="utf-8">{phone}<title>sheetgen diagnose</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
+
+
+def _quoted(verdict: Verdict) -> list[str]:
+    """The line that decided it and those next to it; in full the one that decided it, and those with a figure."""
+    lines, decisive = verdict.evidence, verdict.failure.match.line_number if verdict.failure else None
+    at = next((i for i, one in enumerate(lines) if one.line_number == decisive), 0)
+    first = max(0, min(at - 2, len(lines) - _SHOWN_LINES))
+    in_full = {decisive, *(clue.line_number for clue in verdict.run.clues.values() if clue.figures)}
+    return [
+        f"line {one.line_number:,}: "
+        + (one.text if one.line_number in in_full else excerpt(one.text, most=_SHOWN_LINE))
+        for one in lines[first : first + _SHOWN_LINES]
+    ]
+
+
+def _figures(found: Diagnosis) -> Iterator[str]:
+    for name, value in found.numbers.items():
+        if name.endswith("_bytes") or "_bytes_" in name:
+            yield f"{name.replace('_bytes', '').replace('_', ' ')} {_size(value)}"
+        elif name.endswith("_fraction"):
+            yield f"{name.removesuffix('_fraction').replace('_', ' ')} {100 * value:.1f} %"
+        else:
+            yield f"{name.replace('_', ' ')} {value:,}"
+
+
+def _size(count: float) -> str:
+    return f"{count / GIB:,.2f} GiB" if count >= GIB or not count else f"{count / MIB:,.2f} MiB"
+
+
+def _replayed(found: Diagnosis, replayed: Replay) -> Iterator[str]:
+    if replayed.contradiction:
+        yield replayed.contradiction
+    elif found.health is not None and found.health.first_limit:
+        yield "Where this differs from the first limit below, that one counts: it is measured."
+    yield f"predicted: {replayed.answer['verdict']}"
+    for name, needed, there, short in replayed.rows.values():
+        lacking = f", short by {short / GIB:,.2f} GiB" if short else ""
+        yield f"{name}: needs {needed / GIB:,.2f} GiB of {there / GIB:,.2f} GiB{lacking}"
+    yield from (f"{name}: {outcome}" for name, outcome in replayed.outcomes.items())
+
+
+def _health(health: Health) -> Iterator[str]:
+    limit = f"by the log: {health.first_limit}"
+    yield limit if health.first_limit else "the log states no KV pool, so that its first limit cannot be told"
+    for name, pair in health.compared.items():
+        label = name.replace("_bytes_per_gpu", "").replace("_", " ")
+        of_bytes = "bytes" in name
+        predicted, measured = (f"{one / GIB:,.2f} GiB" if of_bytes else f"{one:,.0f}" for one in pair)
+        yield f"{label}: predicted {predicted}, measured {measured}"
+    for reason in health.not_compared_because:
+        yield f"no prediction: {reason}"
+
+
+def _fix(number: int, fix: Fix) -> str:
+    value = "" if fix.value is None or fix.direction == "free" else f" to {fix.value}"
+    value = f" {fix.value}" if isinstance(fix.value, Step) else value
+    move = "drop" if fix.direction == "unset" else fix.direction
+    if fix.direction == "free" and fix.value is not None:
+        move = f"run {fix.value}"
+    return f"{number}. {move} {fix.flag}{value}: {fix.reason}. Costs: {fix.cost}"

@@ -1,0 +1,448 @@
+"""Line after line of a log into its facts: matched signatures, phases, failures with their frames, and statistics."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter, deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
+
+from sheetgen.catalog.guidance import Signature, compiled
+from sheetgen.catalog.hardware import Devices
+from sheetgen.errors import shown
+from sheetgen.startup.log_lines import ByShape, Grams, Line, without_digits
+from sheetgen.startup.startup_log import STARTUP_WORDS, UNITS, StartupLog
+from sheetgen.units import GIB
+
+FAILED = ("failed-start", "died-serving")
+SERVING = ("ready", "serving", "died-serving")
+WORKERS = ("TP", "PP", "EP", "rank", "process")
+MOST = 300  # characters of an excerpt
+_LEAD = 80  # of them before what was found
+_NEAR = 40  # a place between words is looked for within so many
+_N = r"(\d{1,12}(?:\.\d{1,6})?)"
+_VLLM = re.compile(
+    rf"Avg prompt throughput: {_N} tokens/s, Avg generation throughput: {_N} tokens/s, Running: {_N} reqs, "
+    rf"(?:Swapped: {_N} reqs, )?(?:Waiting|Pending): {_N} reqs(?:.{{0,120}}?KV cache usage: {_N}%)?"
+)
+_SGLANG = re.compile(r"(Prefill|Decode) batch")
+_SGLANG_FIGURES = {
+    name: re.compile(before + _N)
+    for name, before in {
+        "running": "#running-req: ",
+        "waiting": "#queue-req: ",
+        "usage": "(?:full |(?<!swa ))token usage: ",
+        "new": "#new-token: ",
+        "tokens": "#(?:full )?token: ",
+        "generated": r"gen throughput \(token/s\): ",
+    }.items()
+}
+USAGE_WORDS = ("Avg prompt throughput", "Prefill batch", "Decode batch")
+_LOOKED_AT = 12  # samples before the end
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line of the log, as it is quoted."""
+
+    line_number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line of an engine's statistics; `usage` is a share of the pool."""
+
+    line_number: int
+    running: float
+    waiting: float
+    usage: float | None
+    prompt_rate: float | None = None
+    generation_rate: float | None = None
+    tokens: float | None = None
+    text: str = ""
+
+
+@dataclass
+class Usage:
+    """The first samples and the last, in bounded memory."""
+
+    first: list[Sample] = field(default_factory=list)
+    last: deque[Sample] = field(default_factory=lambda: deque(maxlen=200))
+
+    def put(self, sample: Sample) -> None:
+        if len(self.first) < 20:
+            self.first.append(sample)
+        self.last.append(sample)
+
+    def until(self, line_number: int | None) -> list[Sample]:
+        """The samples just before a line; the last ones without one."""
+        chosen = [s for s in self.last if line_number is None or s.line_number <= line_number]
+        chosen = chosen or [s for s in self.first if line_number is None or s.line_number <= line_number]
+        return chosen[-_LOOKED_AT:]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A signature found in a line."""
+
+    signature: Signature
+    line_number: int
+    rank: str
+    text: str
+    figures: dict[str, float]
+
+
+@dataclass
+class Failure:
+    """One failure: the match that shows it, the frames of its traceback and how far the start had come."""
+
+    match: Match
+    phase: str
+    frames: list[Match] = field(default_factory=list)
+    amounts: dict[str, float] = field(default_factory=dict)
+    frames_follow: bool = False
+
+    @property
+    def stages(self) -> list[str]:
+        """What its frames are of, the outermost first."""
+        return [frame.signature.says for frame in self.frames]
+
+
+@dataclass
+class Run:
+    """What one run of the engine says."""
+
+    line_number: int = 1
+    failures: list[Failure] = field(default_factory=list)
+    errors: list[Evidence] = field(default_factory=list)  # exceptions that no signature knows
+    clues: dict[str, Match] = field(default_factory=dict)
+    phases: dict[str, dict[str, Match]] = field(default_factory=dict)  # by rank, then by phase: the last of each
+    figures: dict[str, float] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    tracebacks: dict[str, list[Match]] = field(default_factory=dict)
+    n_tracebacks: int = 0
+    is_up: bool = False
+    none_minor: bool = False  # of the failures kept, once there are as many as are kept
+
+    def seen(self, phase: str) -> Match | None:
+        found = [by_name[phase] for by_name in self.phases.values() if phase in by_name]
+        return min(found, key=lambda m: m.line_number) if found else None
+
+    def last(self, phase: str) -> int:
+        """The last line of a phase; 0 where it was not seen."""
+        return max((names[phase].line_number for names in self.phases.values() if phase in names), default=0)
+
+    @property
+    def lasting_failures(self) -> list[Failure]:
+        """Failures, except those of a start that came up nevertheless: llama.cpp tries again with less."""
+        up = self.last("ready")
+        return [f for f in self.failures if f.match.line_number > up or f.phase in SERVING]
+
+    def phase_of(self, rank: str) -> str:
+        """How far `rank` had come: by its own lines and those of no worker, else by all."""
+        own = [m for r, names in self.phases.items() if r == rank or not r.startswith(WORKERS) for m in names.values()]
+        every = own or [m for names in self.phases.values() for m in names.values()]
+        # A line that says that it failed says so of the phase before.
+        every = [m for m in every if m.signature.says not in FAILED] or every
+        return max(every, key=lambda m: m.line_number).signature.says if every else "unknown"
+
+    @property
+    def frames(self) -> list[Match]:
+        return [match for frames in self.tracebacks.values() for match in frames]
+
+
+@dataclass
+class Facts:
+    """All runs of a log, of which before the last only the latest is kept; and its start, if its engine is known."""
+
+    runs: list[Run] = field(default_factory=lambda: [Run()])
+    n_runs: int = 1
+    votes: Counter[str] = field(default_factory=Counter)
+    startup: StartupLog | None = None
+
+    @property
+    def run(self) -> Run:
+        return self.runs[-1]
+
+    def start_of(self, run: Run) -> StartupLog | None:
+        """The start that was read, if it is of this run: flags may have been changed since."""
+        start = self.startup
+        if start is None or start.line_number < run.line_number:
+            return None
+        return start if run is self.run or start.line_number < self.run.line_number else None
+
+
+def excerpt(text: str, begin: int = 0, end: int = 0, most: int = MOST) -> str:
+    """The line from its beginning where `begin` to `end` are within `most` characters, else from a little before."""
+    first = 0 if end <= most else max(0, begin - _LEAD)
+    if first:
+        gap = text.find(" ", first, first + _NEAR)
+        first = gap + 1 if gap >= 0 else first
+    part = text[first : first + most]
+    if first + most < len(text):
+        gap = part.rfind(" ", most - _NEAR)
+        part = f"{part[: gap if gap >= 0 else most]}…"
+    return str(shown(f"…{part}" if first else part, 2 * most))
+
+
+def sample_of(line: Line) -> Sample | None:
+    text = line.text
+    if "Avg prompt throughput" in text and (match := _VLLM.search(text)):
+        prompts, made, running, _, waiting, used = match.groups()
+        usage = None if used is None else float(used) / 100
+        return Sample(line.number, float(running), float(waiting), usage, float(prompts), float(made), None, match[0])
+    match = _SGLANG.search(text)
+    part = text[match.start() : match.start() + 600] if match else ""
+    found = {name: float(m[1]) for name, pattern in _SGLANG_FIGURES.items() if (m := pattern.search(part))}
+    if match is None or "running" not in found:
+        return None
+    return Sample(
+        line.number,
+        found["running"],
+        found.get("waiting", 0.0),
+        found.get("usage"),
+        found.get("new", 1.0) if match[1] == "Prefill" else 0.0,
+        found.get("generated"),
+        found.get("tokens"),
+        excerpt(part),
+    )
+
+
+TRACEBACK = "Traceback (most recent call last)"
+_ERROR = re.compile(
+    r"\b((?:[A-Za-z_]{1,40}\.){0,4}(?:[A-Z]\w{1,40}(?:Error|Exception)|Exception)): (.{1,300})|\bAssertionError$"
+)
+# What follows from a failure that was reported before, and an error of a request or a client.
+_CONSEQUENCE = re.compile(
+    r"ngine core init|ngine process failed|EngineDead|EngineCore|See (?:root cause|stack trace)|background process"
+    r"|WorkerProc|is already dead|sigquit|CancelledError|EngineGenerate|BadRequest|ShardCannotStart|RayActorError"
+    r"|ActorDied|died during init|KeyboardInterrupt|HTTPException|Broken pipe|Connection reset"
+)
+# A new run begins, after one that has ended.
+_STARTS = ("vLLM API server version", "non-default args:", "args: Namespace(", "server_args=", "LLM version:")
+ERROR_WORDS = ("Error: ", "Exception: ", "AssertionError", TRACEBACK)
+WORDS = (*ERROR_WORDS, *_STARTS)
+# Where an engine prints what a user wrote, or what was answered: no word from there on is the engine's.
+_USERS_LINES = ("Received request", "Generated response", "details: prompt", "Receive: obj=", "Finish: obj=",
+                "log_server_r: request", "prompt=", "prompt:", "prompt'", 'prompt"',
+                "Parsing input with format", "request body: ", "input_value=", "completion", "content", "answer",
+                "question", "messages")  # fmt: skip
+_USERS_TEXT = re.compile(
+    r"(?<=Receive: obj=)|(?<=Finish: obj=)|(?<=Parsing input with format)|(?<=request body: )"
+    r"|\binput_value=(?=['\"{\[])"
+    r"|\b(?:prompt|completions?|(?:reasoning_)?content|answer|question|messages)[\"']?\s{0,3}[=:]\s{0,3}(?=[\\]?['\"{\[])"
+    r"|\bprompt: ?(?=['\"])|\bprompt=(?=['\"])|\boutput: ?(?=['\"])|\b(?:text|out)=(?=['\"{\[])|\brequest: ?(?=\{)"
+)
+# Once an engine is up, words in quotes are what somebody wrote, unless their line speaks of an error or names it.
+_IN_QUOTES = re.compile(r"(?<!\w)([\"'])(?:\\.|(?!\1).)*(?:\1|$)")
+_OF_AN_ERROR = re.compile(
+    r"(?i)\b(?:\w*error|\w*exception|fatal|critical|traceback|fail\w*|died|dead|killed|panic|abort\w*|unable|cannot)\b"
+)
+_NAMES_AN_ERROR = re.compile(
+    r"(?i)(?:\w*error|exc\w*|msg|message|reason|details?|cause|stack\w*|trace\w*|stderr|what|file)[\"']?\W{0,4}$"
+)
+_BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its match sees
+_AROUND = 200  # of these, those that a quoted line shows
+_AMOUNTS = 1 << 14  # characters of a line that states amounts
+_MOST_FAILURES = 400  # failures of one run that are kept
+_VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
+Known = tuple[Signature, re.Pattern[str] | None]
+_AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
+_WORDINGS = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
+        ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
+        ("gpu_memory_bytes", rf"{_AMOUNT} total capacity"),
+        ("free_bytes", rf"of which {_AMOUNT} is free"),
+        ("free_bytes", rf"; {_AMOUNT} free"),
+        ("in_use_bytes", rf"this process has {_AMOUNT} memory in use"),
+        ("allocated_bytes", rf"{_AMOUNT} is allocated by PyTorch"),
+        ("allocated_bytes", rf"{_AMOUNT} already allocated"),
+        ("private_pool_bytes", rf"{_AMOUNT} allocated in private pools"),
+        ("reserved_bytes", rf"{_AMOUNT} reserved in total"),
+        ("reserved_unallocated_bytes", rf"{_AMOUNT} is reserved by PyTorch but unallocated"),
+    )
+)
+_PROCESS = re.compile(rf"Process (\d{{1,10}}) has {_AMOUNT}")
+_CONTEXT = 2 * GIB  # of a rank that has only begun
+_GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
+
+
+@lru_cache(maxsize=4096)  # every log is matched with the same signatures
+def _looked_for(match: str | None, word: str) -> tuple[str, bool]:
+    """The part of a signature's word that a line has to hold, and whether all lines of a shape match alike: where no
+    digit and no figure decides its match."""
+    bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", match or "<none>")
+    return without_digits(word), not re.search(r"[\d<]|\\d", bare + word)
+
+
+class Matcher:
+    """Puts line after line into `facts`."""
+
+    def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
+        self.facts = Facts()
+        self._known: dict[str, list[tuple[int, Known, bool]]] = {}  # by the part of a word, with their order
+        for i, s in enumerate(signatures):
+            part, by_shape = _looked_for(s.match, s.word)
+            self._known.setdefault(part, []).append((i, (s, compiled(s.match) if s.match else None), by_shape))
+        # What of a line is looked at, by words that it holds.
+        self._words: dict[str, Collection[str]] = {
+            "start": _STARTS,
+            "traceback": (TRACEBACK,),
+            "error": ERROR_WORDS[:3],
+            "statistics": USAGE_WORDS,
+            "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)},
+        }
+        self._grams = Grams([*self._known, *itertools.chain(*self._words.values())])
+        self._traits = ByShape(str, self._traits_of)
+
+    def take(self, line: Line) -> Line | None:
+        """Take a line in; what of it may concern the start-up reader."""
+        if any(word in line.text for word in _USERS_LINES) and (users := _USERS_TEXT.search(line.text)):
+            line = Line(line.number, line.text[: users.start()], line.rank)
+        traits, candidates = self._traits(line.text)
+        facts, run = self.facts, self.facts.run
+        if "start" in traits and (
+            (run.errors and run.phases) or any(not f.match.signature.lasting for f in run.failures)
+        ):
+            facts.runs, facts.n_runs = [run, Run(line.number)], facts.n_runs + 1
+            run = facts.run
+        is_up = run.is_up and ('"' in line.text or "'" in line.text)
+        if "traceback" in traits and not (is_up and _is_quoted(line.text, TRACEBACK)):
+            run.n_tracebacks += 1
+            run.tracebacks[line.rank] = []
+            for failure in run.failures[-3:]:
+                failure.frames_follow = failure.frames_follow and not failure.frames
+        if "statistics" in traits and (sample := sample_of(line)):
+            run.usage.put(sample)
+        is_failure = False
+        for known in candidates:
+            if match := _match(line, known):
+                if is_up and _may_be_quoted(match.signature) and _is_quoted(line.text, match.signature.word):
+                    continue
+                is_failure = _take(run, match, line.text) or is_failure
+                if match.signature.engine:
+                    facts.votes[match.signature.engine] += _VOTES.get(match.signature.kind, 1)
+        if "error" in traits and not is_failure and len(run.errors) < _MOST_FAILURES:
+            error = _ERROR.search(line.text)
+            if error and not _CONSEQUENCE.search(error[0]) and not (is_up and _is_quoted(line.text, error[0])):
+                run.errors.append(Evidence(line.number, excerpt(error[0])))
+        return line if "startup" in traits else None
+
+    def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
+        line, held = Line(1, text), set(self._grams.words_in(text))
+        candidates = sorted((one for part in held for one in self._known.get(part, ())), key=itemgetter(0))
+        return {name for name, words in self._words.items() if not held.isdisjoint(words)}, tuple(
+            known for _, known, by_shape in candidates if not by_shape or _match(line, known)
+        )
+
+
+def _match(line: Line, known: Known) -> Match | None:
+    """A signature whose word stands in a line and whose pattern is found around it, with its figures."""
+    signature, pattern = known
+    at = line.text.find(signature.word)
+    if at < 0:
+        return None
+    begin, end, figures = at, at + len(signature.word), dict[str, float]()
+    if pattern is not None:
+        first = max(0, at - _BEFORE)
+        if (found := pattern.search(line.text[first : at + _AFTER])) is None:
+            return None
+        figures = {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
+        # A pattern may look far back or ahead; what was found is around the word.
+        begin = max(min(at, first + found.start()), at - _AROUND)
+        end = min(max(end, first + found.end()), at + _AROUND)
+    return Match(signature, line.number, line.rank, excerpt(line.text, begin, end), figures)
+
+
+def _may_be_quoted(signature: Signature) -> bool:
+    return signature.kind not in ("phase", "clue", "engine") or signature.says in FAILED
+
+
+def _is_quoted(text: str, words: str) -> bool:
+    """Whether `words` are quoted in a line of no error: a user's, or an answer's."""
+    at = text.find(words)
+    quote = next((one for one in _IN_QUOTES.finditer(text) if one.start() < at < one.end()), None)
+    if quote is None or _NAMES_AN_ERROR.search(text[max(0, quote.start() - 60) : quote.start()]):
+        return False
+    return not _OF_AN_ERROR.search(_IN_QUOTES.sub("", text)) and not _OF_AN_ERROR.search(text[: quote.start()])
+
+
+def _take(run: Run, match: Match, text: str) -> bool:
+    """Put a match where it belongs; whether it is a failure."""
+    kind = match.signature.kind
+    if kind == "phase":
+        name = match.signature.says
+        run.is_up = run.is_up or name in SERVING
+        ranks = run.phases.setdefault(match.rank, {})
+        if name == "loading" and "sized" in ranks and "draft" not in run.clues:
+            run.clues["draft"] = match
+        if len(run.phases) <= 2048:
+            ranks[name] = match
+    elif kind == "clue":
+        run.clues.setdefault(match.signature.says, match)
+        run.figures |= {k: v for k, v in match.figures.items() if k not in run.figures}
+    elif kind == "frame":
+        frames = run.tracebacks.setdefault(match.rank, [])
+        if len(frames) < 200:
+            frames.append(match)
+        for failure in run.failures[-3:]:
+            of_failure = failure.match.rank == match.rank and match.line_number >= failure.match.line_number
+            if failure.frames_follow and of_failure:
+                failure.frames.append(match)
+    elif kind != "engine":
+        if len(run.failures) < _MOST_FAILURES or _makes_way(run, match):
+            frames = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
+            failure = Failure(match, run.phase_of(match.rank), frames, frames_follow=not frames)
+            if kind in ("oom", "typed"):
+                failure.amounts = amounts(text[:_AMOUNTS])
+                run.tracebacks.pop(match.rank, None)
+            run.failures.append(failure)
+        return True
+    return False
+
+
+def _makes_way(run: Run, match: Match) -> bool:
+    """A thousand refusals must not hide the death that follows: the latest of what is no death gives way."""
+    if run.none_minor or _is_minor(match.signature):
+        return False
+    minor = next((i for i in range(_MOST_FAILURES - 1, 0, -1) if _is_minor(run.failures[i].match.signature)), None)
+    if minor is not None:
+        del run.failures[minor]
+    run.none_minor = minor is None
+    return minor is not None
+
+
+def _is_minor(signature: Signature) -> bool:
+    return signature.lasting or signature.kind == "weak"
+
+
+def amounts(text: str) -> dict[str, float]:
+    """Every amount of the line; `other_bytes` is what processes but this one hold, where the line lets one tell."""
+    found: dict[str, float] = {}
+    for name, pattern in _WORDINGS:
+        if name not in found and (match := pattern.search(text)):
+            found[name] = float(match[1]) * UNITS[match[2]]
+    if "reserved_bytes" in found and "allocated_bytes" in found:
+        kept = found["reserved_bytes"] - found["allocated_bytes"]
+        found.setdefault("reserved_unallocated_bytes", max(0.0, kept))
+    sizes = [float(m[2]) * UNITS[m[3]] for m in _PROCESS.finditer(text)]
+    if sizes:
+        found["n_processes"] = len(sizes) + ("in_use_bytes" in found)
+    if gpu := _GPU.search(text):
+        found["gpu"] = float(gpu[1])
+    least, own = found.get("allocated_bytes", 0.0), found.get("in_use_bytes")
+    # A container sees its own process by another number, or not at all: "this process has 0 bytes".
+    if own is None and len(sizes) > 1:
+        found["other_bytes"] = sum(sizes) - min((size for size in sizes if size >= least), default=max(sizes))
+    elif own is not None and own >= least and {"gpu_memory_bytes", "free_bytes"} <= found.keys():
+        # Several of the same small size beside this one are contexts of its own ranks, not somebody else's.
+        alike = len(sizes) > 1 and max(sizes) - min(sizes) <= 0.01 * max(sizes)
+        if not (alike and max(sizes) < _CONTEXT):
+            found["other_bytes"] = max(0.0, found["gpu_memory_bytes"] - found["free_bytes"] - own)
+    return found

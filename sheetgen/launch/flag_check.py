@@ -1,0 +1,334 @@
+"""One engine's flags checked: the same point under that engine's accounting, and what would make it fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from sheetgen.answer.verdict import judge, obstacle
+from sheetgen.api import SHORT_SPELLINGS, record, size_columns
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.stacks import Launcher
+from sheetgen.errors import ScenarioError
+from sheetgen.formula import formula, ratio, round_down, round_up
+from sheetgen.program.row_program import ROW
+from sheetgen.question.deployment import DEFAULTS, Resolved
+from sheetgen.units import DTYPES, GIB
+
+UNQUANTIZED = ("bf16", "fp16", "fp32")
+MOST_TRIED = 64  # numbers of sequences tried at once
+# Words that mean something only to the engine they were typed for.
+ENGINES_OWN = ("engine_version", "gpu_memory_utilization", "block_size", "hybrid_kv_manager")
+
+
+@formula("Left outside the pool")
+def left_outside_bytes_per_gpu(
+    gpu_memory_bytes: Any,
+    context_bytes: Any,
+    loaded_weights_bytes_per_gpu: Any,
+    overhead_bytes_per_gpu: Any,
+    kv_pool_bytes_per_gpu: Any,
+) -> Any:
+    """Memory of one GPU that neither the parts in the engine's budget nor its KV pool take, in bytes.
+
+    Source: the KV pool's accounting (sizing/memory.py), read from the other side.
+    """
+    taken = loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu + kv_pool_bytes_per_gpu
+    return gpu_memory_bytes - context_bytes - taken
+
+
+@formula("Needed outside the pool")
+def needed_outside_bytes_per_gpu(
+    activation_bytes_per_gpu: Any,
+    cuda_graph_bytes_per_gpu: Any,
+    activations_in_budget: Any,
+    graphs_reserved: Any,
+    uncharged_bytes: Any,
+) -> Any:
+    """What the engine takes on one GPU outside its budget: activations and CUDA graphs where it does not count them,
+    and memory that it counts nowhere, in bytes.
+
+    Source: catalogs/engines (activations_in_budget), graphs_reserved; catalogs/stacks.yaml (uncharged_gib).
+    """
+    activations = (1 - activations_in_budget) * activation_bytes_per_gpu
+    return activations + (1 - graphs_reserved) * cuda_graph_bytes_per_gpu + uncharged_bytes
+
+
+@formula("Ceiling of a KV budget")
+def kv_ceiling_bytes(n_sequences: Any, max_model_len: Any, kv_bytes_per_token: Any) -> Any:
+    """What an engine's limits let the growing KV cache become: every sequence at its full length, in bytes, before any
+    division over GPUs, without windows, states and the rounding to whole blocks.
+
+    Source: TensorRT-LLM, max_batch_size x max_seq_len. Check: Llama 3.1 8B in FP8, 8 x 4,096: 2,147,483,648.
+    """
+    return n_sequences * max_model_len * kv_bytes_per_token
+
+
+@formula("Sequences in a limit of tokens")
+def sequences_in_tokens(limit_tokens: Any, max_model_len: Any, block_size: Any) -> Any:
+    """Sequences of full length, in whole blocks, that a pool limited to so many tokens holds.
+
+    Source: TensorRT-LLM, max_tokens of KvCacheConfig. Check: 24,000 tokens, 2,048 each, blocks of 64: 11.
+    """
+    return round_down(ratio(limit_tokens, round_up(max_model_len / block_size) * block_size))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One sized variant: its record (inputs and results), every quantity of it, and its names."""
+
+    answer: dict[str, Any]
+    known: dict[str, float]
+    names: Resolved
+    fits: bool
+    verdict: str
+    left_outside_bytes: float
+    needed_outside_bytes: float
+
+    @property
+    def n_gpus(self) -> int:
+        return math.prod(self.answer[f"{one}_parallel_size"] for one in ("tensor", "pipeline", "data"))
+
+    @property
+    def runs(self) -> bool:
+        """Whether the engine runs on the GPU, and the GPU takes both precisions."""
+        return obstacle(self.names) is None
+
+    @property
+    def has_place_outside(self) -> bool:
+        """Whether what the engine does not count has its place beside the pool."""
+        return self.left_outside_bytes >= self.needed_outside_bytes
+
+    @property
+    def holds(self) -> bool:
+        """Whether the engine starts and every sequence that max_num_seqs admits has its cache."""
+        starts = self.known["max_concurrency"] >= 1  # with one request of max_model_len
+        return self.runs and starts and self.known["sequences_in_pool"] >= self.known["max_num_seqs"]
+
+
+def trials(
+    rows: Sequence[Mapping[str, Any]], launchers: Sequence[Launcher], catalog: Catalog, needed: Sequence[int] = (0,)
+) -> list[Trial | None]:
+    """Every row of inputs sized for its launcher; None for one that cannot be. Raises ScenarioError where one of those
+    needed cannot be. All in one go: to size one row takes about as long as to size a hundred."""
+    columns = {name: [row.get(name) for row in rows] for name in DEFAULTS}
+    sized = size_columns(columns, len(rows), catalog)
+    for error in (sized.points.errors[row] for row in needed):
+        if error is not None:
+            raise ScenarioError(*error.splitlines())
+
+    def with_caches(one: Resolved, launcher: Launcher) -> Resolved:
+        """The same names, with the GPU keeping what the engine quantizes by itself, whatever the GPU."""
+        added = tuple(d for d in launcher.kv_cache_anywhere if d not in one.gpu.kv_run)
+        if one.kv_cache_dtype not in added:
+            return one
+        return replace(one, gpu=one.gpu.model_copy(update={"kv_run": (*one.gpu.kv_run, *added)}))
+
+    of_good = [launchers[row] for row in sized.points.good.tolist()]
+    names = [with_caches(one, launcher) for one, launcher in zip(sized.points.names, of_good, strict=True)]
+    judged = sized.grid.again({})
+    judge(judged, names, sized.points.axis)
+    fits, sentences = (judged.spread(name, ROW) for name in ("fits", "verdict"))
+    alone, beside = numpy.array([(one.uncharged_gib, one.uncharged_gib_at_more_ranks) for one in of_good]).T
+    uncharged = numpy.where(numpy.asarray(sized.known["tensor_parallel_size"]) > 1, beside, alone) * GIB
+    known = {**sized.known, "uncharged_bytes": uncharged}
+    left, needed = left_outside_bytes_per_gpu.of(known), needed_outside_bytes_per_gpu.of(known)
+    columns_of = {k: v for k, v in sized.known.items() if getattr(v, "ndim", 0) and v.dtype.kind in "fiub"}
+    found: list[Trial | None] = [None] * len(rows)
+    for place, row in enumerate(sized.points.good.tolist()):
+        numbers = {name: float(column[place]) for name, column in columns_of.items()}
+        found[row] = Trial(
+            record(sized, row),
+            numbers,
+            names[place],
+            bool(fits[place]),
+            sentences[place],
+            float(left[place]),
+            float(needed[place]),
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of one input with which all requests fit, or fewer at a time; trial: the point as it is then."""
+
+    setting: str
+    value: Any
+    says: str
+    trial: Trial | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """requested: the point with every request admitted at once. printed: the point that the flags describe, None where
+    nothing that they could say would start. obstacles: why the engine cannot take the point at all."""
+
+    requested: Trial
+    printed: Trial | None
+    obstacles: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    loads_unquantized: bool = False
+
+    @property
+    def fits(self) -> bool:
+        return self.requested.fits and not self.obstacles
+
+    @property
+    def verdict(self) -> str:
+        if self.obstacles:
+            return f"does not run: {'; '.join(self.obstacles)}."
+        return self.requested.verdict
+
+
+def checks(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], Launcher]], catalog: Catalog) -> list[Checked]:
+    """Each point under its launcher: the inputs as typed, and their record as `sheetgen size` sized it."""
+    rows = [_given(*one) for one in asked]
+    pairs = [row for given in rows for row in (given, {**given, "weight_dtype": "auto"})]
+    launchers = [launcher for *_, launcher in asked for _ in range(2)]
+    tried = trials(pairs, launchers, catalog, range(0, len(pairs), 2))
+    return [
+        _checked(tried[2 * i], tried[2 * i + 1], rows[i], launcher, catalog) for i, (*_, launcher) in enumerate(asked)
+    ]
+
+
+def _given(requested: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher) -> dict[str, Any]:
+    """The inputs for that launcher. A typed version is its own engine's. A share, a block size or a KV manager that was
+    typed with --engine is that engine's, and without it everyone's."""
+    long = {SHORT_SPELLINGS.get(name, name): value for name, value in requested.items()}
+    given = {name: value for name, value in long.items() if value is not None and name in DEFAULTS}
+    for name in ENGINES_OWN if launcher.engine != point["engine"] else ():
+        if name == "engine_version" or requested.get("engine") is not None:
+            given.pop(name, None)
+    given["engine"] = launcher.engine
+    given.setdefault("max_num_seqs", math.ceil(point["concurrent_requests"] / point["data_parallel_size"]))
+    return given
+
+
+def _checked(
+    first: Trial | None, unquantized: Trial | None, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog
+) -> Checked:
+    assert first is not None, "it was needed"
+    loads = (
+        unquantized is not None
+        and unquantized.names.weight_dtype in UNQUANTIZED
+        and unquantized.known["loaded_weights_bytes_per_gpu"] <= unquantized.known["memory_budget_bytes"]
+    )
+    obstacles = tuple(_obstacles(first, launcher))
+    if obstacles:
+        return Checked(first, None, obstacles, loads_unquantized=loads)
+    printed = first if first.holds else _most_that_hold(first, given, launcher, catalog)
+    remedies = () if first.fits else tuple(_remedies(first, printed, given, launcher, catalog))
+    return Checked(first, printed, (), remedies, loads)
+
+
+def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
+    """What no flag of the engine says, or what it does not take."""
+    names, point, engine = first.names, first.answer, first.names.engine
+    if names.gpu.vendor not in engine.vendors:
+        yield f"{engine.name} does not run on {names.gpu.name}"
+        return
+    for size, what in (("pipeline_parallel_size", "pipeline stages"), ("expert_parallel_size", "expert parallelism")):
+        if point[size] > 1 and size not in launcher.flags:
+            yield f"{engine.name} has no {what} ({size} {point[size]})"
+    if names.draft is not None and "draft_model" not in launcher.flags:
+        yield f"{engine.name} takes no draft model"
+    if names.weight_dtype not in launcher.weight_dtypes:
+        yield f"{engine.name} loads no {names.weight_dtype} weights; it loads {', '.join(launcher.weight_dtypes)}"
+    dtype, version, is_fp32 = names.kv_cache_dtype, engine.default_version, names.weight_dtype == "fp32"
+    if is_fp32 and dtype in ("bf16", "fp16"):
+        yield f"{engine.name} keeps the cache of 32-bit weights in 32 bits: size it with --kv-cache-dtype fp32"
+    elif is_fp32 and dtype == "fp32":
+        pass  # as wide as the weights, which every engine does
+    elif dtype not in launcher.kv_cache_dtypes:
+        yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {', '.join(launcher.kv_cache_dtypes)}"
+    elif not launcher.keeps(dtype, version):
+        yield f"{engine.name} {version} keeps no KV cache in {dtype}; {launcher.kv_cache_from[dtype]} and later do"
+    if point["data_parallel_size"] > 1 and first.known["n_params_routed"]:
+        size = point["tensor_parallel_size"]
+        if "data_parallel_size" not in launcher.flags:
+            yield f"{engine.name} shares no experts over data-parallel ranks"
+        elif launcher.engine == "tensorrt-llm" and size > 1:  # whose attention ranks are its tensor-parallel ones
+            rest = f"(tensor_parallel_size {size})"
+            yield f"{engine.name} shares experts over data-parallel ranks of one GPU each alone {rest}"
+
+
+def _most_that_hold(first: Trial, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog) -> Trial | None:
+    """The point with the largest max_num_seqs whose sequences all have their cache; None where not one has.
+
+    Fewer sequences leave a larger pool, so what the pool holds now is a number that surely holds, and the largest lies
+    between it and what the pool holds then.
+    """
+    least, most = int(first.known["sequences_in_pool"]), int(first.known["max_num_seqs"])
+    low = trials([{**given, "max_num_seqs": max(1, min(least, most))}], [launcher], catalog)[0]
+    if low is None or not low.holds:
+        return None
+    top = min(most, int(low.known["sequences_in_pool"]))
+    bottom = int(low.known["max_num_seqs"])
+    step = max(1, (top - bottom) // MOST_TRIED)
+    rows = [{**given, "max_num_seqs": n} for n in range(bottom + 1, top + 1, step)]
+    tried = trials(rows, [launcher] * len(rows), catalog) if rows else []
+    return next((t for t in reversed(tried) if t is not None and t.holds), low)
+
+
+def _remedies(
+    first: Trial, printed: Trial | None, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog
+) -> Iterator[Remedy]:
+    """Changes of one input each, sized like the point itself: only what the prediction says would fit is offered."""
+    point = first.answer
+    requests = f"{point['concurrent_requests']:,} request{'' if point['concurrent_requests'] == 1 else 's'}"
+    if printed is not None and printed.known["max_num_seqs"] < first.known["max_num_seqs"]:
+        n = int(printed.known["max_num_seqs"])
+        each = " on each data-parallel rank" if point["data_parallel_size"] > 1 else ""
+        yield Remedy("max_num_seqs", n, f"{n:,} at a time{each}, the others wait", printed)
+    variants = list(_variants(first, given, launcher))
+    if not variants:
+        return
+    rows = [given, *(row for _, row, _ in variants)]
+    tried = trials(rows, [launcher] * len(rows), catalog)[1:]
+    done: set[str] = set()
+    for (setting, row, says), trial in zip(variants, tried, strict=True):
+        if setting in done or trial is None or any(_obstacles(trial, launcher)):
+            continue
+        if trial.fits and trial.has_place_outside:
+            done.add(setting)
+            yield Remedy(setting, row[setting], f"{requests} {says}", trial)
+    fewest = point["min_gpus"]
+    if fewest is not None and fewest > first.n_gpus and "tensor_parallel_size" not in done:
+        yield Remedy("n_gpus", fewest, f"{requests} in {fewest:,} of these GPUs at the fewest")
+
+
+def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Inputs to try, the mildest change of each setting first: the setting, the whole row, what to say of it."""
+    point, names = first.answer, first.names
+    now, most = (math.floor(round(100 * one, 6)) for one in (point["gpu_memory_utilization"], launcher.most_share))
+    for percent in range(now + 1, most + 1):  # nobody types a finer share
+        yield "gpu_memory_utilization", {**given, "gpu_memory_utilization": percent / 100}, "at full length"
+    for dtype in ("fp8", "int8"):
+        smaller = DTYPES[dtype].kv_bytes < DTYPES[names.kv_cache_dtype].kv_bytes
+        if smaller and launcher.keeps(dtype, names.engine.default_version):
+            yield "kv_cache_dtype", {**given, "kv_cache_dtype": dtype}, "at full length"
+    longest = point["max_context_tokens_that_fit"]
+    if longest and longest < point["context_tokens"]:
+        output = min(point["output_tokens"], longest)
+        cut = {"context_tokens": longest, "max_model_len": longest, "output_tokens": output, "input_tokens": None}
+        yield "max_model_len", {**given, **cut}, f"of {longest:,} tokens"
+    if point["max_model_len"] > point["context_tokens"]:
+        yield "max_model_len", {**given, "max_model_len": point["context_tokens"]}, "at the context that was stated"
+    if names.weight_dtype in UNQUANTIZED and "fp8" in launcher.weight_dtypes and known_checkpoint(names.model, "fp8"):
+        yield "weight_dtype", {**given, "weight_dtype": "fp8"}, "at full length"
+    size = point["tensor_parallel_size"]
+    for more in (2, 4, 8):
+        if more > size:
+            yield "tensor_parallel_size", {**given, "tensor_parallel_size": more}, "at full length"
+
+
+def known_checkpoint(model: Model, dtype: str) -> str | None:
+    """The id of the checkpoint in that precision whose size is charged; None where it has none."""
+    known = model.checkpoint(dtype)
+    return known.hf_id if known else None

@@ -1,0 +1,900 @@
+"""The plan as a flat workbook: values of its day, with live sums and money.
+
+Demand, quantities and prices stand in yellow cells on Inputs. Money follows a price: it is quantity x price, and totals
+are formulas. What hangs on demand, quantities or policy says `run pull` once one of them is another, and so does what
+was worked out of money by other means once anything is. `sheetgen pull` carries the yellow cells back to plan.yaml.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import itertools
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from sheetgen.book.checks import HEADS, ChecksSheet
+from sheetgen.book.inputs_sheet import AS_BUILT, CHANGED
+from sheetgen.book.sheets import (
+    BESIDE,
+    NONE,
+    Book,
+    Cell,
+    Chart,
+    Lookup,
+    Range,
+    Ref,
+    Sheet,
+    Source,
+    Validation,
+    derived,
+    plain,
+    worked_out,
+)
+from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
+from sheetgen.formula import both, is_number, number_where, where
+from sheetgen.plan import needs
+from sheetgen.plan.draws import quantiles
+from sheetgen.plan.findings import Findings, spans
+from sheetgen.plan.pages import MONEY, PlanPage, plan_page
+from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
+from sheetgen.plan.sized_alone import commands
+from sheetgen.plan.spending import (
+    NO_BUDGET,
+    OVER,
+    OVER_AT_P90,
+    budget_left_usd,
+    budget_verdict,
+    committed_quarter_usd,
+    cover_usd,
+    in_dollars,
+    price_factor,
+    quarter_instance_month_usd,
+)
+from sheetgen.plan.supplied import live
+from sheetgen.plan.tables import CONSTANTS
+from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.plan.yellow import (
+    QUANTILE,
+    SURVIVE,
+    Yellow,
+    listed_prices_of,
+    of_currency,
+    part_of_name,
+    price_name,
+    yellow_rows,
+)
+from sheetgen.report.notes import first_link
+from sheetgen.report.page import Cell as Shown
+from sheetgen.report.page import Table, Text
+from sheetgen.sizing import cost
+from sheetgen.units import (
+    DATE,
+    EXACT_PERCENT,
+    FACTOR,
+    ON_DEMAND,
+    ONE_DECIMAL,
+    PLAIN,
+    PURCHASES,
+    TEXT,
+    TWO_DECIMALS,
+    USD,
+    USD_CENTS,
+    WHOLE,
+    Display,
+)
+
+PULL = "run pull"  # what a cell says whose value is not of the inputs any more
+SCHEMA = 2  # of the layout
+RECORD = "meta_plan_record_"  # of the names of the cells with the plan as JSON, with a number behind
+IN_A_CELL = 30_000  # characters; a cell holds 32,767
+LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of Inputs; from BUILT on hidden
+SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
+ON_PLAN = 8  # decisions on the first sheet
+INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#475569")
+P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
+LONG = 30  # characters from which a text is wrapped
+Value = str | float | datetime.date | None  # of a cell
+NOTES = {  # by head the formula whose documentation stands in its note
+    "Needed": needs.needed_instances, "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
+    "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
+    "Machines, p10": needs.own_instances, "Late orders cost more": cover_usd,
+    "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
+}  # fmt: skip
+
+
+def build_plan_book(
+    findings: Findings, page: PlanPage, record: Mapping[str, Any], sheets: Mapping[str, str] = MappingProxyType({})
+) -> Book:
+    """The workbook, in US dollars whatever the plan's currency. record: the plan as JSON, which it carries; sheets: by
+    service the file beside it that is its sizing sheet."""
+    if findings.answer.plan.head.currency != DOLLARS:
+        head = findings.answer.plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
+        answer = replace(findings.answer, plan=replace(findings.answer.plan, head=head))
+        page = plan_page(replace(findings, answer=answer), page.paper)
+    return _Sheets(findings, page, record, {service: BESIDE + quote(name) for service, name in sheets.items()}).book()
+
+
+class _Sheets:
+    """The sheets, and what they share. links: by service the address of its sizing sheet."""
+
+    def __init__(self, findings: Findings, page: PlanPage, record: Mapping[str, Any], links: Mapping[str, str]) -> None:
+        self.findings, self.page, self.record, self.links = findings, page, record, links
+        self.answer: Answer = findings.answer
+        self.plan = self.answer.plan
+        self.quarters = [str(quarter) for quarter in self.plan.quarters]
+        self.listed = listed_prices_of(self.plan, record)
+        self.wiring = Wiring()
+        self.cells: dict[str, Ref] = {}  # yellow, by name
+        self.inputs = self._inputs()
+        self.money_sheet = self._sheet("Money", "What each quarter costs, in US dollars.", (34, *[14] * 8), 9)
+        self._prices()
+        self.supply_sheet = self._supply()
+        self._spend()
+        self.decisions_sheet = self._decisions()
+        self.services_sheet = self._services()
+
+    def book(self) -> Book:
+        first, checks = self._first(), self._checks()
+        pages = (first, self.decisions_sheet, self.services_sheet, self.supply_sheet, self.money_sheet, checks)
+        return Book(
+            [self.inputs, *pages],
+            self.wiring.names,
+            {
+                "sheetgen.plan_schema": str(SCHEMA),
+                "sheetgen.version": self.page.version,
+                "sheetgen.catalog_sha256": self.plan.catalog.catalog_sha256(),
+            },
+            datetime.datetime.combine(self.plan.as_of, datetime.time()),
+            self.page.paper,
+            self.page.title,
+            "Capacity plan: machines, orders and money by quarter",
+        )
+
+    # Pieces
+
+    def _sheet(self, name: str, about: str, widths: Sequence[float], n_printed: int, **more: Any) -> Sheet:
+        """A sheet whose columns from `n_printed` on are hidden: there stand the values that its cells show."""
+        sheet = titled(name, more.pop("title", name), about, **{"freeze": (HEAD_ROWS, 0), **more})
+        sheet.widths, sheet.n_printed = dict(enumerate(widths)), n_printed
+        if name != "Inputs":
+            self._put_state(sheet, 1)
+        return sheet
+
+    def _put_state(self, sheet: Sheet, column: int) -> None:
+        """In the row above the first heads whether the values are still those of the inputs."""
+        row, flags = HEAD_ROWS - 1, self.wiring.inputs
+        sheet.text(row, column - 1, f"values of {self.page.as_of}:", "label")
+        word = f'IF({{0}}>0,"{PULL}",IF({{1}}>0,"{CHANGED}","{AS_BUILT}"))'
+        state = Lookup.of(AS_BUILT, word, flags["n_outdated"], flags["n_changed"])
+        sheet.link(row, column, state, TEXT, "light")
+        sheet.status_cells.append((row, column))
+
+    def _bar(self, sheet: Sheet, row: int, title: str, heads: Sequence[str] = ()) -> None:
+        """The title of a block, and its heads below."""
+        sheet.texts(row, 0, (title, *[""] * ((sheet.n_printed or 1) - 1)), "section")
+        put_heads(sheet, row + 1, heads)
+
+    def _value(
+        self,
+        sheet: Sheet,
+        row: int,
+        column: int,
+        value: Value,
+        display: Display,
+        *,
+        role: str = "",
+        of_money: bool = False,
+    ) -> Ref:
+        """A value that was worked out: it stands in a hidden column, and is shown while the inputs are those of its
+        day. of_money: it hangs on prices too."""
+        value = NONE if value is None or value == "" else plain(value)
+        built = sheet.put(row, (sheet.n_printed or 0) + column, Cell(value, "off_page", display), lock="column")
+        flag = self.wiring.inputs["n_changed" if of_money else "n_outdated"]
+        is_long = isinstance(value, str) and len(value) > LONG
+        shown = Lookup.of(value, f'IF({{0}}>0,"{PULL}",{{1}})', flag, built)
+        sheet.status_cells.append((row, column))
+        return sheet.link(row, column, shown, display, role or ("wrapped" if is_long else "computed"), lock="column")
+
+    def _values(
+        self, sheet: Sheet, row: int, column: int, values: Iterable[Value], display: Display, *, of_money: bool = False
+    ) -> list[Ref]:
+        """Values side by side."""
+        return [
+            self._value(sheet, row, here, value, display, of_money=of_money)
+            for here, value in enumerate(values, column)
+        ]
+
+    def _text(self, sheet: Sheet, row: int, column: int, text: Text, *, of_money: bool = False) -> Ref:
+        """A cell of a document's table."""
+        if isinstance(text, Shown) and not text.parts and isinstance(text.value, int | float):
+            of_money = of_money or bool(text.display.prefix)
+            return self._value(sheet, row, column, text.value, text.display, of_money=of_money)
+        return self._value(sheet, row, column, str(text), TEXT, of_money=of_money or "$" in str(text))
+
+    def _table(self, sheet: Sheet, row: int, table: Table, *, of_money: bool = False) -> int:
+        """A table of the documents under its title; gives the row below it."""
+        self._bar(sheet, row, table.title, [column.head for column in table.columns])
+        for here, cells in enumerate(table.rows, row + 2):
+            for column, text in enumerate(cells):
+                if str(text):
+                    self._text(sheet, here, column, text, of_money=of_money)
+        return row + 3 + len(table.rows)
+
+    def _tables(self, sheet: Sheet, row: int, *starts: str, of_money: bool) -> int:
+        """The tables of the documents whose titles begin so; gives the row below them."""
+        for table in self.page.tables:
+            if table.title.startswith(starts):
+                row = self._table(sheet, row, table, of_money=of_money)
+        return row
+
+    def _derived(
+        self,
+        sheet: Sheet,
+        row: int,
+        column: int,
+        function: Callable[..., Any],
+        *read: Source,
+        display: Display = USD,
+        role: str = "computed",
+    ) -> Ref:
+        sheet.status_cells.append((row, column))
+        return sheet.link(row, column, derived(function, *read), display, role, lock="column")
+
+    # Inputs
+
+    def _inputs(self) -> Sheet:
+        sheet = self._sheet(
+            "Inputs",
+            f"Change any yellow cell. Money follows prices; what hangs on the rest says {PULL}: sheetgen pull THIS.xlsx"
+            " carries all back to a plan.yaml and works it out anew.",
+            (40, 13, 13, 13, 11, 11, 50),
+            BUILT,
+            freeze=(HEAD_ROWS, 1),
+        )
+        row = HEAD_ROWS
+        for words, name in SOURCES.items():
+            refs = [sheet.put(row + i, LISTS, Cell(word, "off_page")) for i, word in enumerate(words)]
+            self.wiring.names[name] = Range(tuple(refs))
+            row += len(words)
+        row, states = HEAD_ROWS, list[Ref]()
+        for section, rows in itertools.groupby(yellow_rows(self.plan, self.listed), key=attrgetter("section")):
+            lines = [*rows]
+            quantiles_of = QUANTILES if any(line.is_band for line in lines) else ("", "", "")
+            sheet.texts(row, LABEL, (section, *quantiles_of, "", "state", "why"), "section")
+            states += [self._line(sheet, here, line) for here, line in enumerate(lines, row + 1)]
+            row += len(lines) + 2
+        self._constants(sheet, row)
+        every, inputs, flags = Range((states[0], states[-1])), self.wiring.inputs, HEAD_ROWS - 1
+        outdated = Lookup.of(0, f'COUNTIFS({{0}},"{PULL}")', every)
+        inputs["n_outdated"] = sheet.link(flags, BUILT, outdated, PLAIN, "off_page", name="calc_n_outdated")
+        changed = Lookup.of(0, f'{{1}}+COUNTIFS({{0}},"{CHANGED}")', every, inputs["n_outdated"])
+        inputs["n_changed"] = sheet.link(flags, BUILT + 1, changed, PLAIN, "off_page", name="calc_n_changed")
+        self.wiring.names |= {ref.name: ref for ref in inputs.values() if ref.name and ref.name.startswith("calc_")}
+        self._put_state(sheet, UNIT)
+        put_light(self.wiring, sheet, HEAD_ROWS - 1, P10, "All checks")
+        return sheet
+
+    def _line(self, sheet: Sheet, row: int, line: Yellow) -> Ref:
+        """A row of yellow cells, what they were built with, and whether they still hold it; gives that cell."""
+        sheet.text(row, LABEL, line.label, "label")
+        sheet.text(row, UNIT, line.unit, "unit")
+        sheet.text(row, NOTE, line.note, "remark_wrapped")
+        check = Validation.of(line.kind, line.label, line.note)
+        if line.kind.words:
+            choice = f"{', '.join(line.kind.words)}."
+            check = Validation(line.label[:32], choice, SOURCES[line.kind.words], line.kind)
+        pairs: list[Ref] = []
+        for i, (name, _, value) in enumerate(line.cells):
+            cell = Cell(value, "input", line.display, validation=check)
+            ref = sheet.put(row, P10 + i, cell, f"in_{name}")
+            self.wiring.names[f"in_{name}"] = self.cells[name] = ref
+            if name in ("discount_fraction", "contingency_fraction", "hours_per_month", "fx_rate"):
+                self.wiring.inputs[name] = ref
+            built = sheet.put(row, BUILT + i, Cell(NONE if value is None else value, "off_page", line.display))
+            pairs += (ref._replace(name=None, lock="column"), built._replace(lock="column"))
+        if line.name == "price_change":
+            self.wiring.inputs["expected_change_per_year"] = self.cells["price_change_p50"]
+        same = "AND({0}={1},{2}={3},{4}={5})" if line.is_band else "{0}={1}"
+        if line.kind.blank:
+            same = f'IF({{0}}="",{{1}}="{NONE}",{{0}}={{1}})'
+        word = f'IF({same},"{AS_BUILT}","{CHANGED if line.is_money else PULL}")'
+        sheet.status_cells.append((row, STATE))
+        return sheet.link(row, STATE, Lookup.of(AS_BUILT, word, *pairs), TEXT, "state")
+
+    def _constants(self, sheet: Sheet, row: int) -> None:
+        """Constants, and the hours of a month that are paid."""
+        inputs = self.wiring.inputs
+        sheet.texts(row, LABEL, ("What nobody chooses", *[""] * 6), "section")
+        constants = {
+            "months_in_a_quarter": CONSTANTS["months_in_a_quarter"],
+            "quarters_in_a_year": CONSTANTS["quarters_in_a_year"],
+            "hours_in_a_month": cost.HOURS_IN_A_MONTH,
+        }
+        for here, (name, value) in enumerate(constants.items(), row + 1):
+            cell, label = Cell(value, "fixed", FACTOR), name.replace("_", " ").capitalize()
+            inputs[name] = sheet.put(here, P10, cell, f"calc_{name}", label=label)
+        here, buy = row + 1 + len(constants), self.plan.policy.buy
+        for name, label, is_committed in (
+            ("bought_hours", f"Hours paid of a machine bought {buy}", int(PURCHASES[buy].committed)),
+            ("committed_hours", "Hours paid of one that is committed", 1),
+        ):
+            env: dict[str, Source] = {**inputs, "is_committed": Lookup.of(is_committed, str(is_committed))}
+            inputs[name] = sheet.compute(
+                here, P10, cost.paid_hours_per_month, env, display=FACTOR, label=label, name=f"calc_{name}"
+            )
+            here += 1
+
+    # Money: what a machine costs, what is paid anyway, then what each quarter costs
+
+    def _prices(self) -> None:
+        """At the sheet's end by quarter the price over today's, a month of each machine, and what is paid anyway."""
+        sheet, inputs, plan = self.money_sheet, self.wiring.inputs, self.plan
+        n, currencies = len(self.quarters), 1 + (plan.head.currency != DOLLARS)
+        self.top_of_parts = HEAD_ROWS + currencies * (len([*spans(plan)]) + 3)
+        row = self.top_of_parts + n + 3
+        sheet.n_printed = max(9, 3 + n)
+        sheet.widths |= dict.fromkeys(range(9, 3 + n), 14)
+        self.factors = []
+        for q in range(n):
+            ahead = sheet.put(self.top_of_parts + 2 + q, sheet.n_printed, Cell(q, "off_page", PLAIN), lock="column")
+            env: dict[str, Source] = {**inputs, "quarters_ahead": ahead}
+            place = self.top_of_parts + 2 + q, 1
+            self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))
+        heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
+        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.buy})", heads)
+        self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
+        for here, instance in enumerate(self.listed, row + 2):
+            sheet.text(here, 0, instance, "label")
+            usd = sheet.link(here, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
+            price = worked_out(cost.discounted_usd_per_hour, {**inputs, "listed_usd_per_hour": usd})
+            env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs["bought_hours"]}
+            today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
+            self.months[instance] = [
+                sheet.compute(
+                    here, 3 + q, quarter_instance_month_usd, {"instance_month_usd": today, "price_factor": factor}
+                )
+                for q, factor in enumerate(self.factors)
+            ]
+        row += len(self.listed) + 3
+        self.paid: dict[type, list[list[Ref]]] = {Committed: [], Owned: []}
+        paid: list[Committed | Owned] = [*plan.supply.committed, *plan.supply.owned]
+        if paid:
+            heads = ("Paid anyway, $", "Machines or GPUs", "$ a month of one, or a quarter", *self.quarters)
+            self._bar(sheet, row, "Committed, used or not, and owned: for the share of the days that are paid", heads)
+        for here, part in enumerate(paid, row + 2):
+            self._paid(here, part)
+        row += (len(paid) + 3) if paid else 0
+        self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money", of_money=True)
+
+    def _paid(self, row: int, part: Committed | Owned) -> None:
+        """A commitment's or a pool's cost by quarter."""
+        sheet, inputs, plan = self.money_sheet, self.wiring.inputs, self.plan
+        is_committed = isinstance(part, Committed)
+        many: Sequence[Any] = plan.supply.committed if is_committed else plan.supply.owned
+        stem = f"{'committed' if is_committed else 'owned'}_{many.index(part) + 1}_"
+        sheet.text(row, 0, part.id, "label")
+        count = sheet.link(row, 1, self.cells[f"{stem}count"], PLAIN, lock="column")
+        if isinstance(part, Committed):
+            price = plan.types[part.type].price(part.purchase) or plan.types[part.type].price(ON_DEMAND)
+            hour = None if price is None else price.usd_per_hour
+            listed = sheet.put(row, sheet.n_printed or 0, Cell(hour, "off_page", USD_CENTS), lock="column")
+            stated = self.cells[f"{stem}usd_per_hour"]
+            month = self._derived(
+                sheet,
+                row,
+                2,
+                _committed_month_usd,
+                stated,
+                listed,
+                inputs["discount_fraction"],
+                inputs["committed_hours"],
+            )
+        elif plan.head.currency == DOLLARS:
+            month = sheet.link(row, 2, self.cells[f"{stem}cost"], USD, lock="column")
+        else:
+            env: dict[str, Source] = {"amount": self.cells[f"{stem}cost"], "fx_rate": inputs["fx_rate"]}
+            month = sheet.compute(row, 2, in_dollars, env, lock="column")
+        refs = []
+        for q, (_, share) in enumerate(live(plan, part)):
+            days = sheet.put(row, (sheet.n_printed or 0) + 1 + q, Cell(share, "off_page", FACTOR), lock="none")
+            env = {**inputs, "count": count, "committed_month_usd": month, "paid_share": days}
+            if is_committed:
+                refs.append(sheet.compute(row, 3 + q, committed_quarter_usd, env))
+            else:
+                refs.append(self._derived(sheet, row, 3 + q, lambda usd, share: usd * share, month, days))
+        self.paid[type(part)].append(refs)
+
+    def _spend(self) -> None:
+        """At the sheet's top what each quarter, fiscal year and all of them cost against the budget; below it what that
+        is made of."""
+        sheet, money = self.money_sheet, self.answer.money
+        top = self.top_of_parts
+        bought = (f"Bought, {z}" for z in QUANTILES)
+        heads = ("Quarter", "Prices over today's", *bought, "Late orders cost more", "Committed", "Owned")
+        self._bar(sheet, top, "What it is made of, US dollars", heads)
+        parts: list[list[Ref]] = []
+        for q, quarter in enumerate(self.quarters):
+            here = top + 2 + q
+            name = sheet.text(here, 0, quarter, "label")._replace(lock="column")
+            usd = [float(money["bought_of_all_usd"][q, z]) for z in CASE.values()]
+            flag, keys = self.wiring.inputs["n_outdated"], self.bought_keys
+            sums = [
+                Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMIFS({{1}},{{2}},{{3}}))', flag, area, keys, name)
+                for value, area in zip(usd, self.bought, strict=True)
+            ]
+            row = [sheet.link(here, 2 + z, amount, USD, "computed", lock="column") for z, amount in enumerate(sums)]
+            late = float(money["late_usd"][q, 0])
+            row.append(self._value(sheet, here, 5, late, USD, of_money=late > 0))
+            for column, kind in ((6, Committed), (7, Owned)):
+                of_quarter = [refs[q] for refs in self.paid[kind]]
+                row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
+            parts.append(row)
+            sheet.status_cells += [(here, 2 + z) for z in range(3)]
+        self._by_quarter(HEAD_ROWS, parts)
+        if self.plan.head.currency != DOLLARS:
+            self._in_currency(HEAD_ROWS + len([*spans(self.plan)]) + 3)
+
+    def _by_quarter(self, top: int, parts: Sequence[Sequence[Ref]]) -> None:
+        sheet, inputs, n = self.money_sheet, self.wiring.inputs, len(self.quarters)
+        self._bar(sheet, top, "By quarter, US dollars; contingency apart", ("Quarter", *MONEY, "Budget holds"))
+        share = inputs["contingency_fraction"]
+        self.columns: list[list[Ref]] = [[] for _ in (*MONEY, "")]  # of amounts and verdicts, by quarter, year, in all
+        for here, (name, _, many) in enumerate(spans(self.plan), top + 2):
+            is_quarter = here < top + 2 + n
+            role = "computed" if is_quarter else "total"
+            sheet.text(here, 0, name, "label" if is_quarter else "light")
+            if is_quarter:
+                (q,) = many
+                bought, (late, committed, owned) = parts[q][:3], parts[q][3:]
+                stated = self.cells[f"budget_{part_of_name(name)}"]
+                rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
+                amounts = [derived(_budget_usd, stated, *rate)]
+                amounts += [derived(_spend_usd, usd, late, committed, owned) for usd in bought]
+            else:
+                amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
+            row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
+            if is_quarter:
+                reserve = derived(_contingency, row[3], share)
+                row.append(sheet.link(here, 5, reserve, USD, role, lock="column"))
+                row.append(sheet.link(here, 6, derived(_left, row[0], row[3], row[4]), USD, role, lock="column"))
+            else:
+                totals = (_total([refs[q] for q in many]) for refs in self.columns[4:6])
+                row += [sheet.link(here, 5 + i, amount, USD, role, lock="column") for i, amount in enumerate(totals)]
+            together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
+            row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
+            verdict = derived(_verdict, row[0], row[2], row[5], share)
+            row.append(sheet.link(here, 8, verdict, TEXT, role, lock="column"))
+            sheet.status_cells += [(here, column) for column in range(1, 9) if column != 7]
+            for refs, ref in zip(self.columns, row, strict=True):
+                refs.append(ref)
+
+    def _in_currency(self, top: int) -> None:
+        """The same amounts in the plan's currency, at the rate on Inputs."""
+        sheet, (display, _) = self.money_sheet, of_currency(self.plan.head)
+        title = f"The same in {self.plan.head.currency}, at the rate on Inputs"
+        self._bar(sheet, top, title, ("Quarter", *MONEY))
+        for i, (name, *_) in enumerate(spans(self.plan)):
+            is_quarter, here = i < len(self.quarters), top + 2 + i
+            sheet.text(here, 0, name, "label" if is_quarter else "light")
+            for column, refs in enumerate(self.columns[:-1], 1):
+                role = "computed" if is_quarter else "total"
+                self._derived(
+                    sheet, here, column, _there, refs[i], self.wiring.inputs["fx_rate"], display=display, role=role
+                )
+
+    # Supply
+
+    def _supply(self) -> Sheet:
+        """Machines by quarter and type, and what is bought of them; GPUs by quarter below."""
+        plan, answer = self.plan, self.answer
+        at_case = plan.policy.plan_at
+        sheet = self._sheet(
+            "Supply",
+            f"Machines by quarter and type: needed, owned, committed and idle at {at_case}, and to buy at each.",
+            (10, 36, 18, *[11] * 12),
+            14,
+            freeze=(HEAD_ROWS + 1, 2),
+        )
+        heads = (
+            "Quarter",
+            "Machine",
+            "GPU",
+            "Needed",
+            "Owned",
+            "Committed",
+            "Idle",
+            *(f"To buy, {z}" for z in QUANTILES),
+            "$ a month of one",
+            *(f"Bought, $, {z}" for z in QUANTILES),
+        )
+        put_heads(sheet, HEAD_ROWS, heads)
+        row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
+        keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
+        table, months = answer.supply, self.wiring.inputs["months_in_a_quarter"]
+        for q, quarter in enumerate(self.quarters):
+            for t, machine in enumerate(answer.types):
+                at_plan = [float(table[name][t, q, answer.case]) for name in names]
+                gaps = [float(table["gap"][t, q, z]) for z in CASE.values()]
+                if not any((*at_plan, *gaps)):
+                    continue
+                row += 1
+                keys.append(sheet.text(row, 0, quarter, "label"))
+                sheet.text(row, 1, machine.instance, "label")
+                sheet.text(row, 2, plan.catalog.gpu(machine.gpu).short_name, "label")
+                self._values(sheet, row, 3, at_plan, WHOLE)
+                counts = self._values(sheet, row, 7, gaps, WHOLE)
+                if machine.instance not in self.months:
+                    sheet.text(row, 10, NONE, "fixed")
+                    cells = self._values(sheet, row, 11, [0.0] * len(QUANTILES), USD)
+                else:
+                    month = sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
+                    cells = [
+                        self._derived(sheet, row, 11 + z, _times, count, month, months)
+                        for z, count in enumerate(counts)
+                    ]
+                for refs, cell in zip(bought, cells, strict=True):
+                    refs.append(cell)
+        if not keys:
+            row += 1
+            keys.append(sheet.text(row, 0, NONE, "label"))
+            for z, refs in enumerate(bought):
+                refs.append(sheet.put(row, 11 + z, Cell(0, "fixed", USD)))
+        self.bought_keys, self.bought = Range(tuple(keys)), [Range(tuple(refs)) for refs in bought]
+        table_of_gpus = next(table for table in self.page.further if table.title.startswith("GPUs needed"))
+        self.gpus_top = row + 2
+        self._table(sheet, row + 2, table_of_gpus)
+        self.gpus = table_of_gpus
+        return sheet
+
+    # Decisions and services
+
+    def _decisions(self) -> Sheet:
+        """All by their days; what an order costs is its machines' months by their price."""
+        sheet = self._sheet(
+            "Decisions",
+            "What must be decided, by which day, for how much; late ones first.",
+            (18, 16, 12, 34, 14, 18, 14, 14, 10, 70),
+            10,
+            freeze=(HEAD_ROWS + 1, 2),
+        )
+        heads = (
+            "By",
+            "What",
+            "Machines",
+            "Machine",
+            "Needed from",
+            "Owner",
+            "$",
+            "$ of a quarter's delay",
+            "Late",
+            "In words",
+        )
+        put_heads(sheet, HEAD_ROWS, heads)
+        tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
+        rows = [row for table in tables for row in table.rows]
+        in_order = sorted(self.findings.decisions, key=lambda decision: not decision.late)
+        self.lines: list[list[Ref]] = []
+        for here, (decision, shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
+            *_, owner, _, _, words = shown
+            whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
+            values: Sequence[tuple[Value, Display]] = (
+                (decision.order_by, DATE),
+                (decision.what, TEXT),
+                (decision.n_instances, whole),
+                (decision.instance, TEXT),
+                (decision.needed_from, DATE),
+                (str(owner), TEXT),
+            )
+            line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
+            usd = self._order_usd(sheet, here, decision.instance, decision.machine_months)
+            line.append(usd or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
+            waiting = decision.cost_of_waiting_usd
+            line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
+            line.append(self._value(sheet, here, 8, "late" if decision.late else "", TEXT))
+            self._text(sheet, here, 9, str(words))
+            self.lines.append(line)
+        row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
+        self._tables(sheet, row, "Commitments worth", of_money=True)
+        return sheet
+
+    def _order_usd(self, sheet: Sheet, row: int, instance: str, months: Sequence[float]) -> Ref | None:
+        """The cost of an order, of whose machines so many months are paid in each quarter; None of another decision."""
+        if not months or instance not in self.months:
+            return None
+        left = (sheet.n_printed or 0) * 2
+        refs = [sheet.put(row, left + q, Cell(count, "off_page", PLAIN)) for q, count in enumerate(months)]
+        counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
+        value = sum(count * price.value for count, price in zip(months, prices.refs, strict=True))
+        flag = self.wiring.inputs["n_outdated"]
+        order = Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMPRODUCT({{1}},{{2}}))', flag, counts, prices)
+        sheet.status_cells.append((row, 6))
+        return sheet.link(row, 6, order, USD, "computed", lock="column")
+
+    def _services(self) -> Sheet:
+        """Each service by quarter: demand, replicas, hardware, its part of the machines, and what that costs."""
+        plan = self.plan
+        sheet = self._sheet(
+            "Services",
+            f"Each service by quarter. Set by, times: at {plan.policy.plan_at}. Money: its part of the machines at the "
+            "price of what is bought.",
+            (22, 12, *[10] * 8, 12, 34, *[10] * 3, *[12] * 4, 11, 11, 12),
+            22,
+            freeze=(HEAD_ROWS + 1, 2),
+        )
+        heads = (
+            "Service",
+            "Quarter",
+            *(f"Requests/s, {z}" for z in QUANTILES),
+            *(f"At once, {z}" for z in QUANTILES),
+            "Replicas, p50",
+            "p90",
+            "Set by",
+            "Machine",
+            *(f"Machines, {z}" for z in QUANTILES),
+            "$ a month of one",
+            *(f"$ a month, {z}" for z in QUANTILES),
+            "ms a token",
+            "First token, s",
+            "$ per million tokens, p50",
+        )
+        put_heads(sheet, HEAD_ROWS, heads)
+        row, places, linked = HEAD_ROWS, {quarter: q for q, quarter in enumerate(self.quarters)}, set[str]()
+        lines = [*zip(*[iter(self.record["services"])] * len(QUANTILES), strict=True)]  # p10, p50, p90 of a quarter
+        for line in lines:
+            row += 1
+            _, middle, high = line
+            planned = line[CASE[plan.policy.plan_at]]
+            service, instance = planned["id"], planned["instance"]
+            url = self.links.get(service) if instance and service not in linked else None
+            linked |= {service} if url else set()
+            sheet.text(row, 0, service, "link_text" if url else "label", url=url)
+            sheet.text(row, 1, planned["quarter"], "label")
+            self._values(sheet, row, 2, (quantile["requests_per_second"] for quantile in line), TWO_DECIMALS)
+            self._values(sheet, row, 5, (quantile["concurrent_requests"] for quantile in line), ONE_DECIMAL)
+            self._values(sheet, row, 8, (quantile["n_replicas"] for quantile in (middle, high)), WHOLE)
+            self._values(sheet, row, 10, (planned["set_by"], instance or planned["verdict"]), TEXT)
+            if instance is None:
+                continue
+            counts = self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
+            month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
+            for z, count in enumerate(counts):
+                self._derived(sheet, row, 16 + z, _times, count, month)
+            self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
+            self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
+            self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
+        return sheet
+
+    # The first sheet, and the last
+
+    def _first(self) -> Sheet:
+        """The sum to be approved, whether the budget holds, money by quarter, the first decisions, GPUs by quarter."""
+        plan, n = self.plan, len(self.quarters)
+        head, columns = plan.head, self.columns
+        other = "" if head.currency == DOLLARS else f"in US dollars; Money has it in {head.currency}, too"
+        about = " · ".join(filter(None, (self.page.people, other)))
+        widths = (22, 14, 18, 14, 18, 14, 18, 14, 24)
+        sheet = self._sheet("Plan", f"{about}.", widths, 9, title=self.page.title, one_page=True, freeze=(0, 0))
+        put_light(self.wiring, sheet, HEAD_ROWS - 1, 4, "All checks")
+        row, display = HEAD_ROWS, of_currency(head)[0]
+        self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
+        share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
+        asked = derived(
+            lambda usd, share: where(is_number(usd), usd + cost.contingency_usd(usd, share), PULL), planned, share
+        )
+        for column, label, name, answer in (
+            (0, f"the machines at {plan.policy.plan_at}, and contingency", "asked", asked),
+            (2, "at p50, the middle case", "p50", columns[2][-1]),
+            (4, "where all demand is high (p90)", "p90", columns[3][-1]),
+            (6, "below it in nine of ten cases", "", columns[6][-1]),
+        ):
+            sheet.text(row + 1, column, label, "unit")
+            ref = sheet.link(row + 2, column, answer, USD, "answer_money")
+            if name:
+                self.wiring.names[f"rec_{name}_usd"] = ref
+            if head.currency != DOLLARS:
+                rate = self.wiring.inputs["fx_rate"]
+                self._derived(sheet, row + 3, column, _there, ref, rate, display=display, role="answer_money")
+        sheet.text(row + 4, 0, "Budget, contingency counted:", "label")
+        sheet.link(row + 4, 2, self._budget_words(Range(tuple(columns[7][:n]))), TEXT, "light")
+        row += 6
+        self._bar(sheet, row, "Money by quarter, US dollars", ("Quarter", *MONEY, "Budget holds"))
+        for i, (name, *_) in enumerate(spans(plan)):
+            role = "link" if i < n else "total"
+            sheet.text(row + 2 + i, 0, name, "label" if i < n else "light")
+            for column, refs in enumerate(columns, 1):
+                sheet.link(row + 2 + i, column, refs[i], TEXT if column == 8 else USD, role)
+        row += 3 + len(columns[0])
+        more = f"; {len(self.lines) - ON_PLAN} more on Decisions" if len(self.lines) > ON_PLAN else ""
+        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Late", "Machine", "")
+        self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", heads)
+        shown = ((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD), (8, TEXT), (3, TEXT))
+        for here, line in enumerate(self.lines[:ON_PLAN], row + 2):
+            for column, (k, how) in enumerate(shown):
+                sheet.link(here, column, line[k], how)
+        self._chart(sheet, row + 3 + min(len(self.lines), ON_PLAN))
+        sheet.n_printed = None  # all that it shows is taken from other sheets
+        return sheet
+
+    def _budget_words(self, verdicts: Range) -> Lookup:
+        """In how many quarters the budget does not hold."""
+        values = [ref.value for ref in verdicts.refs]
+        n, n_over = len(values) - values.count(NO_BUDGET), sum(value in (OVER, OVER_AT_P90) for value in values)
+        within, none = "every quarter with one is within it, at p90 too", "no budget is stated"
+        words = f"over it in {n_over} of {n} quarters" if n_over else within if n else none
+        count = 'COUNTIFS({0},"%s")'
+        over = f"{count % OVER}+{count % OVER_AT_P90}"
+        stated = f"COUNTA({{0}})-{count % NO_BUDGET}"
+        text = (
+            f'IF({count % PULL}>0,"{PULL}",IF({stated}=0,"{none}",IF({over}=0,"{within}",'
+            f'"over it in "&({over})&" of "&({stated})&" quarters")))'
+        )
+        return Lookup.of(words, text, verdicts)
+
+    def _chart(self, sheet: Sheet, row: int) -> None:
+        """GPUs of the table on Supply."""
+        heads, top = [column.head for column in self.gpus.columns], self.gpus_top + 2
+
+        def ends(head: str) -> tuple[Ref, Ref]:
+            column = heads.index(head)
+            first, last = (Ref("Supply", here, column, None) for here in (top, top + len(self.quarters) - 1))
+            return first, last
+
+        kinds = heads[1 : heads.index("p10 of all together")]
+        sheet.charts.append(
+            Chart(
+                row,
+                0,
+                "GPUs by quarter: needed at p50 by kind, at p90 of all together, and there without buying",
+                "Stacked bars of the GPUs needed at p50, a dashed line at p90, a solid one of what is owned "
+                "and committed.",
+                ends("Quarter"),
+                [(name, *ends(name), INKS[i % len(INKS)]) for i, name in enumerate(kinds)],
+                1080,
+                260,
+                "GPUs",
+                [
+                    ("needed at p90, all together", *ends("p90"), P90_INK, True),
+                    ("owned and committed", *ends("Owned and committed"), SUPPLY_INK, False),
+                ],
+            )
+        )
+
+    def _checks(self) -> Sheet:
+        """Live checks; then what speaks against signing, assumptions, sources, and the plan as JSON."""
+        page = ChecksSheet(self.wiring, HEADS[:4])
+        n, columns = len(self.quarters), self.columns
+        order = [derived(_rises, *(refs[q] for refs in columns[1:4])) for q in range(n)]
+        in_order = derived(lambda *held: sum(held[1:], held[0]), *order)
+        page.line("quantiles", "Quarters whose spend does not fall from p10 to p90", in_order, n)
+        sheet, changed = page.sheet, self.wiring.inputs["n_changed"]
+        sheet.n_printed = 5
+        pairs = []
+        for q, quarter in enumerate(self.quarters):
+            usd = float(self.answer.money["spend_usd"][q, CASE["p90"]])
+            built = sheet.put(page.below + 1 + q, 5, Cell(usd, "off_page", USD))
+            pairs.append((quarter, columns[3][q], Lookup.of(usd, "IF({0}>0,{1},{2})", changed, columns[3][q], built)))
+        heads = ("Spend at p90", "Here", "As worked out")
+        same = page.pairs(heads, pairs, USD, rounded=True)
+        page.all_of("money", "Until something is typed, money is what was worked out", same)
+        page.total()
+        sheet.widths |= {0: 58, 4: 90}
+        row = page.below + 1
+        (table,) = (table for table in self.page.further if table.title == "Checks")
+        sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
+        for here, (check, holds, against) in enumerate(table.rows, row + 1):
+            sheet.text(here, 0, str(check), "label")
+            self._value(sheet, here, 1, str(holds), TEXT, of_money=True)
+            if str(against):
+                self._value(sheet, here, 4, str(against), TEXT, of_money=True)
+        row += len(table.rows) + 2
+        about = (
+            f"sheetgen {self.page.version}, catalog {self.page.catalog}. Blue on yellow: an input. Sheets are "
+            "protected without a password. The columns that are hidden hold the values as they were worked out.",
+            "sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.",
+        )
+        sources = [(source.text, source.url or first_link(source.text)) for source in self.page.sources]
+        sized = [(words, self.links.get(service)) for service, words in commands(self.answer)]
+        alone = "Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)"
+        for title, texts in (
+            ("About", [(text, None) for text in about]),
+            (alone, sized),
+            ("Assumptions", [(str(text), None) for text in self.page.assumptions]),
+            ("Sources", sources),
+        ):
+            sheet.texts(row, 0, (title, *[""] * 4), "section")
+            for text, url in texts:
+                row += 1
+                sheet.put(row, 0, Cell(text, "wrapped", span=4))
+                if url:
+                    sheet.text(row, 4, url.removeprefix(BESIDE), "link_text", url=url)
+            row += 2
+        self._put_record(sheet)
+        return sheet
+
+    def _put_record(self, sheet: Sheet) -> None:
+        """The plan as JSON, packed into hidden cells, as `sheetgen pull` and `--since` read it."""
+        rows = {
+            "meta_plan_schema": SCHEMA,
+            "meta_version": self.page.version,
+            "meta_catalog_sha256": self.plan.catalog.catalog_sha256(),
+            **{f"{RECORD}{i}": part for i, part in enumerate(packed_record(self.record), 1)},
+        }
+        for row, (name, value) in enumerate(rows.items()):
+            self.wiring.names[name] = sheet.put(row, 6, Cell(value, "off_page"), name)
+
+
+def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
+    """The heads of a table; what a formula gives has its documentation as a note."""
+    for column, head in enumerate(heads):
+        note = NOTES[head].documentation if head in NOTES else ""
+        sheet.text(row, column, head, "head", note=note)
+
+
+def packed_record(record: Mapping[str, Any]) -> Sequence[str]:
+    """A plan as JSON has it, in texts that fit into cells."""
+    text = base64.b64encode(zlib.compress(json.dumps(record).encode(), 9)).decode()
+    return [text[i : i + IN_A_CELL] for i in range(0, len(text), IN_A_CELL)]
+
+
+# What cells hold: numbers, or the word that says to run pull
+
+
+def _times(count: Any, *factors: Any) -> Any:
+    return where(is_number(count), math.prod(factors[1:], start=count * factors[0]), PULL)
+
+
+def _committed_month_usd(stated: Any, listed: Any, discount: Any, hours: Any) -> Any:
+    price = where(is_number(stated), stated, cost.discounted_usd_per_hour(listed, discount))
+    return price * hours
+
+
+def _budget_usd(amount: Any, *rate: Any) -> Any:
+    return in_dollars(amount, *rate) if rate else number_where(is_number(amount), amount)
+
+
+def _spend_usd(bought: Any, late: Any, committed: Any, owned: Any) -> Any:
+    return where(both(is_number(bought), is_number(late)), bought + late + committed + owned, PULL)
+
+
+def _contingency(usd: Any, share: Any) -> Any:
+    return where(is_number(usd), cost.contingency_usd(usd, share), PULL)
+
+
+def _left(budget_usd: Any, usd: Any, reserve_usd: Any) -> Any:
+    left = where(is_number(usd), budget_usd - usd - reserve_usd, PULL)
+    return where(is_number(budget_usd), left, NONE)
+
+
+def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, share: Any) -> Any:
+    left = number_where(is_number(budget_usd), budget_usd - p50_usd - cost.contingency_usd(p50_usd, share))
+    return where(is_number(p50_usd), budget_verdict(left, left_p90_usd), PULL)
+
+
+def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:
+    return where(is_number(middle_usd), where(both(low_usd <= middle_usd, middle_usd <= high_usd), 1, 0), 1)
+
+
+def _there(usd: Any, rate: Any) -> Any:
+    return where(is_number(usd), cost.in_currency(usd, rate), usd)
+
+
+def _sum(refs: Sequence[Ref]) -> Lookup:
+    """The sum of a few cells, 0 of none."""
+    text = "+".join(f"{{{i}}}" for i in range(len(refs))) or "0"
+    return Lookup.of(sum(ref.value for ref in refs), text, *refs)
+
+
+def _total(refs: Sequence[Ref]) -> Lookup:
+    """The sum of cells below one another; none where one of them is none, and the word where one has it."""
+    numbers = [ref.value for ref in refs if isinstance(ref.value, int | float)]
+    area = Range((refs[0], refs[-1]), lock="none")
+    text = f'IF(COUNTIFS({{0}},"{PULL}")>0,"{PULL}",IF(COUNTIFS({{0}},"{NONE}")=0,SUM({{0}}),"{NONE}"))'
+    return Lookup.of(sum(numbers) if len(numbers) == len(refs) else NONE, text, area)

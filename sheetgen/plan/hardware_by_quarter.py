@@ -1,0 +1,382 @@
+"""The hardware of each service in each quarter: what `recommend` chooses, which stays unless moving saves enough.
+
+All loads of one question (a model at its precisions, a request, targets, an engine) are worked out together. Who works
+many plans out that are alike (the bridge) keeps what each load gave, and only what is another is worked out again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy
+
+from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
+from sheetgen.answer.picks import pick
+from sheetgen.answer.solve import with_speed
+from sheetgen.plan import needs
+from sheetgen.plan.read_plan import Key, Plan, served_in
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.together import together
+from sheetgen.program.sheet_program import SHEET
+from sheetgen.question.market import Candidate
+from sheetgen.question.sheet_question import Question
+from sheetgen.sizing import parallelism
+from sheetgen.units import Layout
+
+At = tuple[int, int]  # a service and a quarter, by position
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a service runs in a quarter, and what one replica there serves."""
+
+    offer: int  # of its question, by position
+    candidate: Candidate
+    layout: Layout
+    machines: float  # that its replicas fill at the quantile that is bought
+    pipeline_parallel_size: int
+    paced_requests: float
+    replicas_per_instance: float
+    full_turn_seconds: float  # NaN where the load is no rate
+    instance_month_usd: float
+    wait_z: float
+    output_tokens: float
+    is_together: bool = False  # where it would not be alone: on what others fill a part of, or what is there anyway
+    moved: bool = False
+    saves_usd: float = 0.0  # until the plan's end, of a move
+
+    @property
+    def instance(self) -> str:
+        return self.candidate.instance
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What users get of it at a quantile."""
+
+    ttft_seconds: float
+    tpot_seconds: float
+    sized_by: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for a service in a quarter, at the quantile that is bought: for its reasons."""
+
+    solved: Solution
+    offer: int  # where it runs
+    pick: int  # where `recommend` puts it alone
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """By service and quarter where it runs; and why it does not, where nothing serves it."""
+
+    placed: Mapping[At, Placed]
+    speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
+    nothing: Mapping[At, str]
+    asked: Mapping[At, Asked]  # only where speeds are
+
+
+@dataclass(frozen=True)
+class _Offers:
+    """What a question offers: instances at their layouts."""
+
+    candidates: Sequence[Candidate]
+    named: Sequence[tuple[str, Layout]]
+    of: Mapping[tuple[str, Layout], int]
+    instances: Any  # numbers of them
+
+    @classmethod
+    def of_solution(cls, solved: Solution) -> _Offers:
+        named = [(solved.candidate(i).instance, solved.layout(i)) for i in range(len(solved.offers))]
+        candidates = [solved.candidate(i) for i in range(len(named))]
+        return cls(
+            candidates,
+            named,
+            {one: i for i, one in enumerate(named)},
+            numpy.array([one.candidate for one in solved.offers]),
+        )
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load at the quantile that is bought, on every offer."""
+
+    offers: _Offers
+    pick: int | None  # the offer that `recommend` takes; None where nothing serves
+    verdict: str
+    monthly_usd: Any  # NaN or 0 where it cannot serve
+    machines: Any  # that its replicas fill
+    known: Mapping[str, Any]  # what `Placed` says
+    seen: dict[int, Placed] = field(default_factory=dict)  # what was asked of it, by offer
+
+    def usd(self, named: tuple[str, Layout] | None) -> float:
+        """A month of an offer; NaN where it cannot serve."""
+        offer = self.offers.of.get(named) if named else None
+        usd = math.nan if offer is None else float(self.monthly_usd[offer])
+        return usd if usd > 0 else math.nan
+
+    def placed(self, offer: int) -> Placed:
+        if offer not in self.seen:
+            known = {name: float(column[offer]) for name, column in self.known.items()}
+            self.seen[offer] = Placed(
+                offer,
+                self.offers.candidates[offer],
+                self.offers.named[offer][1],
+                float(self.machines[offer]),
+                int(known["pipeline_stages"]),
+                known["paced_requests"],
+                known["replicas_per_instance"],
+                known["full_turn_seconds"],
+                known["instance_month_usd"],
+                known["wait_z"],
+                known["output_tokens"],
+            )
+        return self.seen[offer]
+
+    @cached_property
+    def everywhere(self) -> Mapping[str, Placed]:
+        """On each instance that can serve it the layout on which it fills least."""
+        able = numpy.flatnonzero(self.monthly_usd > 0)
+        of_instance = self.offers.instances[able]
+        alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
+        places = (self.placed(int(some[self.machines[some].argmin()])) for some in alike)
+        return {one.instance: one for one in places}
+
+
+Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
+KNOWN = (
+    "pipeline_stages",
+    "paced_requests",
+    "replicas_per_instance",
+    "full_turn_seconds",
+    "instance_month_usd",
+    "wait_z",
+    "output_tokens",
+)
+
+
+def placed(
+    plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True, kept: Loads | None = None
+) -> Hardware:
+    """Where every service runs. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
+    month's price stands for until the next. Not timed, it is not said how fast that is; kept: loads of plans that were
+    worked out before, at the same prices, to which this one's are added."""
+    keys: dict[At, Key] = {}
+    for s, service in enumerate(plan.services):
+        for q, quarter in enumerate(plan.quarters):
+            if (rates[s, q] + at_once[s, q] > 0).all():
+                keys[s, q] = plan.key(service, served_in(service, quarter))
+    case = QUANTILES.index(plan.policy.plan_at)
+    known: Loads = {} if kept is None else kept
+    whole = {
+        at: (
+            key,
+            id(plan.listed),
+            rates[at].tobytes(),
+            at_once[at].tobytes(),
+            plan.services[at[0]].floor_replicas,
+            plan.redundancy(at[0]).replicas,
+            case,
+        )
+        for at, key in keys.items()
+    }
+    wanted: dict[Key, list[At]] = defaultdict(list)
+    for at, key in keys.items():
+        if timed or whole[at] not in known:
+            wanted[key].append(at)
+    solutions: dict[Key, _Solved] = {}
+    for key, many in wanted.items():
+        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
+        known |= zip((whole[at] for at in many), _loads(solutions[key], many, case), strict=True)
+    loads = {at: known[one] for at, one in whole.items()}
+    offers, nothing = dict[At, int](), dict[At, str]()
+    moves: dict[At, float] = {}
+    for s in range(len(plan.services)):
+        held: tuple[str, Layout] | None = None
+        for q in range(len(plan.quarters)):
+            if (s, q) not in keys:
+                continue
+            of = loads[s, q]
+            if of.pick is None:
+                nothing[s, q], held = of.verdict, None
+                continue
+            offer = of.pick
+            if not math.isnan(of.usd(held)):
+                saves = sum(_savings(loads, s, q, held, of.offers.named[offer], months))
+                if saves > plan.policy.moving_cost_usd:
+                    moves[s, q] = saves
+                else:
+                    assert held is not None
+                    offer = of.offers.of[held]
+            elif held is not None:
+                moves[s, q] = math.nan
+            offers[s, q], held = offer, of.offers.named[offer]
+    gone = _together(plan, loads, offers, moves, months)
+    _pack(loads, keys, offers)
+    speed, asked = dict[tuple[int, int, int], Speed](), dict[At, Asked]()
+    for key, one in solutions.items() if timed else ():
+        mine = [at for at in wanted[key] if at in offers]
+        speed |= dict(_speeds(one, mine, offers))
+        for at in mine:
+            alone = loads[at].pick
+            assert alone is not None
+            asked[at] = Asked(one.solved, offers[at], alone)
+    where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
+    where |= {at: replace(where[at], moved=True, saves_usd=saves or 0.0) for at, saves in moves.items() if at in where}
+    return Hardware(where, speed, nothing, asked)
+
+
+def _together(
+    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], moves: dict[At, float], months: Sequence[float]
+) -> frozenset[At]:
+    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went."""
+    here = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
+    best = together(plan, here, {at: loads[at].everywhere for at in offers}, months)
+    gone = frozenset(at for at, one in best.items() if one.instance != here[at])
+    offers |= {at: best[at].offer for at in gone}
+    for s, q in offers:
+        both = (s, q - 1), (s, q)
+        before, there = (loads[at].offers.named[offers[at]][0] if at in offers else None for at in both)
+        if before in {None, there}:
+            moves.pop((s, q), None)
+        elif (s, q) not in moves or gone.intersection(both):
+            moves[s, q] = math.nan
+    return gone
+
+
+def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
+    """Lay out services that share a type of machine so that their replicas fill least of it: alone each of them would
+    have the whole machine, and `recommend` gives it the layout that serves most there."""
+    instance = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
+    sharing: dict[tuple[int, str], set[int]] = defaultdict(set)
+    for (s, q), name in instance.items():
+        sharing[q, name].add(s)
+    runs: dict[tuple[int, Key, str, int], list[At]] = defaultdict(list)  # a service's quarters on the same offer
+    for at in sorted(offers):
+        runs[at[0], keys[at], instance[at], offers[at]].append(at)
+    for (_, _, _, offer), many in runs.items():
+        if all(len(sharing[q, instance[many[0]]]) == 1 for _, q in many):
+            continue
+        named = loads[many[0]].offers
+        alike = numpy.flatnonzero(named.instances == named.instances[offer])
+        able: Any = numpy.array([loads[at].monthly_usd[alike] > 0 for at in many]).all(axis=0)
+        filled = sum(loads[at].machines[alike] for at in many)
+        ranked = (
+            (round(float(n), 9), int(i) != offer, int(i)) for i, n, can in zip(alike, filled, able, strict=True) if can
+        )
+        offers.update(dict.fromkeys(many, min(ranked)[2]))
+
+
+def _savings(
+    loads: Mapping[At, _Load],
+    s: int,
+    first: int,
+    held: tuple[str, Layout] | None,
+    other: tuple[str, Layout],
+    months: Sequence[float],
+) -> Iterator[float]:
+    """By quarter from `first` on what the other hardware saves, while both can serve the service."""
+    for q in range(first, len(months)):
+        if (s, q) not in loads:
+            return
+        usd = [loads[s, q].usd(one) for one in (held, other)]
+        if math.isnan(usd[0]) or math.isnan(usd[1]):
+            return
+        yield (usd[0] - usd[1]) * months[q]
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """The loads of one question, worked out on every candidate."""
+
+    solved: Solution
+    rows: Mapping[tuple[int, int, int], int]
+
+
+def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
+    """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
+    one = question.loads[0]
+    rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
+    question = replace(
+        question,
+        tiers=tuple(range(1, len(rows) + 1)),
+        loads=tuple(
+            replace(
+                one, tier=i, concurrent_requests=float(at_once[at]), requests_per_second=float(rates[at]), users=None
+            )
+            for at, i in rows.items()
+        ),
+    )
+    solved = tables(question)
+    solved.grid.put(
+        ("load",),
+        {
+            "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
+            "spare_replicas": [float(plan.redundancy(s).replicas) for s, _, _ in rows],
+        },
+    )
+    costs = SHEET["costs"]
+    quantities = list(costs.quantities)
+    at = quantities.index(parallelism.n_replicas)
+    quantities.insert(at + 1, ("n_replicas", needs.planned_replicas))
+    solved.grid.evaluate(quantities[at:], costs.axes)
+    solved.grid.work_out(SHEET["ranks"])
+    return _Solved(solved, rows)
+
+
+def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
+    """Each load at the quantile that is bought, without the tables around it."""
+    solved, picks, offers = of.solved, pick(of.solved.grid), _Offers.of_solution(of.solved)
+    rows = [of.rows[(*at, case)] for at in many]
+    costs = solved.costs
+    slow = (costs["n_instances"][rows] == 0).any(axis=-1)
+
+    def column(name: str) -> Any:
+        return solved.grid.spread(name, ("load", "offer"))[rows]
+
+    monthly, filled = costs["monthly_usd"][rows], needs.machines(column("n_replicas"), column("replicas_per_instance"))
+    turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
+    known = {
+        name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
+        for name in KNOWN
+    }
+    for i, pair in enumerate(picks[row] for row in rows):
+        yield _Load(
+            offers,
+            None if pair is None else pair[0].offer,
+            TOO_SLOW if slow[i] else NOTHING_FITS,
+            monthly[i],
+            filled[i],
+            {name: values[i] for name, values in known.items()},
+        )
+
+
+def _speeds(of: _Solved, many: Sequence[At], offers: Mapping[At, int]) -> Iterator[tuple[tuple[int, int, int], Speed]]:
+    """How fast the chosen hardware is at each quantile."""
+    solved = of.solved
+    choices = [Choice(NOTHING_FITS)] * len(solved.question.loads)
+    for s, q in many:
+        for z in range(len(QUANTILES)):
+            row, offer = of.rows[s, q, z], offers[s, q]
+            known = solved.at(row, offer=offer)
+            replicas = float(known["n_replicas"][0])
+            count = needs.machines(replicas, float(known["replicas_per_instance"][0]))
+            choices[row] = Choice(
+                "fits",
+                offer,
+                n_replicas=int(replicas),
+                n_instances=math.ceil(count),
+                pipeline_parallel_size=int(known["pipeline_stages"][0]),
+            )
+    fast = with_speed(solved, tuple(choices))
+    for s, q in many:
+        for z in range(len(QUANTILES)):
+            one = fast[of.rows[s, q, z]]
+            yield (s, q, z), Speed(one.ttft_seconds, one.tpot_seconds, one.replicas_by)

@@ -1,0 +1,536 @@
+"""Read plan.yaml: every problem at once, each with its line; then what each service asks of `recommend`."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sheetgen.catalog.base import Document, E, Entry, Loc, Problem, by_line, checked, read_document
+from sheetgen.catalog.engines import load_engine
+from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.load import Catalog
+from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
+from sheetgen.importer.model_names import resolve_model
+from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.schema import (
+    DOLLARS,
+    MAX_SERVICES,
+    OF_ENGINE,
+    OF_LIKE,
+    Allowed,
+    Budget,
+    Committed,
+    EngineOf,
+    Head,
+    Policy,
+    Prices,
+    Redundancy,
+    Request,
+    Served,
+    Service,
+    Supply,
+    Targets,
+)
+from sheetgen.question.market import Candidate
+from sheetgen.question.parse import as_of_date
+from sheetgen.question.sheet_question import Question, ask
+from sheetgen.units import ON_DEMAND
+
+SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
+MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
+KEYS = (*SECTIONS, "budget", "services")
+Key = tuple[tuple[str, Any], ...]  # the options of a question
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan as it was written, its names found in the catalogs, and the questions that its services ask."""
+
+    head: Head
+    policy: Policy
+    services: tuple[Service, ...]  # each with what it takes from the one that it is `like`
+    supply: Supply
+    prices: Prices
+    budget: Mapping[Quarter, float]  # US dollars, as all that follows
+    as_of: datetime.date
+    gpus: Mapping[str, Gpu]  # of the owned pools, by their id
+    types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
+    data: Mapping[str, Any]  # as it was written
+    catalog: Catalog = field(repr=False)
+    questions: dict[Key, Question] = field(repr=False)  # that were asked
+    listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
+    priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+
+    @property
+    def quarters(self) -> tuple[Quarter, ...]:
+        return self.head.every_quarter
+
+    @cached_property
+    def _candidates(self) -> dict[tuple[str, str, int], str]:
+        """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
+        return {one.shape: one.instance for found in self.questions.values() for one in found.candidates}
+
+    def machine(self, name: str) -> str:
+        """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
+        one, as only the cheapest of those is."""
+        row = self.types[name]
+        return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
+
+    def redundancy(self, s: int) -> Redundancy:
+        """What of a service may be lost."""
+        return self.services[s].redundancy or self.policy.redundancy
+
+    def first_day(self, quarter: Quarter) -> datetime.date:
+        return quarter.first_day(self.head.fiscal_year_starts)
+
+    def last_day(self, quarter: Quarter) -> datetime.date:
+        return quarter.last_day(self.head.fiscal_year_starts)
+
+    def question(self, key: Key) -> Question:
+        """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
+        if key not in self.questions:
+            self.questions[key] = ask(self.catalog, dict(key))
+        found = self.questions[key]
+        if self.listed is None:
+            return found
+        at = key, id(self.listed)
+        if at not in self.priced:
+            candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
+            self.priced[at] = replace(found, candidates=tuple(candidates))
+        return self.priced[at]
+
+    def quarter_of(self, day: datetime.date) -> int | None:
+        """The quarter in which a day lies, by position; none after the plan's end."""
+        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
+        return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
+
+    def question_in(self, service: Service, quarter: Quarter) -> Question:
+        """What a service asks in a quarter."""
+        return self.question(self.key(service, served_in(service, quarter)))
+
+    def key(self, service: Service, served: Served) -> Key:
+        return tuple(sorted(_options(self.policy, self.prices, self.supply, self.as_of, service, served).items()))
+
+
+def served_in(service: Service, quarter: Quarter) -> Served:
+    """The model that is served in a quarter; before the first one's it is the first one."""
+    models = service.model or ()
+    return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
+
+
+def _at_prices(one: Candidate, listed: Mapping[str, float]) -> Candidate:
+    """A candidate at other list prices, where they are known."""
+    prices = (replace(each, usd_per_hour=listed.get(each.purchase, each.usd_per_hour)) for each in one.prices)
+    return replace(one, usd_per_hour=listed.get(one.purchase, one.usd_per_hour), prices=tuple(prices))
+
+
+def read_plan(path: Path, catalog: Catalog) -> Plan:
+    """The plan in a file. Raises ScenarioError with every problem found, in the order of their lines."""
+    repeated: list[Problem] = []
+    document = read_document(path, repeated=repeated)
+    return plan_of(document, catalog, repeated)
+
+
+def plan_of(document: Document, catalog: Catalog, repeated: Sequence[Problem] = ()) -> Plan:
+    """The plan in a document. Raises ScenarioError with every problem found, in the order of their lines."""
+    reading = _Reading(document, catalog, list(repeated))
+    found = reading.plan()
+    if found is None or reading.problems:
+        raise ScenarioError(*by_line(document, reading.problems))
+    return found
+
+
+class _Reading:
+    """One reading of a document: each part by itself, so that the faults of one hide none of another."""
+
+    def __init__(self, document: Document, catalog: Catalog, problems: list[Problem]) -> None:
+        self.document, self.catalog, self.problems = document, catalog, problems
+        self.data: dict[str, Any] = {}
+
+    def plan(self) -> Plan | None:
+        if not isinstance(self.document.data, dict):
+            self.problems.append(((), "holds no plan. `sheetgen plan init` writes one that runs."))
+            return None
+        self.data = self.document.data
+        for key in self.data:
+            if key not in KEYS:
+                self.problems.append(((key,), f"unknown field {shown_key(key)}.{did_you_mean(key, KEYS)}"))
+        head, policy, supply, prices = (
+            self._part((name,), self.data.get(name, {}), schema) for name, schema in SECTIONS.items()
+        )
+        budget = self._part((), {"quarters": self.data.get("budget") or {}}, Budget)
+        services = self._services()
+        assert head is None or isinstance(head, Head)
+        self.problems += _across(head, services, budget, self.data)
+        gpus, types = self._names(self._sound_supply() if supply is None else supply)
+        resolved = _resolved(services, self.data)
+        as_of = (head and head.as_of) or as_of_date(None)
+        questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
+        listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
+        if self.problems or head is None or budget is None:
+            return None
+        # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
+        supply = supply.model_copy(
+            update={
+                "owned": tuple(
+                    one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate})
+                    for one in supply.owned
+                )
+            }
+        )
+        budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
+        plan = Plan(
+            head,
+            policy,
+            tuple(resolved[i] for i in sorted(resolved)),
+            supply,
+            prices,
+            budgets,
+            as_of,
+            gpus,
+            types,
+            self.data,
+            self.catalog,
+            questions,
+            listed or None,
+        )
+        self.problems += _too_much(plan)
+        return plan
+
+    def _sound_supply(self) -> Supply | None:
+        """The supply without the entries that are wrong, so that what is unknown in the others is named too."""
+        written = self.data.get("supply")
+        wrong = {loc[1:3] for loc, _ in self.problems if loc[:1] == ("supply",)}
+        lists = {
+            name: [one for i, one in enumerate(many) if (name, i) not in wrong]
+            for name, many in (written.items() if isinstance(written, dict) else ())
+            if isinstance(many, list)
+        }
+        return checked(lists, Supply, ("supply",))[0]
+
+    def _part(self, at: Loc, data: Any, schema: type[E]) -> Any:
+        entry, problems = checked(data, schema, at)
+        if schema is Budget:  # its one field is the whole section
+            problems = [(("budget", *loc[1:]), what) for loc, what in problems]
+        self.problems += problems
+        return entry
+
+    def _services(self) -> dict[int, Service]:
+        """The services that are sound by themselves, by their place."""
+        every = self.data.get("services")
+        if not isinstance(every, list) or not every:
+            self.problems.append((("services",), "services must be a list of at least one service."))
+            return {}
+        if len(every) > MAX_SERVICES:
+            self.problems.append((("services",), f"{len(every):,} services; {MAX_SERVICES} are the most."))
+            return {}
+        found = ((i, self._service(("services", i), one)) for i, one in enumerate(every))
+        return {i: one for i, one in found if one is not None}
+
+    def _service(self, at: Loc, data: Any) -> Service | None:
+        """A service; where something in it is wrong, all else of it, so that its other faults are named too."""
+        known = len(self.problems)
+        entry: Service | None = self._part(at, data, Service)
+        if entry is not None or not isinstance(data, dict):
+            return entry
+        wrong = {loc[len(at)] for loc, _ in self.problems[known:] if len(loc) > len(at)}
+        wrong |= {"ramp"} if "launch" in wrong else set()
+        sound = {name: one for name, one in data.items() if name not in wrong}
+        sound = {"id": "unnamed", "demand": {"in_flight": 1}} | sound
+        return checked(sound, Service, at)[0]
+
+    def _found(self, at: Loc, find: Any, *names: Any) -> Any:
+        """What `find` gives, or nothing and a problem at `at`."""
+        try:
+            return find(*names)
+        except SheetgenError as error:
+            self.problems += [(at, problem) for problem in error.problems]
+            return None
+
+    def _names(self, supply: Supply | None) -> tuple[dict[str, Gpu], dict[str, Instance]]:
+        """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
+        gpus, types = dict[str, Gpu](), dict[str, Instance]()
+        for name in ("owned", "committed"):
+            ids = [one.id for one in getattr(supply, name, ())]
+            self.problems += (
+                (("supply", name, i, "id"), f"{shown(one)} stands twice. Give each its own id.")
+                for i, one in enumerate(ids)
+                if one in ids[:i]
+            )
+        for i, pool in enumerate(supply.owned if supply else ()):
+            gpu = self._found(("supply", "owned", i, "gpu"), self.catalog.gpu, pool.gpu)
+            if gpu is not None:
+                gpus[pool.id] = gpu
+        for i, one in enumerate(supply.committed if supply else ()):
+            at: Loc = ("supply", "committed", i)
+            found = types[one.type] = self._found((*at, "type"), self.catalog.instance, one.type)
+            known = found is not None and (found.price(one.purchase) or found.price(ON_DEMAND))
+            if found is not None and one.usd_per_hour is None and not known:
+                what = f"{found.id} has no price for {one.purchase} or on demand in the catalogs. Give usd_per_hour."
+                self.problems.append(((*at, "type"), what))
+            self.problems += _term_faults(one, at)
+        for i, quota in enumerate(supply.quota if supply else ()):
+            name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
+            types[quota.type] = self._found(("supply", "quota", i, "type"), self.catalog.instance, name)
+        return gpus, {name: one for name, one in types.items() if one is not None}
+
+    def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
+        """The prices of machines that are stated, in the class that is bought, in place of the catalog's."""
+        candidates = {one.instance for question in questions for one in question.candidates}
+        listed: dict[str, dict[str, float]] = {}
+        for name, usd in prices.usd_per_hour.items():
+            at: Loc = ("prices", "usd_per_hour", name)
+            instance = self._found(at, self.catalog.instance, name)
+            if instance is not None and instance.id not in candidates:
+                self.problems.append((at, f"{instance.id} is no candidate for any service. Leave its price out."))
+            elif instance is not None:
+                listed[instance.id] = {policy.buy: usd}
+        return listed
+
+    def _questions(
+        self, services: Mapping[int, Service], policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date
+    ) -> dict[Key, Question]:
+        """Each question that some service asks, once."""
+        asked: dict[Key, Question | None] = {}
+        for i, service in services.items():
+            own = self.data["services"][i]
+            engine = service.engine or EngineOf()
+            at: Loc = ("services", i)
+            if self._found((*at, "engine"), load_engine, self.catalog, engine.name, engine.version) is None:
+                continue
+            for j, served in enumerate(service.model or ()):
+                place: Loc = (*at, "model", j, "id") if "model" in own else at
+                if "like" in own and "model" not in own:  # said of the other service
+                    try:
+                        resolve_model(served.id, self.catalog)
+                    except SheetgenError:
+                        continue
+                elif self._found(place, resolve_model, served.id, self.catalog) is None:
+                    continue
+                try:
+                    options = _options(policy, prices, supply, as_of, service, served)
+                except ValueError as error:
+                    self.problems.append(((*at, "request"), str(error)))
+                    continue
+                key = tuple(sorted(options.items()))
+                if key not in asked or asked[key] is None:
+                    asked[key] = self._found(place[:-1] if len(place) > len(at) else at, ask, self.catalog, options)
+        return {key: one for key, one in asked.items() if one is not None}
+
+
+def _too_much(plan: Plan) -> Iterator[Problem]:
+    """Services whose numbers, each of them possible, come to a demand that is none."""
+    import numpy
+
+    from sheetgen.plan.tables import Z, demand_grid
+
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        found = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
+    for s, service in enumerate(plan.services):
+        most = numpy.nan_to_num(found[s], nan=numpy.inf).max(axis=1)
+        q = int(most.argmax())
+        if most[q] > MOST_DEMAND:
+            what = "requests at once" if service.demand.at_once else "requests a second"
+            yield (
+                ("services", s, "demand"),
+                (f"comes to {most[q]:.3g} {what} in {plan.quarters[q]}; {MOST_DEMAND:g} are the most."),
+            )
+
+
+def _term_faults(one: Committed, at: Loc) -> Iterator[Problem]:
+    if one.until is not None and one.days is not None:
+        yield (*at, "days"), "until and days are both given. Keep one."
+    elif one.until is None and one.days is None:
+        yield at, f"{one.id} has no end. Give until, or from and days."
+    if one.days is not None and one.starts is None:
+        yield (*at, "days"), "days count from a first day, which is missing. Give from."
+    if one.until is not None and one.starts is not None and one.until < one.starts:
+        yield (*at, "until"), f"until {one.until} is before from {one.starts}."
+
+
+def _resolved(services: Mapping[int, Service], data: Mapping[str, Any]) -> dict[int, Service]:
+    """The services with what they take from the one that each is like; as they are where that cannot be found."""
+    by_id = {one.id: one for one in services.values()}
+
+    def whole(one: Service, seen: tuple[str, ...] = ()) -> Service:
+        other = by_id.get(one.like or "")
+        if other is None or other.id in seen or other is one:
+            return one
+        taken = whole(other, (*seen, one.id))
+        missing = {name: getattr(taken, name) for name in OF_LIKE if getattr(one, name) is None}
+        return one.model_copy(update=missing)
+
+    return {i: whole(one) for i, one in services.items()}
+
+
+def _across(
+    head: Head | None, services: Mapping[int, Service], budget: Budget | None, data: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """What is wrong although every part by itself is right."""
+    written = data.get("services")
+    raw = [one if isinstance(one, dict) else {} for one in written] if isinstance(written, list) else []
+    ids = [_word(one, "id") for one in raw]
+    for i, name in enumerate(ids):
+        if name is not None and name in ids[:i]:
+            yield ("services", i, "id"), f"service {shown(name)} stands twice. Give each its own id."
+    yield from _likeness(raw)
+    for i, one in services.items():
+        yield from _of_service(one, ("services", i), head, raw[i])
+    if head is not None and head.currency != DOLLARS and "fx_rate" not in head.model_fields_set:
+        what = "but no fx_rate is given. Add one, such as 0.92: how many of it one USD is."
+        yield ("plan", "currency"), f"currency is {head.currency!r}, {what}"
+    if head is not None and head.currency == DOLLARS and head.fx_rate != 1:
+        what = "but currency is USD, whose rate is 1. Name the currency."
+        yield ("plan", "fx_rate"), f"fx_rate is {head.fx_rate:g}, {what}"
+    if head is not None and budget is not None:
+        for quarter in budget.quarters:
+            if quarter not in head.every_quarter:
+                yield ("budget", str(quarter)), f"{quarter} is no quarter of the plan, {_span(head)}."
+
+
+def _span(head: Head) -> str:
+    return f"{head.start} to {head.every_quarter[-1]}"
+
+
+def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Services that are like none that there is, or like each other in a circle; or that serve nothing."""
+    like = {name: _word(one, "like") for one in raw if (name := _word(one, "id")) is not None}
+    served = {_word(one, "id") for one in raw if one.get("model") is not None}
+    for i, one in enumerate(raw):
+        name, other = _word(one, "id"), _word(one, "like")
+        if name is None:
+            continue
+        at: Loc = ("services", i, "like") if other is not None else ("services", i)
+        if other is not None and other not in like:
+            near = did_you_mean(str(other), map(str, like))
+            yield at, f"like is {shown(other)!r}, which is no service of the plan.{near}"
+            continue
+        path, following = [name], like.get(name)
+        while following is not None and following not in path:
+            path.append(following)
+            following = like.get(following)
+        if following is not None and following == name:
+            circle = " -> ".join(map(shown, (*path, following)))
+            yield at, f"services are like each other in a circle: {circle}. Let one of them say all itself."
+        elif following is None and not any(step in served for step in path):
+            yield at, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
+
+
+def _word(one: Mapping[str, Any], key: str) -> str | None:
+    """What a service says under a key, where that is text."""
+    found = one.get(key)
+    return found if isinstance(found, str) else None
+
+
+def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]) -> Iterator[Problem]:
+    models = one.model or ()
+    starts = [served.starts for served in models]
+    for j, quarter in enumerate(starts):
+        if quarter is None and j:
+            yield (*at, "model", j), "a second model needs from: the quarter from which it is served."
+        elif quarter is not None and quarter in starts[:j]:
+            yield (*at, "model", j, "from"), f"{quarter} is given twice. Keep one model for each quarter."
+        elif quarter is not None and any(earlier and earlier > quarter for earlier in starts[:j]):
+            yield (*at, "model", j, "from"), f"{quarter} stands below a later quarter. Write models in order."
+    if one.ramp and one.launch is None:
+        yield (*at, "ramp"), "ramp is of a launch, and there is none. Give launch, or leave it out."
+    if one.launch and one.retire and one.launch >= one.retire:
+        yield (*at, "retire"), f"retire {one.retire} is not after launch {one.launch}."
+    growth = one.growth
+    if growth and one.retire:
+        if growth.per_quarter is not None:
+            yield (
+                (*at, "growth"),
+                (
+                    f"service {one.id} is retired in {one.retire}, and its growth has no end. Write growth up "
+                    "to then as "
+                    "steps, or leave it out."
+                ),
+            )
+        elif growth.series is not None:
+            yield (
+                (*at, "growth", "series"),
+                (
+                    f"service {one.id} is retired in {one.retire}, and its series goes on to the plan's end. "
+                    "Write steps "
+                    "before that quarter."
+                ),
+            )
+        for step in growth.steps or ():
+            if step >= one.retire:
+                yield (*at, "growth", "steps", str(step)), f"{step} is not before {one.retire}, when it is retired."
+    if head is None:
+        return
+    every, end = head.every_quarter, head.every_quarter[-1]
+    if one.launch and one.launch > end:
+        yield (*at, "launch"), f"launch {one.launch} is after the plan's end, {end}."
+    if one.retire and one.retire <= head.start:
+        yield (*at, "retire"), f"retire {one.retire} is not after the plan's start, {head.start}. Leave it out."
+    for step in (growth and growth.steps) or ():
+        if step not in every:
+            yield (*at, "growth", "steps", str(step)), f"{step} is no quarter of the plan, {_span(head)}."
+    if growth and growth.series is not None and len(growth.series) != head.quarters and not one.retire:
+        what = f"series has {len(growth.series)} numbers, and the plan {head.quarters} quarters. Give one for each."
+        yield (*at, "growth", "series"), what
+    first = max(head.start, one.launch) if one.launch else head.start
+    if starts and starts[0] is not None and starts[0] > first:
+        yield (*at, "model", 0, "from"), f"no model is served in {first}: the first one is from {starts[0]}."
+    for j, quarter in enumerate(starts):
+        if quarter is not None and quarter > end:
+            yield (*at, "model", j, "from"), f"from {quarter} is after the plan's end, {end}."
+
+
+DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
+
+
+def _lengths(request: Request) -> dict[str, int]:
+    """Context, prompt and answer as `recommend` takes them: the context is that of the long requests, times are those
+    of the mean ones. Raises ValueError where a part is missing."""
+    prompt, answer, context = request.input_tokens, request.output_tokens, request.context_tokens
+    known = {"input_tokens": prompt.mean if prompt else None, "output_tokens": answer.mean if answer else None}
+    if context is None:
+        if (prompt is None) != (answer is None):
+            raise ValueError("request has one of input_tokens and output_tokens. Give both, or context_tokens.")
+        context = prompt.p95 + answer.p95 if prompt and answer else DEFAULT_CONTEXT
+    return {"context_tokens": context, **{name: value for name, value in known.items() if value is not None}}
+
+
+def _options(
+    policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date, service: Service, served: Served
+) -> dict[str, Any]:
+    """What a service asks of `recommend`, less its load."""
+    targets, engine = service.targets or Targets(), service.engine or EngineOf()
+    request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
+    own, common = service.allowed or Allowed(), supply.allowed
+    given = {
+        **_lengths(request),
+        "models": served.id,
+        "weight_dtype": served.weight_dtype,
+        "kv_cache_dtype": served.kv_cache_dtype,
+        "engine": engine.name,
+        "engine_version": engine.version,
+        "prefix_cache_hit_fraction": request.prefix_hit_fraction,
+        "extra_headroom_fraction": policy.headroom_fraction,
+        "survive": redundancy.survive,
+        "zones": redundancy.zones if redundancy.survive == "zone" else None,
+        "near_tie_fraction": policy.near_tie_fraction,
+        "discount_fraction": prices.discount_fraction,
+        "hours_per_month": prices.hours_per_month,
+        "purchase": policy.buy,
+        "max_wait_fraction": targets.max_wait_probability,
+        "tpot_ms": targets.tpot_ms,
+        "ttft_ms": targets.ttft_ms,
+        "region": own.region or common.region,
+        "as_of": as_of.isoformat(),
+        "concurrent_requests": 1,
+        **{
+            name: ",".join(getattr(own, name) or getattr(common, name)) or None
+            for name in ("providers", "vendors", "gpus", "instances")
+        },
+        **{name: getattr(engine, name) for name in OF_ENGINE},
+    }
+    return {name: str(value) for name, value in given.items() if value is not None}

@@ -1,0 +1,50 @@
+"""Work a plan out: demand, hardware, machines, supply, what is late, and money."""
+
+from __future__ import annotations
+
+import numpy
+
+from sheetgen.plan.decisions import late_usd
+from sheetgen.plan.hardware_by_quarter import Loads, placed
+from sheetgen.plan.read_plan import Plan
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import price_factor
+from sheetgen.plan.tables import (
+    CONSTANTS,
+    Z,
+    buy,
+    demand_grid,
+    put_hardware,
+    put_supply,
+    put_times,
+    share,
+    types_of,
+    work_out,
+)
+from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
+
+
+def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
+    grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
+    rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
+    hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
+    types = types_of(plan, hardware)
+    grid = grid.again({}, type=len(types))
+    put_hardware(grid, plan, hardware, types)
+    put_supply(grid, plan, types)
+    if timed:
+        put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
+    buy(grid, plan, types)
+    share(grid, CASE[plan.policy.plan_at])
+    answer = Answer(plan, hardware, types, grid)
+    grid.put(("quarter",), {"late_usd": late_usd(answer)})
+    work_out(grid, "money")
+    return answer
+
+
+def _months(plan: Plan) -> list[float]:
+    """By quarter how many of today's months it costs, at the price expected."""
+    change, year = plan.prices.expected_change_per_year.p50, CONSTANTS["quarters_in_a_year"]
+    months = CONSTANTS["months_in_a_quarter"]
+    return [float(price_factor(change, q, year)) * months for q in range(len(plan.quarters))]

@@ -1,0 +1,95 @@
+"""The plan worked out: every quantity at the three quantiles, and the hardware behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sheetgen.plan.hardware_by_quarter import Hardware
+from sheetgen.plan.needs import set_by
+from sheetgen.plan.read_plan import Plan
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
+from sheetgen.plan.tables import CONSTANTS, Type
+from sheetgen.program.declared import Axes
+from sheetgen.program.grid import Grid, View
+
+CASE = {name: i for i, name in enumerate(QUANTILES)}
+OF_SERVICE: Axes = ("service", "quarter", "case")
+OF_TYPE: Axes = ("type", "quarter", "case")
+OF_MONEY: Axes = ("quarter", "case")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A plan, and what follows from it. `table` reads any quantity on its axes."""
+
+    plan: Plan
+    hardware: Hardware
+    types: Sequence[Type]
+    grid: Grid
+
+    @property
+    def case(self) -> int:
+        """The position of the quantile that is bought."""
+        return CASE[self.plan.policy.plan_at]
+
+    @cached_property
+    def services(self) -> View:
+        return self.grid.table(*OF_SERVICE)
+
+    @cached_property
+    def supply(self) -> View:
+        return self.grid.table(*OF_TYPE)
+
+    @cached_property
+    def money(self) -> View:
+        return self.grid.table(*OF_MONEY)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """By instance the position of its type."""
+        return {one.instance: t for t, one in enumerate(self.types)}
+
+    def quarters_of(self, s: int) -> list[int]:
+        """The quarters in which a service runs, by position."""
+        return [q for q in range(len(self.plan.quarters)) if (s, q) in self.hardware.placed]
+
+    @property
+    def asked_usd(self) -> tuple[float, float]:
+        """What is to be approved: the spend on the machines that are bought, and its contingency."""
+        spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
+        return spend, reserve
+
+    def left_usd(self, q: int) -> tuple[float, float]:
+        """What the budget of a quarter leaves at p50 and at p90."""
+        left = self.money["budget_left_usd"]
+        return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
+
+    @cached_property
+    def verdicts(self) -> list[str]:
+        """By quarter whether its budget holds."""
+        return [str(budget_verdict(*self.left_usd(q))) for q in range(len(self.plan.quarters))]
+
+    @cached_property
+    def over(self) -> dict[str, str]:
+        """The quarters that are over their budget, each with its verdict."""
+        quarters = map(str, self.plan.quarters)
+        return {
+            quarter: one for quarter, one in zip(quarters, self.verdicts, strict=True) if one not in (WITHIN, NO_BUDGET)
+        }
+
+    def part_usd(self, s: int, z: int) -> float:
+        """A service's part of what all quarters cost, at the price of the class that is bought."""
+        return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
+
+    @property
+    def largest(self) -> list[int]:
+        """The services by position, the one that costs most first."""
+        return sorted(range(len(self.plan.services)), key=lambda s: -self.part_usd(s, self.case))
+
+    def set_by(self, s: int, q: int, z: int) -> str:
+        """What set the replicas of a service."""
+        known = {name: float(self.services[name][s, q, z]) for name in set_by.inputs if name != "sized_by"}
+        return str(set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))

@@ -1,0 +1,727 @@
+"""One deployment a row: names and sizes as given, completed with defaults, turned into columns of numbers.
+
+All rows are worked on together: names are resolved once per distinct combination, numbers are checked and
+completed as columns, so that a million rows take seconds. A row that cannot be computed gets its reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
+from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
+from sheetgen.errors import Problems, ScenarioError, shown
+from sheetgen.formula import round_up
+from sheetgen.importer.model_names import resolve_model
+from sheetgen.program.grid import Columns, Grid, View
+from sheetgen.program.row_program import ROW
+from sheetgen.question import parse
+from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.sizing import rates
+from sheetgen.sizing.parallelism import heads_divide
+from sheetgen.sizing.speed import speed_kind
+from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
+
+if TYPE_CHECKING:
+    from sheetgen.catalog.guidance import Assumption, Fingerprint
+    from sheetgen.catalog.hosted import HostedFile
+    from sheetgen.catalog.plausible import Plausible
+
+NO_TEXT: Any = None  # in a column of texts
+
+
+def engine_defaults(engine: Engine) -> dict[str, Any]:
+    """The inputs whose default is the engine's own, by name; flags as 0 or 1."""
+    found = {one.name: getattr(engine, one.engine) for one in OF_SETTINGS if one.engine}
+    return {name: int(value) if isinstance(value, bool) else value for name, value in found.items()}
+
+
+# Every input of one deployment and its default; None is worked out from the other inputs.
+DEFAULTS: dict[str, Any] = {
+    one.asked_as or one.name: one.words[one.default] if one.words else one.default for one in OF_A_POINT
+}
+_KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one.name in DEFAULTS}
+NUMBERS = tuple(_KINDS)
+NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
+OWN = "default_"  # how the engine's own value of an input is called among the columns
+SECONDS_PER_HOUR = 3600
+OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
+
+
+def default_answer(context: Any, workloads: Sequence[Workload]) -> Any:
+    """Tokens of the answer where neither prompt nor answer is given, of a context or a column of them: those of the
+    workload of that context, else 1,024, or half of a small context."""
+    answer = numpy.fmin(OUTPUT_TOKENS, numpy.floor(context / 2))
+    for one in reversed(workloads):
+        answer = numpy.where(context == one.context_tokens, one.output_tokens, answer)
+    return answer
+
+
+def is_blank(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None or not value.strip()
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA, which is neither itself nor another
+        return True
+    except ValueError:  # a whole array in a cell
+        return False
+
+
+def _default(name: str) -> float:
+    return math.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
+
+
+def number_column(name: str, given: Any, errors: Any) -> Any:
+    """The column as floats, the default where blank; NaN, and reported in `errors`, where it is no number."""
+    is_numeric = getattr(getattr(given, "dtype", None), "kind", "O") in "fiu"
+    values = numpy.asarray(given, float) if is_numeric else list(given)
+    column = numpy.array(values if is_numeric else [_number(name, value) for value in values], float)
+    hint = " Write a number of tokens, such as 16k or 16384." if _KINDS[name].what == "tokens" else ""
+    for row in numpy.flatnonzero(numpy.isinf(column)):
+        _report(errors, int(row), f"{name} is {shown(values[row])!r}, which is not a number.{hint}")
+    return numpy.select([numpy.isnan(column), numpy.isinf(column)], [_default(name), numpy.nan], column)
+
+
+def _number(name: str, value: Any) -> float:
+    """NaN where blank, infinity where it is no number."""
+    if is_blank(value):
+        return math.nan
+    text, kind = str(value).strip(), _KINDS[name]
+    if kind.what == "tokens" and text[-1:] in "kKmM":
+        found = Problems().attempt(parse.tokens, text, name)
+    else:
+        found = parse.people(text) if kind.decimal else parse.number(text)
+    return found if found is not None and math.isfinite(found) else math.inf
+
+
+def _report(errors: Any, row: int, problem: str) -> None:
+    """Add a line to what is wrong with a row."""
+    before = errors[row]
+    errors[row] = problem if before is None else f"{before}\n{problem}"
+
+
+def check_bounds(numbers: Columns, errors: Any) -> None:
+    """Report in `errors` which numbers, as given, are out of bounds. Beside a rate the requests at once may be a
+    fraction: so `size` writes those that follow from it, and reads them back."""
+    rates_given = [numbers[name] > 0 for name in ("requests_per_second", "requests_per_day") if name in numbers]
+    has_rate = numpy.any(rates_given, axis=0)
+    for name, column in numbers.items():
+        kind = _KINDS[name]
+        is_mean = has_rate & (name == "concurrent_requests")
+        bad = numpy.where(is_mean, column <= 0, column < kind.low) | (column > kind.high)
+        if kind.is_whole:
+            bad |= ~is_mean & (column > numpy.floor(column))
+        for i in numpy.flatnonzero(bad):
+            _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
+
+
+def wrong_values(given: Mapping[str, Any], catalog: Catalog) -> tuple[str, ...]:
+    """What is wrong with the values of one deployment, whatever its model and GPU are."""
+    problems, errors = Problems(), numpy.full(1, None, object)
+    numbers = {name: number_column(name, [given[name]], errors) for name in NUMBERS if name in given}
+    check_bounds(numbers, errors)
+    for name in ("weight_dtype", "kv_cache_dtype"):
+        if name in given:
+            problems.attempt(parse.dtype, given[name], name)
+    if "engine_version" in given:
+        problems.attempt(load_engine, catalog, str(DEFAULTS["engine"]), given["engine_version"])
+    return (*problems, *str(errors[0] or "").splitlines())
+
+
+def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
+    """Fill the blanks whose default follows from the names or from the other numbers; requests at once that follow
+    from a rate are left blank. own: the inputs whose default is the engine's."""
+    blank, choose = numpy.isnan, numpy.where
+
+    def put(name: str, function: Callable[..., Any], *reads: str) -> None:
+        grid.combine(name, function, reads, ROW)
+
+    for name in own:
+        put(name, lambda given, default: choose(blank(given), default, given), name, OWN + name)
+        del grid.columns[OWN + name]
+    context = "context_tokens"
+    put("max_model_len", lambda length, most: choose(blank(length), most, length), "max_model_len", context)
+
+    def answer(prompt: Any, answer: Any, context: Any) -> Any:
+        rest = choose(blank(prompt), default_answer(context, workloads), context - prompt)
+        return choose(blank(answer), rest, answer)
+
+    put("output_tokens", answer, "input_tokens", "output_tokens", context)
+    tokens = ("input_tokens", "output_tokens", context)
+    put("input_tokens", lambda prompt, answer, context: choose(blank(prompt), context - answer, prompt), *tokens)
+    # Where the load was stated as a rate, requests at once follow from the speed, which is not known yet.
+    grid.evaluate((rates.peak_requests_per_second,), ROW)
+    put(
+        "requests_per_second",
+        lambda stated, peak: choose((stated > 0) & (stated != peak), numpy.nan, peak),
+        "requests_per_second",
+        "peak_requests_per_second",
+    )
+
+    def at_once(people: Any, active: Any, asked: Any, peak: Any) -> Any:
+        in_flight = round_up(choose(blank(people), 1, people) * active)
+        is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
+        follows = (blank(asked) | is_mean) & blank(people) & (peak > 0)
+        return numpy.select([follows, blank(asked)], [numpy.nan, in_flight], asked)
+
+    stated = ("users", "active_fraction", "concurrent_requests", "peak_requests_per_second")
+    put("concurrent_requests", at_once, *stated)
+
+
+def check(grid: Grid, model_id: Callable[[Any], str], errors: Any) -> None:
+    """Report in `errors` what cannot go together in rows that have no error yet."""
+    sound, trial = numpy.equal(errors, NO_TEXT), grid.again({})
+
+    def refuse(bad: Callable[..., Any], reads: Sequence[str], reason: Callable[..., str]) -> None:
+        """Refuse rows by a condition on some columns; the reason reads the row's number and the same columns."""
+        trial.combine("is_refused", bad, reads, ROW)
+        if not numpy.any(trial.columns["is_refused"][-1][1]):
+            return
+        rows = numpy.flatnonzero(trial.spread("is_refused", ROW) & sound)
+        columns = [grid.spread(name, ROW) for name in reads]
+        for row in rows:
+            _report(errors, int(row), reason(row, *(column[row] for column in columns)))
+
+    refuse(
+        lambda context, limit: context > limit,
+        ("context_tokens", "max_context_tokens"),
+        lambda row, context, limit: (
+            f"context_tokens is {context:,.0f}, over the {limit:,.0f} that {model_id(row)} allows."
+            f" Use {limit:.0f} or less."
+        ),
+    )
+    refuse(
+        lambda length, context, limit: (length > limit) & (context <= limit),
+        ("max_model_len", "context_tokens", "max_context_tokens"),
+        lambda row, length, context, limit: (
+            f"max_model_len is {length:,.0f}, over the {limit:,.0f} that {model_id(row)} allows."
+        ),
+    )
+    refuse(
+        lambda length, context: length < context,
+        ("max_model_len", "context_tokens"),
+        lambda row, length, context: f"max_model_len is {length:,.0f}, below the context of {context:,.0f} tokens.",
+    )
+    refuse(
+        numpy.isnan,
+        ("requests_per_second",),
+        lambda row, rate: "requests_per_second and requests_per_day are given together. Keep one.",
+    )
+    refuse(
+        lambda people, active, asked: (people > 0) & (asked != round_up(people * active)),
+        ("users", "active_fraction", "concurrent_requests"),
+        lambda row, people, active, asked: (
+            f"users is {people:,.0f}, {active:.6g} of them active, and concurrent_requests {asked:,.10g}. Keep one."
+        ),
+    )
+    refuse(
+        lambda prompt, answer, context: (prompt < 0) | (answer < 0) | (prompt + answer > context),
+        ("input_tokens", "output_tokens", "context_tokens"),
+        lambda row, prompt, answer, context: (
+            f"input_tokens and output_tokens do not fit in the context of {context:,.0f} tokens."
+        ),
+    )
+
+    def is_uneven(heads: Any, size: Any) -> Any:
+        return numpy.mod(heads, numpy.maximum(size, 1)) > 0
+
+    refuse(
+        is_uneven,
+        ("n_heads", "tensor_parallel_size"),
+        lambda row, heads, size: (
+            f"tensor_parallel_size is {size:.0f}, which does not divide the {heads:.0f} heads of {model_id(row)}."
+        ),
+    )
+    refuse(
+        lambda heads, full, windowed, size: (
+            ~is_uneven(heads, size) & numpy.equal(heads_divide(heads, full, windowed, size), 0)
+        ),
+        ("n_heads", "full_kv_heads", "windowed_kv_heads", "tensor_parallel_size"),
+        lambda row, heads, full, windowed, size: (
+            f"tensor_parallel_size is {size:.0f}, over which the KV heads of {model_id(row)}"
+            f" ({' and '.join(f'{count:.0f}' for count in (full, windowed) if count)}) cannot be shared:"
+            " engines refuse it."
+        ),
+    )
+    refuse(
+        lambda stages, layers: stages > layers,
+        ("pipeline_parallel_size", "n_layers"),
+        lambda row, stages, layers: (
+            f"pipeline_parallel_size is {stages:.0f}, more than the {layers:.0f} layers of {model_id(row)}."
+        ),
+    )
+
+
+_ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
+
+
+class Reference:
+    """The catalogs that a question was put to. Every part is read when it is first needed, and once.
+
+    Each raises CatalogError where its file is missing or wrong.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    @cached_property
+    def sha256(self) -> str:
+        return self.catalog.catalog_sha256()
+
+    @cached_property
+    def assumptions(self) -> Mapping[str, Assumption]:
+        from sheetgen.catalog import guidance
+
+        return guidance.assumptions(self.catalog)
+
+    def assumption(self, name: str) -> float:
+        """The value of an assumption that is a number."""
+        from sheetgen.catalog import guidance
+
+        return guidance.number(dict(self.assumptions), name)
+
+    @cached_property
+    def fingerprints(self) -> tuple[Fingerprint, ...]:
+        """Those of the page."""
+        from sheetgen.catalog import guidance
+
+        return guidance.fingerprints(self.catalog)
+
+    @cached_property
+    def hosted(self) -> HostedFile:
+        """What hosts ask for a million tokens of which models."""
+        from sheetgen.catalog.hosted import hosted_file
+
+        return hosted_file(self.catalog)
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """Every model that can serve: drafts of others are left out."""
+        if self.sha256 not in _ALL_MODELS:
+            _ALL_MODELS.clear()
+            _ALL_MODELS[self.sha256] = tuple(m for m in self.catalog.models() if m.kind != "draft")
+        return _ALL_MODELS[self.sha256]
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """Every GPU whose memory is known."""
+        return tuple(g for g in self.catalog.gpus() if g.memory.engine_bytes)
+
+    @cached_property
+    def plausible(self) -> Plausible:
+        """What to hold a price against."""
+        from sheetgen.catalog.plausible import Plausible
+
+        return Plausible(self.catalog)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What the names of one row stand for."""
+
+    model: Model
+    gpu: Gpu
+    engine: Engine
+    weight_dtype: str
+    kv_cache_dtype: str
+    draft: Model | None
+    speed: SpeedFile
+
+
+def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
+    """The catalog entries behind the names of one row, and the precisions that `auto` stands for.
+
+    Raises ScenarioError with every name that stands for nothing.
+    """
+    problems = Problems()
+    attempt = problems.attempt
+    model, named_dtype = attempt(served_model, row["model"], catalog) or (None, None)
+    weight = attempt(parse.dtype, row["weight_dtype"], "weight_dtype")
+    kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
+    gpu = attempt(catalog.gpu, str(row["gpu"]))
+    engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
+    targets = [] if model is None else [model]
+    draft = attempt(draft_model, str(row["draft_model"]), targets, catalog) if row["draft_model"] else None
+    attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
+    speed = attempt(catalog.file, SpeedFile)
+    if problems or model is None:
+        raise ScenarioError(*dict.fromkeys(problems))
+    if weight == "auto":
+        weight = named_dtype or model.weight_dtype
+    kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == "auto" else kv
+    engine = engine.for_models([model.id])
+    return Resolved(model, gpu, engine, weight, kv, draft, speed)
+
+
+def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
+    """The model of that name and the precision that the name states. Raises ScenarioError for a draft of another."""
+    if name is None:
+        raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
+    model, dtype = resolve_model(str(name), catalog)
+    if model.kind == "draft":
+        raise ScenarioError(f"model {model.id} is a draft of another model: name it as draft_model.")
+    return model, dtype
+
+
+def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
+    """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
+    every layer that keeps any.
+
+    Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
+    """
+    draft = resolve_model(name, catalog)[0]
+    shape = draft.shape()
+    other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
+    if other:
+        has = f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state"
+        raise ScenarioError(f"{has}; only drafts with full attention throughout can be sized.")
+    problems = [
+        f"draft_model {draft.id} cannot serve {one.id}: {why}. Name another draft, or none."
+        for one in targets
+        if (why := no_draft(draft, one))
+    ]
+    if problems:
+        raise ScenarioError(*problems)
+    return draft
+
+
+def no_draft(draft: Model, target: Model) -> str:
+    """Why a model cannot be the draft of another; "" where it can. It proposes tokens of the target's vocabulary, and a
+    head (EAGLE) reads the target's hidden states."""
+    if draft.id == target.id:
+        return "it is the model itself"
+    if draft.vocab_size != target.vocab_size:
+        return f"its vocabulary has {draft.vocab_size:,} tokens, the model's {target.vocab_size:,}"
+    if draft.kind == "draft" and draft.hidden_size != target.hidden_size:
+        return f"it reads hidden states of {draft.hidden_size:,} elements, the model's have {target.hidden_size:,}"
+    if draft.params.total >= target.params.total:
+        return f"it has {draft.params.total:,} parameters, the model {target.params.total:,}"
+    return ""
+
+
+def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Columns:
+    """The numbers that a model and its precisions contribute."""
+    weight, kv = DTYPES[weight_dtype], DTYPES[kv_cache_dtype]
+    return {
+        **model.shape(),
+        **model.stage_shares(),
+        "is_mixture": int(model.experts is not None),
+        "checkpoint_bytes": model.checkpoint_bytes(weight_dtype),
+        "linear_bytes": weight.linear_bytes,
+        "other_bytes": weight.other_bytes,
+        "activation_copy_bytes": weight.activation_copy_bytes,
+        "kv_dtype_bytes": kv.kv_bytes,
+        "kv_scale_bytes": kv.kv_scale_bytes,
+        "plain_fp8_latent": 0,  # until a GPU is named
+    }
+
+
+# For the few GPUs without published peaks (RTX PRO 4500, Trainium): the least ratio of arithmetic to bandwidth among
+# data-centre GPUs since Ampere (A100: 312 TFLOPS over 2.0 TB/s), and a PCIe 4 x16 link.
+ASSUMED_FLOPS_PER_BYTE = 150
+ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
+
+
+# What formulas are made of: no judgements, and nothing to fit.
+DEFINITIONS = {
+    "operations_per_parameter": 2,  # a multiplication and an addition
+    "activation_element_bytes": 2,  # 16 bits, whatever the weights have
+    "ring_passes": 2,  # a ring all-reduce scatters and gathers
+    "state_passes": 2,  # a recurrent state is read and written
+    "average_answer_share": 0.5,  # of an answer, written on average
+    "kinds_base": 2,  # of measured_kinds: each kind a digit
+    "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
+    **STAGES_IN_ORDER,
+}
+
+
+OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
+
+
+def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
+    """The numbers that an engine on a GPU contributes to speed; assumed where the GPU's are not published."""
+    peak, link = gpu.peak_flops_for(weight_dtype), gpu.interconnect_bytes_per_second
+    assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
+    return {
+        **speed.constants(engine.engine, gpu).model_dump(),
+        **{name: getattr(speed, name) for name in OF_EVERY_SPEED},
+        **DEFINITIONS,
+        "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
+        "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
+        "peak_flops": peak or assumed,
+        "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
+    }
+
+
+BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
+
+
+def band_columns(engine: Engine, scope: str) -> Columns:
+    """How far measurements may lie from the predictions in a scope: NaN where no band is known."""
+    found: Columns = {}
+    for figure in BAND_FIGURES:
+        band, unit = engine.band(figure, scope), 1 if figure == "weights" else GIB
+        name = f"{figure}_error_share" if figure == "weights" else f"{figure}_error_bytes"
+        found[f"{name}_low"] = band.low * unit if band else numpy.nan
+        found[f"{name}_high"] = band.high * unit if band else numpy.nan
+    return found
+
+
+SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
+SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
+
+
+def model_kind(model: Model) -> ModelKind:
+    """The kind of a model, as bands of speed have them."""
+    return MODEL_KINDS[int(speed_kind.of(model.shape() | DEFINITIONS)) - 1]
+
+
+def residual_columns(residuals: Mapping[str, Any], kind: ModelKind, weight_dtype: str) -> Columns:
+    """Those of `SpeedFile.residuals` that are of a model's kind and precision, under the names that formulas read."""
+    of = {"kind": kind, "dtype": weight_dtype}
+    return {f"{t}_of_{what}": residuals[f"{t}_of_{what}_{one}"] for what, one in of.items() for t in ("tpot", "ttft")}
+
+
+def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Columns:
+    """Both ends of the bands of speed in a scope, as factors of the prediction."""
+    found: Columns = {}
+    for figure in SPEED_FIGURES:
+        band = speed.band(figure, scope, kind)
+        found |= {f"{figure}_band_low": band.low, f"{figure}_band_high": band.high}
+    return found
+
+
+def draft_columns(draft: Model | None) -> Columns:
+    """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
+    shape = draft.shape() if draft else {}
+    return {
+        "draft_layers": shape.get("n_full_layers", 0),
+        "draft_kv_heads": shape.get("full_kv_heads", 0),
+        "draft_kv_width": shape.get("full_kv_width", 0),
+        "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
+    }
+
+
+@dataclass(frozen=True)
+class Points:
+    """Deployments as rows of a grid.
+
+    inputs: every input, completed with the defaults used, as columns. errors: the reason why a row cannot be computed,
+    or None. good: positions of the rows without error, which alone are in the grid. axis: that of `distinct`, what the
+    names of rows stand for: `row`, or `names` where rows of a frame share them. reference: where they were found.
+    """
+
+    inputs: dict[str, Any]
+    errors: Any
+    good: Any
+    grid: Grid
+    axis: str
+    distinct: Sequence[Resolved | None]
+    reference: Reference
+
+    @property
+    def values(self) -> View:
+        """What the formulas read, as columns of the rows."""
+        return self.grid.table(*ROW)
+
+    @property
+    def names(self) -> list[Resolved]:
+        """What the names of each row stand for."""
+        if self.axis == "row":
+            return list(self.distinct)  # type: ignore[arg-type]
+        return [self.distinct[place] for place in self.grid.places["row", "names"]]
+
+
+# By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.
+NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | None]]
+# What rows have beside what they give: constants of the formulas.
+CONSTANTS = {
+    "seconds_in_an_hour": SECONDS_PER_HOUR,
+    "bytes_per_gigabit": GBPS,
+    "anchored_scope": SPEED_SCOPES.index("anchored"),
+}
+
+
+def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: NamedRows | None = None) -> Points:
+    """Check and complete `given` (columns by input name; a missing column or a blank takes the default).
+
+    With `known`, rows of one frame by their names, these are looked up once for all parts of the frame, and what rows
+    have in common stands once in the grid.
+    """
+    texts, code, keys = _texts(given, n_rows)
+    is_frame, known = known is not None, {} if known is None else known
+    for key in keys:
+        if key not in known:
+            row, problems = dict(zip(NAMES, key, strict=True)), Problems()
+            if names := problems.attempt(resolve, row, catalog):
+                own = {**_named_columns(names), "kv_reserved": int(row["kv_allocation"] == "reserved")}
+                known[key] = names, None, own
+            else:
+                known[key] = None, "\n".join(problems), None
+    rows = [known[key] for key in keys]
+    resolved = objects(names for names, _, _ in rows)
+    errors = objects(error for _, error, _ in rows)[code]
+    numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
+    check_bounds(numbers, errors)
+    some = next((columns for _, _, columns in known.values() if columns), None)
+    named: Columns = {}
+    if some is not None:
+        table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
+        named = dict(zip(some, table.T, strict=True))
+    grid = _grid_of_groups(code, numbers, named) if is_frame else _grid_of_rows(code, numbers, named, n_rows)
+    if named:
+        fill(grid, [name.removeprefix(OWN) for name in named if name.startswith(OWN)], catalog.workloads())
+        check(grid, lambda i: resolved[code[i]].model.id, errors)
+    good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
+    at_version = NAMES.index("engine_version")
+    versions = [one.engine.default_version if one else None for one in resolved]
+    texts["engine_version"] = objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
+    inputs = {name: texts[name] if name in texts else grid.spread(name, ROW) for name in DEFAULTS}
+    distinct = resolved if is_frame else resolved[code]
+    if len(good) < n_rows:
+        kept = {"row": good}
+        if is_frame:
+            kept["group"] = numpy.unique(grid.places["row", "group"][good])
+        else:
+            distinct = distinct[good]
+        grid = grid.restricted(kept)
+    return Points(inputs, errors, good, grid, "names" if is_frame else "row", distinct.tolist(), Reference(catalog))
+
+
+def _grid_of_rows(code: Any, numbers: Columns, named: Columns, n_rows: int) -> Grid:
+    """Rows that have nothing in common. code: which of the distinct names a row has, whose numbers are in `named`."""
+    grid = Grid.over(row=n_rows)
+    grid.put((), CONSTANTS)
+    grid.put(ROW, {name: column[code] for name, column in named.items()})
+    grid.put(ROW, {name: numpy.full(n_rows, _default(name)) for name in NUMBERS if name not in numbers})
+    grid.put(ROW, numbers)
+    return grid
+
+
+def _grid_of_groups(code: Any, numbers: Columns, named: Columns) -> Grid:
+    """Rows in groups that are alike in their names and in the numbers that have few values."""
+    group, first_row, few = _groups(code, numbers)
+    grid = Grid.over(names=int(code.max(initial=-1)) + 1)
+    grid = grid.along("group", {"names": code[first_row]}).along("row", {"group": group})
+    grid.put((), CONSTANTS | {name: _default(name) for name in NUMBERS if name not in numbers})
+    same = {name: column[0] for name, column in named.items() if (column == column[0]).all()}
+    grid.put((), same)
+    grid.put(("names",), {name: column for name, column in named.items() if name not in same})
+    grid.put(("group",), {name: numbers[name][first_row] for name in few})
+    grid.put(ROW, {name: column for name, column in numbers.items() if name not in few})
+    return grid
+
+
+ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardly less than to work out its rows
+
+
+def _groups(code: Any, numbers: Columns) -> tuple[Any, Any, list[str]]:
+    """Rows alike in their names, by `code`, and in the numbers that have few values: which group each row is of, one
+    row of each group, and which numbers these are."""
+    group, n_rows, few = code, len(code), list[str]()
+    for name, column in numbers.items():
+        sample = column[:: max(1, n_rows // 1024)]
+        if 2 * len(set(sample.tolist())) <= len(sample):
+            own, values = factorized(column.view(numpy.int64))
+            both, pairs = factorized(group * len(values) + own)
+            if len(pairs) * ROWS_OF_A_GROUP <= n_rows:
+                group, few = both, [*few, name]
+    one_row = numpy.zeros(group.max(initial=-1) + 1, int)
+    one_row[group] = numpy.arange(n_rows)
+    return group, one_row, few
+
+
+MANY_ROWS = 1000  # from here on it pays to import pandas
+
+
+def factorized(column: Any) -> tuple[Any, Any]:
+    """Which of its different values a column has in each row, and these, in the order in which they come."""
+    if len(column) > MANY_ROWS and getattr(column, "dtype", None) in (object, int):
+        import pandas
+
+        return pandas.factorize(column, use_na_sentinel=False)
+    column = column.tolist() if isinstance(column, numpy.ndarray) else list(column)
+    places = {value: i for i, value in enumerate(dict.fromkeys(column))}
+    return numpy.fromiter(map(places.__getitem__, column), int, len(column)), list(places)
+
+
+def objects(values: Iterable[Any]) -> Any:
+    """A column of objects, whatever they are."""
+    listed = list(values)
+    column = numpy.empty(len(listed), object)
+    column[:] = listed
+    return column
+
+
+def _texts(given: Mapping[str, Any], n_rows: int) -> tuple[Columns, Any, list[tuple[Any, ...]]]:
+    """The names of the rows as columns of text; which combination of names each row has, and all combinations."""
+    codes, choices = zip(*(_distinct(given.get(name), n_rows, DEFAULTS[name]) for name in NAMES), strict=True)
+    columns = {name: objects(of)[code] for name, code, of in zip(NAMES, codes, choices, strict=True)}
+    sizes = list(map(len, choices))
+    if not n_rows:
+        return columns, numpy.zeros(0, int), []
+    code, every = factorized(numpy.ravel_multi_index(codes, sizes))
+    places = zip(*(at.tolist() for at in numpy.unravel_index(every, sizes)), strict=True)
+    return columns, code, [tuple(of[at] for of, at in zip(choices, row, strict=True)) for row in places]
+
+
+def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
+    """Which of its different texts a column has in each row, and these: the default where blank."""
+    if given is None:
+        return numpy.zeros(n_rows, int), [default]
+    try:
+        code, values = factorized(given)
+    except TypeError:  # what cannot be hashed is read as text
+        code, values = factorized([v if v.__hash__ else str(v) for v in given])
+    texts = [default if is_blank(v) else str(v).strip() for v in values]
+    places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return numpy.array([places[text] for text in texts], int)[code], list(places) or [default]
+
+
+def _named_columns(names: Resolved) -> Columns:
+    """All numbers that the names of a row contribute, the engine's defaults among them.
+
+    Bands of memory have names that end in _here where the constants were set on this GPU and version, up to the largest
+    TP among the runs, and in _elsewhere; bands of speed end in their scope.
+    """
+    engine, gpu, kind = names.engine, names.gpu, model_kind(names.model)
+    memory = gpu.memory.engine_bytes
+    here = engine.band_scope(gpu)
+    measured = here == "calibrated" and names.draft is None
+    of_gpu = memory / GIB, gpu.architecture
+    own = {
+        **engine_defaults(engine),
+        **dict(zip(("max_num_seqs", "max_num_batched_tokens"), engine.batch_limits(*of_gpu), strict=True)),
+        "gpu_memory_utilization": engine.utilization_on(*of_gpu),
+    }
+    return {
+        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
+        **engine.columns(),
+        **{f"{k}_here": v for k, v in band_columns(engine, here).items()},
+        **{f"{k}_elsewhere": v for k, v in band_columns(engine, engine.scope_elsewhere(gpu)).items()},
+        "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
+        **draft_columns(names.draft),
+        **speed_columns(names.speed, engine, gpu, names.weight_dtype),
+        **residual_columns(names.speed.residuals(engine.engine, gpu), kind, names.weight_dtype),
+        **{
+            f"{name}_{scope}": band
+            for scope in SPEED_SCOPES
+            for name, band in speed_band_columns(names.speed, scope, kind).items()
+        },
+        "speed_kind": MODEL_KINDS.index(kind) + 1,
+        "gpu_memory_bytes": memory,
+        "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
+        "is_older_gpu": int(engine.is_older(gpu.architecture)),
+        "runs_sparse_attention": int(engine.runs_sparse_attention(gpu.architecture)),
+        "plain_fp8_latent": int(engine.keeps_plain_fp8_latents(gpu.architecture)),
+        **{OWN + name: value for name, value in own.items()},
+    }

@@ -1,0 +1,452 @@
+"""Which instances may be rented, and why others may not; what it costs to buy and power each GPU of a sheet instead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Term
+from sheetgen.catalog.hardware import OwnedGpu as KnownGpu
+from sheetgen.catalog.load import Catalog
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
+from sheetgen.question import parse
+from sheetgen.question.inputs import BY_NAME, OF_TERMS, Input
+from sheetgen.sizing.parallelism import linked_gpus
+from sheetgen.units import GIB, ON_DEMAND, PURCHASES, TENSOR_PARALLEL_SIZES
+
+DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
+DEFAULT_VENDORS = ("nvidia",)
+_VENDORS = {"nvidia": "NVIDIA", "amd": "AMD", "aws": "AWS"}  # as they are written; others with one capital letter
+ALL = "all"
+LEAST_MEMORY_BYTES = 22 * GIB
+LEAST_LINK_BYTES_PER_SECOND = 200e9  # of GPUs whose data-parallel ranks share experts
+MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
+
+
+@dataclass(frozen=True)
+class ClassPrice:
+    """What an hour of an instance costs in one purchase class, the day it was read, and its terms."""
+
+    purchase: str
+    usd_per_hour: float
+    price_as_of: str | None
+    price_kind: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An instance that may be rented, at the price of one purchase class; `prices` has the other classes too.
+
+    Prices are as listed, or typed; a contract's discount comes off in `recommend`.
+    """
+
+    instance: str
+    provider: str
+    gpu: Gpu
+    gpu_count: int
+    purchase: str
+    usd_per_hour: float
+    price_as_of: str | None  # None where nobody says when the price was read
+    region: str
+    source: str
+    price_kind: str = ""  # the terms of a reserved price, as the catalog names them
+    assumed_shape: bool = False
+    network_gbps: float = 0  # 0 where nobody states it
+    nvlink_domain_gpus: int = 0  # of a rack that joins machines by NVLink, this one among them; 0: its own alone
+    tries_ranks: bool = True  # data-parallel layouts too: not where the GPU's links are not made for them
+    prices: tuple[ClassPrice, ...] = ()
+    passed_over: tuple[str, ...] = ()  # classes in which another with the same GPUs of its provider is the candidate
+
+    @property
+    def shape(self) -> tuple[str, str, int]:
+        """Provider, GPU and count, of which the cheapest is a candidate."""
+        return self.provider, self.gpu.id, self.gpu_count
+
+    @property
+    def linked_gpus(self) -> int:
+        """GPUs that a replica without stages may have: the machine's, or those of its rack."""
+        return int(linked_gpus(self.gpu_count, self.nvlink_domain_gpus))
+
+    def class_price(self, purchase: str) -> ClassPrice | None:
+        """The price in that purchase class, or nothing: a missing price is never 0."""
+        if purchase == self.purchase and self.usd_per_hour:
+            return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind)
+        return next((p for p in self.prices if p.purchase == purchase), None)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What narrows or widens the candidates; empty means the default."""
+
+    providers: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    region: str = ""
+    purchase: str = ON_DEMAND
+
+
+class Selected(NamedTuple):
+    """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
+    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices."""
+
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, int], ...]
+    others: Mapping[str, tuple[Candidate, ...]]
+    rows: tuple[Candidate, ...]
+
+
+def vendor_name(vendor: str) -> str:
+    """A vendor's id as it is written: NVIDIA."""
+    return _VENDORS.get(vendor, vendor.capitalize())
+
+
+def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
+    """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
+    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest.
+
+    Raises ScenarioError where a named provider, vendor, GPU or instance does not exist, or nothing is left.
+    """
+    asked = _Asked.of(catalog, engine, filters)
+    kept, left_out = asked.select(asked.is_by_provider)
+    if not kept:
+        raise ScenarioError(asked.why_nothing(left_out))
+    if len(kept) > MAX_CANDIDATES:
+        left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
+        by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
+        kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
+    known_here = {one.instance for one in kept}
+    others: dict[str, list[Candidate]] = {}
+    for row, gpu in asked.takes_part():
+        for price in row.offered:
+            if price.purchase != filters.purchase:
+                offers = (one for one in _offers(row, gpu, price) if one.instance not in known_here)
+                others.setdefault(price.purchase, []).extend(offers)
+    elsewhere = {purchase: tuple(found) for purchase, found in others.items()}
+    return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)))
+
+
+def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
+    """The candidates of another purchase class: those of this one that have a price in it, and `others`; per provider,
+    GPU and count the cheapest."""
+    priced = ((one, one.class_price(purchase)) for one in candidates)
+    found = [
+        replace(
+            one,
+            purchase=purchase,
+            usd_per_hour=price.usd_per_hour,
+            price_as_of=price.price_as_of,
+            price_kind=price.price_kind,
+        )
+        for one, price in priced
+        if price
+    ]
+    return tuple(_cheapest([*found, *others], Counter()))
+
+
+def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
+    """What the defaults leave out and one more option would let take part, as two groups: GPUs of other vendors at the
+    same providers, and instances of other providers with the same vendors' GPUs. Only whole instances at list prices.
+
+    A group is empty where the user said who takes part: by vendors, providers, GPUs or instances.
+    """
+    asked = _Asked.of(catalog, engine, filters)
+    every = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
+    others = replace(asked, vendors=tuple(one for one in every if one not in asked.vendors))
+    by_vendor, by_provider = list[Candidate](), list[Candidate]()
+    if not asked.explicit and not filters.vendors:
+        by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
+    if not filters.instances and not filters.providers:
+        by_provider, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
+    return tuple(by_vendor), tuple(by_provider)
+
+
+def _is_whole(row: Instance) -> bool:
+    """Whether a row is an instance at a list price, not a GPU's share of one or an average."""
+    return row.unit == "instance" and row.offer == "list"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Filters with their names resolved; `explicit` where GPUs or instances were named: those then take part as they
+    are, whoever made them."""
+
+    catalog: Catalog
+    engine: Engine
+    filters: Filters
+    providers: tuple[str, ...]
+    vendors: tuple[str, ...]
+    gpus: frozenset[str]
+    instances: frozenset[str]
+
+    @classmethod
+    def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
+        """Raises ScenarioError for a name that is in no catalog."""
+        every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
+        vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
+        named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
+        return cls(
+            catalog,
+            engine,
+            filters,
+            named,
+            _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
+            frozenset(catalog.gpu(name).id for name in filters.gpus),
+            frozenset(catalog.instance(name).id for name in filters.instances),
+        )
+
+    @property
+    def explicit(self) -> bool:
+        return bool(self.gpus or self.instances)
+
+    def select(self, takes: Callable[[Instance], bool]) -> tuple[list[Candidate], Counter[str]]:
+        """Candidates among the rows that `takes` takes, in catalog order, and by reason how many were left out."""
+        left_out: Counter[str] = Counter()
+        kept: list[Candidate] = []
+        for row, gpu, reason in self._rows(takes):
+            if not self._is_in_region(row):
+                continue
+            price = _offered(row, self.filters.purchase)
+            if reason is None and price is not None:
+                kept += _offers(row, gpu, price)
+            else:
+                left_out[reason or f"without a price for {self.filters.purchase}"] += 1
+        return (kept if self.instances else _cheapest(kept, left_out)), left_out
+
+    def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
+        """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""
+        in_use = self.filters.purchase
+        of = {in_use: {one.instance for one in kept}}
+        for purchase in PURCHASES:
+            if purchase != in_use:
+                other = replace(self, filters=replace(self.filters, purchase=purchase))
+                of[purchase] = {one.instance for one in other.select(self.is_by_provider)[0]}
+        known, room = {one.instance: one for one in kept}, MAX_CANDIDATES - len(kept)
+        found = []
+        for row, gpu in self.takes_part():
+            own = _offered(row, in_use)
+            for one in _offers(row, gpu, own or row.offered[0]) if row.offered else ():
+                if one.instance not in known and (room == 0 or not any(one.instance in names for names in of.values())):
+                    continue
+                room -= one.instance not in known
+                blank = replace(one, purchase=in_use, usd_per_hour=0, price_as_of=None, price_kind="")
+                found.append(known.get(one.instance, one if own else blank))
+        taken = {(one.shape, p) for one in found for p, names in of.items() if one.instance in names}
+        for one in found:
+            passed = (p for p, names in of.items() if one.instance not in names and (one.shape, p) in taken)
+            yield replace(one, passed_over=() if self.instances else tuple(passed))
+
+    def is_by_provider(self, row: Instance) -> bool:
+        return row.provider in self.providers
+
+    def takes_part(self, anywhere: bool = False) -> list[tuple[Instance, Gpu]]:
+        """Rows of the region asked for, or anywhere, that are candidates in the classes in which they have a price."""
+        rows = ((row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None)
+        return [(row, gpu) for row, gpu in rows if anywhere or self._is_in_region(row)]
+
+    def _rows(self, takes: Callable[[Instance], bool]) -> Iterator[tuple[Instance, Gpu, str | None]]:
+        """Rows of the names that were asked for, with their GPU, and why each is no candidate whatever its price."""
+        for row in self.catalog.instances():
+            if not takes(row) or (self.instances and row.id not in self.instances):
+                continue
+            gpu = self.catalog.gpu(row.gpu)
+            if not self.gpus or gpu.id in self.gpus:
+                yield row, gpu, self._refusal(row, gpu)
+
+    def _is_in_region(self, row: Instance) -> bool:
+        return self.filters.region.lower() in row.region.lower()
+
+    def _refusal(self, row: Instance, gpu: Gpu) -> str | None:
+        """Why a row is no candidate, whatever its region and price."""
+        if gpu.memory.basis not in ("measured", "derived", "stated"):
+            return "whose GPU memory is not known"
+        if gpu.vendor not in self.engine.vendors:
+            return f"that {self.engine.name} does not run on"
+        if not self.explicit:
+            if gpu.vendor not in self.vendors:
+                return f"without a GPU of {' or '.join(map(vendor_name, self.vendors))}"
+            if not gpu.data_center:
+                return "without a data-centre GPU"
+            if gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+                return "with less than 22 GiB a GPU"
+        if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
+            return "with a fraction of a GPU"
+        if row.unit != "instance" and not self.explicit and not self.filters.providers:
+            return "priced by the GPU"
+        if row.offer != "list" and not self.explicit:
+            return "that are marketplaces or averages"
+        return None
+
+    def why_nothing(self, left_out: Counter[str]) -> str:
+        """What to say where nothing is left: the regions or the purchase classes that there are, or the reasons."""
+        could, here = self.takes_part(anywhere=True), self.takes_part()
+        if could and not here:
+            regions = sorted({row.region for row, _ in could})
+            near = did_you_mean(self.filters.region, regions)
+            return f"no instance is left in region {shown(self.filters.region)!r}. Regions: {', '.join(regions)}.{near}"
+        classes = [one for one in PURCHASES if any(_offered(row, one) for row, _ in here)]
+        if classes:
+            where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
+            without = f"no instance is left{where} with a price for {self.filters.purchase}"
+            return f"{without}. Classes with prices: {', '.join(classes)}."
+        reasons = "; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters"
+        options = "--providers, --vendors, --gpus, --instances, --region or --purchase"
+        return f"no instance is left to choose from: {reasons}. Widen {options}."
+
+
+def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """The names asked for, all for `all`. Raises ScenarioError for one that is none."""
+    low = tuple(dict.fromkeys(name.lower() for name in names))
+    problems = [
+        f"{what} {shown(name)!r} is in no catalog. Known: {', '.join((ALL, *every))}.{did_you_mean(name, every)}"
+        for name in low
+        if name not in (ALL, *every)
+    ]
+    if problems:
+        raise ScenarioError(*problems)
+    return every if ALL in low else low
+
+
+def _offered(row: Instance, purchase: str) -> InstancePrice | None:
+    """The price in that purchase class, where the row can be had in it."""
+    return next((price for price in row.offered if price.purchase == purchase), None)
+
+
+def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
+    """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a replica."""
+    assumed, most = row.unit != "instance", gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
+    for shape in (t for t in TENSOR_PARALLEL_SIZES if t <= most) if assumed else (int(row.gpu_count),):
+        times = shape if assumed else 1
+        yield Candidate(
+            instance=f"{row.id} x{shape}" if assumed else row.id,
+            provider=row.provider,
+            gpu=gpu,
+            gpu_count=shape,
+            purchase=price.purchase,
+            usd_per_hour=price.usd_per_hour * times,
+            price_as_of=price.as_of,
+            region=row.region or "",
+            source=row.source,
+            price_kind=price.kind or "",
+            assumed_shape=assumed,
+            network_gbps=row.network_gbps or 0,
+            nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
+            tries_ranks=shares_experts(gpu),
+            prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.offered),
+        )
+
+
+def shares_experts(gpu: Gpu, typed_bytes_per_second: float = 0) -> bool:
+    """Whether a GPU's links are made for data-parallel ranks that share experts, by the catalog or as typed over."""
+    return max(gpu.interconnect_bytes_per_second or 0, typed_bytes_per_second) >= LEAST_LINK_BYTES_PER_SECOND
+
+
+def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
+    """Per provider, GPU and count the cheapest, the first one where prices are equal."""
+    best: dict[tuple[str, str, int], Candidate] = {}
+    for one in sorted(kept, key=lambda one: one.usd_per_hour):
+        best.setdefault(one.shape, one)
+    chosen = [one for one in kept if best[one.shape] is one]
+    if len(chosen) < len(kept):
+        left_out["more expensive than an equivalent of the same provider"] += len(kept) - len(chosen)
+    return chosen
+
+
+YOUR_QUOTE = "your quote"
+
+
+@dataclass(frozen=True)
+class OwnedGpu:
+    """One GPU as it would be owned, as far as the figures are known."""
+
+    capex_usd: tuple[float, float, float] | None = None  # low, base, high
+    capex_as_of: str | None = None
+    capex_source: str = ""
+    is_module_price: int = 0
+    stated_kw_per_gpu: float | None = None
+    is_it_power: int = 1
+    rated_watts: float | None = None
+    kw_source: str = "rated power of the GPU"
+    confidence: str = ""
+
+
+@dataclass(frozen=True)
+class Owning:
+    """The terms of owning by their names, as given or from the catalog, and the GPUs of the sheet.
+
+    What the user gave of GPUs stands by their id, or by "all".
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[str, Term] = field(default_factory=dict)
+    gpus: Mapping[str, OwnedGpu] = field(default_factory=dict)
+    capex_usd_per_gpu: Mapping[str, float] = field(default_factory=dict)
+    kw_per_gpu: Mapping[str, float] = field(default_factory=dict)
+
+
+def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...]) -> Owning:
+    """The terms of owning: the catalog's, with what the user gives instead. A quote is of a GPU as installed."""
+    file = catalog.owning()
+    terms = {term.id: term for term in file.terms}
+    problems = Problems()
+    attempt = problems.attempt
+    values = {
+        one.name: terms[one.name].value if options.get(one.name) is None else attempt(one.parse, options[one.name])
+        for one in OF_TERMS
+    }
+    quotes, powers = (
+        attempt(_per_gpu, BY_NAME[name], options.get(name), catalog) for name in ("capex_usd_per_gpu", "kw_per_gpu")
+    )
+    if problems:
+        raise ScenarioError(*problems)
+    known = {one.gpu: one for one in file.gpus}
+    owned = {
+        gpu.id: _owned(gpu, known.get(gpu.id), *(of.get(gpu.id, of.get(ALL)) for of in (quotes, powers)))
+        for gpu in gpus
+    }
+    return Owning(values, terms, owned, quotes, powers)
+
+
+def _per_gpu(one: Input, value: Any, catalog: Catalog) -> dict[str, float]:
+    """An amount for all GPUs, or for some of them by name, under their ids: `h100=39375,b200=55000`."""
+    if value is None:
+        return {}
+    name, kind = one.name, one.kind
+    if "=" not in str(value):
+        return {ALL: kind.parse(value, name)}
+    found: dict[str, float] = {}
+    for part in parse.words(str(value)):
+        gpu, equals, figure = part.partition("=")
+        if not equals:
+            raise ScenarioError(f"{name} has {shown(part)!r}. Write a GPU and its amount, such as h100=39375.")
+        key = catalog.gpu(gpu).id
+        if key in found:
+            raise ScenarioError(f"{name} names {key} twice. Keep one.")
+        found[key] = kind.parse(figure.strip(), f"{name} of {shown(gpu.strip())}")
+    return found
+
+
+def _owned(gpu: Gpu, known: KnownGpu | None, quote_usd: float | None, quoted_kw: float | None) -> OwnedGpu:
+    """What the user says of an installed GPU and of its power with the cooling, else the catalog; power that nobody
+    stated will follow from the GPU's rated power."""
+    capex, power = (known.capex_usd, known.power) if known else (None, None)
+    owned = OwnedGpu(rated_watts=gpu.tdp_watts, confidence=known.confidence if known else "")
+    if quote_usd is not None:
+        owned = replace(owned, capex_usd=(quote_usd,) * 3, capex_source=YOUR_QUOTE)
+    elif capex is not None:
+        owned = replace(
+            owned,
+            capex_usd=(capex.low, capex.base, capex.high),
+            capex_as_of=capex.as_of,
+            capex_source=capex.source,
+            is_module_price=int(capex.price_of == "module"),
+        )
+    if quoted_kw is not None:
+        return replace(owned, stated_kw_per_gpu=quoted_kw, is_it_power=0, kw_source=YOUR_QUOTE)
+    if power is not None:
+        is_it_power = int(power.kw_of == "it")
+        return replace(owned, stated_kw_per_gpu=power.kw, is_it_power=is_it_power, kw_source=power.source)
+    return owned

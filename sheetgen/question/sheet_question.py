@@ -1,0 +1,559 @@
+"""Models x workloads x tiers on candidates: the question that a sheet answers, completed with its defaults."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sheetgen.catalog.base import Loc
+from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
+from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
+from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
+from sheetgen.importer.model_names import resolve_model
+from sheetgen.question import overrides as typed
+from sheetgen.question import parse
+from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
+from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
+from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
+from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
+from sheetgen.question.parse import name_part
+from sheetgen.question.stated_load import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
+from sheetgen.sizing.parallelism import ZONE
+from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
+
+
+def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
+    """The settings behind the options of `build`; what is not given takes the engine's default or ours.
+
+    Raises ScenarioError with every problem.
+    """
+    of_engine = engine_defaults(engine) if engine else {}
+    problems = Problems()
+    values: dict[str, Any] = {}
+    for one in OF_SETTINGS:
+        given = None if one.name in typed.SETTINGS else options.get(one.asked_as)
+        given = in_general(given) if one.name == "discount_fraction" else given
+        found = problems.attempt(one.parse, given)
+        values[one.name] = of_engine.get(one.name, one.default) if found is None else found
+    if options.get("requests_per_day") is not None and options.get("utilization") is None:
+        values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
+    settings, has_rate = Settings(**values), options.get("fx_rate") is not None
+    if settings.currency != "USD" and not has_rate:
+        problems.append(
+            f"currency is {settings.currency!r}, but no fx_rate is given. "
+            "Add --fx-rate, such as 0.92: how many of it one USD is."
+        )
+    if has_rate and settings.currency == "USD" and settings.fx_rate != 1:
+        problems.append(f"fx_rate is {settings.fx_rate:g}, but currency is USD, whose rate is 1. Name the currency.")
+    if problems:
+        raise ScenarioError(*problems)
+    return settings
+
+
+OFF = "off"
+TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
+_EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
+
+
+def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
+    """The workloads requested, or all of the catalog, at the contexts requested.
+
+    Raises ScenarioError for a name that is none, and for more than three.
+    """
+    known = {w.id: w for w in catalog.workloads()}
+    names = parse.words(options.get("workloads")) or tuple(known)
+    chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
+    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
+        raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
+    wanted: dict[str, int] = {}  # the answer's length stays, the prompt takes the rest
+    for one in parse.words(options.get("contexts")):
+        name, equals, length = one.partition("=")
+        if not equals:
+            raise ScenarioError(f"contexts has {shown(one)!r}. Write a workload and its tokens, such as rag=32k.")
+        workload = parse.one_of(name, "contexts", {w.id: w for w in chosen})
+        if workload in wanted:
+            raise ScenarioError(f"contexts names {workload} twice. Keep one.")
+        wanted[workload] = parse.tokens(length, f"context of {workload}")
+    return tuple(sized(w, wanted.get(w.id, w.context_tokens), w.output_tokens) for w in chosen)
+
+
+class _WithContext(Workload):
+    """A workload whose input and output do not make up its context: they leave a part of it unused, or do not fit in
+    it, until `ask` sees that."""
+
+    context: int
+
+    @property
+    def context_tokens(self) -> int:
+        return self.context
+
+
+def sized(workload: Workload, context: int, answer: int, prompt: int | None = None) -> Workload:
+    """`workload` with this context and answer; the prompt takes what the answer leaves, or less of it where stated."""
+    rest = max(0, context - answer)
+    fields = {"input_tokens": rest if prompt is None else min(prompt, rest), "output_tokens": answer}
+    if answer <= context and prompt is None:
+        return workload.model_copy(update=fields)
+    return _WithContext.model_construct(**{**dict(workload), **fields, "context": context})
+
+
+def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
+    """Positions of the headline's workload and tier: RAG, else the first one, at the rate where one was asked for, else
+    at 32 at once, or the middle of what there is (the lower of two). Of a number that is no tier: one past the last.
+    """
+    ids = [w.id for w in workloads]
+    usual = next((tiers.index(one) for one in (None, 32) if one in tiers), (len(tiers) - 1) // 2)
+    if not text:
+        return ids.index("rag") if "rag" in ids else 0, usual
+    name, colon, _ = str(text).partition(":")
+    workload = parse.one_of(name, "headline", tuple(ids))
+    number = headline_number(text) if colon else tiers[usual]
+    return ids.index(workload), tiers.index(number) if number in tiers else len(tiers)
+
+
+def headline_number(text: str | None) -> int | None:
+    """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
+    _, colon, tier = str(text or "").partition(":")
+    return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
+
+
+ASKED = "asked"  # the workload of a load of the user's own
+OF_ASKED = ("context_tokens", "input_tokens", "output_tokens")
+
+
+def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload]:
+    """The workload behind `context_tokens`, `input_tokens` and `output_tokens`, split as in `size`."""
+
+    def given(name: str, least: int = 0) -> int | None:
+        value = options.get(name)
+        if value is None:
+            return None
+        return 0 if str(value).strip() == "0" and least == 0 else parse.tokens(value, name)
+
+    context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
+    prompt, answer = given("input_tokens"), given("output_tokens")
+    if answer is None:
+        answer = int(default_answer(context, catalog.workloads())) if prompt is None else context - prompt
+    prompt = context - answer if prompt is None else prompt
+    if min(prompt, answer) < 0 or prompt + answer > context:
+        raise ScenarioError(
+            f"input_tokens and output_tokens do not fit in the context of {context:,} tokens. Together they "
+            f"may be {context:,} at most."
+        )
+    words = f"{context:,} tokens of context"
+    return (
+        _WithContext.model_construct(
+            id=ASKED,
+            name=words,
+            input_tokens=prompt,
+            output_tokens=answer,
+            about=words,
+            source="the question",
+            context=context,
+        ),
+    )
+
+
+def with_targets(
+    workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
+) -> tuple[Workload, ...]:
+    """The workloads with the targets in force: as stated, else the catalog's.
+
+    A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
+    the longest one. Raises ScenarioError for what is no target.
+    """
+    stated = {option: _stated(options.get(option), option, workloads) for option in TARGETS}
+    by_length = sorted(known, key=lambda w: w.context_tokens)
+
+    def targets(workload: Workload) -> dict[str, float | None]:
+        same = (w for w in by_length if w.id == workload.id)
+        reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
+        like = next(itertools.chain(same, reaching, reversed(by_length)), None)
+        usual = {option: getattr(like, field, None) for option, field in TARGETS.items()}
+        of = {option: {"": usual[option]} | stated[option] for option in TARGETS}
+        return {field: of[option].get(workload.id, of[option][""]) for option, field in TARGETS.items()}
+
+    return tuple(w.model_copy(update=targets(w)) for w in workloads)
+
+
+def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
+    """By workload (or "" for all) milliseconds, None for off."""
+    if text is None:
+        return {}
+    found: dict[str, float | None] = {}
+    for part in parse.words(str(text)):
+        name, equals, value = (word.strip() for word in part.rpartition("="))
+        key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
+        if key in found:
+            raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
+        found[key] = target = None if value.lower() == OFF else parse.number(value)
+        if target is not None and not TARGET_MS.takes(target):
+            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
+    if not found:
+        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLE}")
+    return found
+
+
+MOST_TYPED = 1_000_000  # requests at once of a load
+MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
+MAX_MODELS = 8
+OF_PAGE = tuple(BY_NAME[name] for name in ("together", "title", "owner", "approver", "valid_until", "pages"))
+SHEET_OPTIONS = tuple(one.asked_as for one in asked_in("sheet"))
+OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
+
+
+@dataclass(frozen=True)
+class SheetModel:
+    """A model on the sheet, and the precisions that `auto` stands for."""
+
+    model: Model
+    weight_dtype: str
+    kv_cache_dtype: str
+    auto_weight_dtype: str
+    auto_kv_cache_dtype: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load: a model, a workload and the requests at once, which follow where it is a rate.
+
+    users: people, where the load was stated as people.
+    """
+
+    model: int
+    workload: int
+    tier: int
+    context_tokens: int
+    input_tokens: int
+    concurrent_requests: float
+    over_limit: bool
+    requests_per_second: float = 0.0  # at peak; 0 where the requests at once were stated
+    users: int | None = None
+
+    @property
+    def requests(self) -> int:
+        """Whole requests at once."""
+        return math.ceil(self.concurrent_requests)
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a sheet needs to be answered."""
+
+    models: tuple[SheetModel, ...]
+    workloads: tuple[Workload, ...]
+    tiers: tuple[int | None, ...]  # requests at once; None is the rate
+    engine: Engine
+    gpus: tuple[Gpu, ...]
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, int], ...]
+    settings: Settings
+    as_of: datetime.date
+    headline: tuple[int, int]  # positions in workloads and tiers
+    reference: Reference = field(compare=False, repr=False)  # what the floors above read of the catalogs
+    speed: SpeedFile
+    loads: tuple[Load, ...] = field(default=())
+    filters: Filters = field(default=Filters())
+    owning: Owning = field(default=Owning())
+    options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
+    overrides: typed.Overrides = field(default=typed.Overrides())
+    others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
+    rows: tuple[Candidate, ...] = ()  # the catalog's instances as a workbook lists them: candidates of every class
+    beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
+    rate: Rate | None = None
+    draft: Model | None = None  # drafts for each of the models
+    typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
+    ask: int | None = None  # position of the model that is to be approved; none: each
+    discounts: Discounts = field(default_factory=dict)  # beside that of the settings
+
+    @property
+    def catalog_sha256(self) -> str:
+        return self.reference.sha256
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
+        return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
+
+    @property
+    def has_latent_entries(self) -> bool:
+        """Whether a model's checkpoint has latents that an engine may keep in FP8 entries of its own."""
+        return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
+
+    @property
+    def fp8_remarks(self) -> list[str]:
+        """For each model whose KV cache the engine keeps in FP8 by itself on some of the GPUs, a sentence on it."""
+        of_auto = (one for one in self.models if self.settings.kv_cache_dtype == "auto" and one.kv_cache_dtype != "fp8")
+        remarks = (self.engine.fp8_remark(one.model.id, one.model.name, self.gpus) for one in of_auto)
+        return [one for one in remarks if one]
+
+    @property
+    def states_prompt(self) -> bool:
+        """Whether the prompt of a load of the user's own is stated: memory then is for its context, and times are of
+        shorter requests."""
+        return self.options.get("input_tokens") is not None
+
+    @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """Requests at once by the tier of a load: those of the tiers, and the headline's own where it is none."""
+        return self.tiers if self.typed is None else (*self.tiers, self.typed)
+
+    def discount(self, provider: str, purchase: str) -> float:
+        """What the contracts take off the prices of a provider in a purchase class."""
+        return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
+
+    def counts_people(self, load: Load) -> bool:
+        """Whether a load stands for people: where it was stated as people, or people are requests at once over the
+        share of them that is active. A rate does not, and a load of the user's own at once only with that share."""
+        of_a_sheet = "context_tokens" not in self.options
+        return bool(load.users) or (not load.requests_per_second and (of_a_sheet or self.settings.active_fraction != 1))
+
+    def pace(self, cell: Load) -> int:
+        """Which pair of model and workload a cell is of: speed does not depend on the tier."""
+        return cell.model * len(self.workloads) + cell.workload
+
+
+def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
+    """The question behind the options of `build` (by their long names with underscores).
+
+    With `context_tokens` among them it is one load of the user's own, as `recommend` asks it.
+
+    Raises ScenarioError or CatalogError with every problem found, one line each.
+    """
+    problems = Problems()
+    attempt = problems.attempt
+    engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
+    settings = attempt(settings_of, options, engine)
+    models = attempt(_models, catalog, options, engine, settings)
+    engine = engine and engine.for_models([one.model.id for one in models or ()])
+    draft = None
+    if name := options.get("draft_model"):
+        draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
+        # The bands of memory are of runs without one.
+        engine = engine and engine.model_copy(update={"calibrated": None})
+    one_load = options.get("context_tokens") is not None
+    workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
+    workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
+    speed = attempt(catalog.file, SpeedFile)
+    rate = attempt(rate_of, options)
+    elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
+    for name in elsewhere:
+        problems.append(
+            f"{name} is given with context_tokens, which is a load of one's own. Keep one of them."
+            if one_load
+            else f"{name} is of a load of one's own, whose context_tokens are not given. Give them, or leave it out."
+        )
+    if one_load and settings and options.get("zones") is not None and settings.survive != ZONE:
+        problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
+    if options.get("tiers"):
+        tiers = attempt(parse.tiers, options["tiers"])
+        tiers = (*(tiers or ()), None) if rate else tiers
+    elif one_load:
+        tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
+    elif rate:
+        tiers = (None,)
+    else:
+        tiers = tuple(t.requests for t in catalog.tiers())
+    known = dict.fromkeys(row.provider for row in catalog.instances())
+    less = attempt(discounts_of, options.get("discount_fraction"), known)
+    as_of = attempt(parse.as_of_date, options.get("as_of"))
+    named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
+    places = {name: i for i, name in enumerate(known)}  # in whatever order they are named, the sheet is the same
+    named["providers"] = tuple(sorted(dict.fromkeys(named["providers"]), key=lambda name: places.get(name.lower(), -1)))
+    purchase = settings.purchase if settings else ON_DEMAND
+    filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
+    selected = attempt(select, catalog, engine, filters) if engine else None
+    candidates, left_out, others, rows = selected or ((), (), {}, ())
+    overrides = attempt(typed.read_overrides, options.get("typed"))
+    by_id = {c.gpu.id: c.gpu for c in rows}
+    if overrides:  # an instance of one's own may be of a GPU that nothing else offers
+        own = {str(row.get("instance_gpu")).lower() for row in overrides[0].own_instances}
+        by_id |= {gpu.id: gpu for gpu in catalog.gpus() if gpu.id.lower() in own and gpu.id not in by_id}
+    owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
+    headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
+    of_page = {one.asked_as: attempt(one.parse, options.get(one.asked_as)) for one in OF_PAGE}
+    if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
+        problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
+    to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
+    if problems or workloads is None or headline is None:
+        raise ScenarioError(*dict.fromkeys(problems))
+    given = {name: value for name, value in options.items() if value is not None and name != "typed"}
+    given |= {name: value for name, value in of_page.items() if name in given}
+    given |= {"providers": ",".join(filters.providers)} if "providers" in given else {}
+    question = Question(
+        models,
+        workloads,
+        tiers,
+        engine,
+        tuple(by_id.values()),
+        candidates,
+        left_out,
+        settings,
+        as_of,
+        headline,
+        Reference(catalog),
+        speed,
+        (),
+        filters,
+        owning,
+        given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+        ask=to_approve,
+        discounts=less or {},
+        others=others,
+        rows=rows,
+        beyond=not_asked(catalog, engine, filters),
+        rate=rate,
+        draft=draft,
+    )
+    question = _overridden(question, *overrides)
+    stated = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
+    if stated is not None:
+        at = tiers.index(stated) if stated in tiers else len(tiers)
+        question = replace(question, headline=(headline[0], at), typed=None if stated in tiers else stated)
+    # No prompt would be left, and the hardware too cheap.
+    too_long = [
+        f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"
+        " holds prompt and answer. Lengthen the context, or shorten the answer"
+        f" (output_{name_part(w.id)} on Inputs, or of a scenario file's typed inputs)."
+        for w in question.workloads
+        if w.output_tokens > w.context_tokens
+    ]
+    if too_long:
+        raise ScenarioError(*too_long)
+
+    def load(m: int, w: int, t: int, requests: int | None) -> Load:
+        workload = question.workloads[w]
+        return Load(
+            m,
+            w,
+            t,
+            workload.context_tokens,
+            workload.input_tokens,
+            requests or 0,
+            workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
+            rate.at_peak(question.settings) if rate and requests is None else 0.0,
+            users_of(options) if one_load and not options.get("tiers") else None,
+        )
+
+    n_models, n_workloads = range(len(question.models)), range(len(question.workloads))
+    loads = [load(m, w, *tier) for m in n_models for w in n_workloads for tier in enumerate(tiers)]
+    if question.typed is not None:
+        loads += [load(m, *question.headline, question.typed) for m in n_models]
+    if all(c.over_limit for c in loads):
+        longest = max(m.model.max_context_tokens or 0 for m in question.models)
+        if one_load:
+            asked, name = loads[0].context_tokens, models[0].model.id
+            raise ScenarioError(
+                f"context_tokens is {asked:,}, over the {longest:,} that {name} allows. Use {longest} or less."
+            )
+        raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
+    return replace(question, loads=tuple(loads))
+
+
+def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Loc], str]) -> Question:
+    """`question` with what was typed over it.
+
+    Raises ScenarioError for a row or an input that the sheet does not have, and where nothing can be rented then.
+    """
+    if not overrides:
+        return question
+    known = {
+        "inputs": typed.input_names(question.workloads),
+        "models": (m.model.id for m in question.models),
+        "gpus": (g.id for g in question.gpus),
+        "instances": (c.instance for c in question.rows),
+        "precisions": DTYPES,
+    }
+    problems = list(typed.unknown_keys(overrides, known, at))
+    overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.rows))
+    gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
+    candidates = tuple(typed.overridden_candidates(question.rows, gpus, overrides))
+    if not candidates:
+        problems.append(f"{at(())}no instance is left to choose from: none has a price above 0. Give one a price.")
+    if problems:
+        raise ScenarioError(*problems)
+
+    def model(one: SheetModel) -> SheetModel:
+        row = overrides.models.get(one.model.id, {})
+        weight = row.get("own_weight_dtype", one.auto_weight_dtype)
+        kv = row.get("own_kv_dtype", one.auto_kv_cache_dtype)
+        return sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
+
+    def workload(one: Workload) -> Workload:
+        answer, prompt = (overrides.input(f"{what}_{name_part(one.id)}", None) for what in ("output", "prompt"))
+        if answer is None and prompt is None:
+            return one
+        stated = one.input_tokens if prompt is None and question.states_prompt else prompt
+        return sized(one, one.context_tokens, one.output_tokens if answer is None else answer, stated)
+
+    of_settings = {name: value for name, value in overrides.inputs.items() if name in typed.SETTINGS}
+    return replace(
+        question,
+        models=tuple(map(model, question.models)),
+        workloads=tuple(map(workload, question.workloads)),
+        engine=question.engine.with_columns(overrides.inputs),
+        gpus=tuple(gpus.values()),
+        candidates=candidates,
+        settings=replace(question.settings, **of_settings),
+        owning=typed.overridden_owning(question.owning, overrides),
+        options={**question.options, "typed": overrides.data()},
+        overrides=overrides,
+        beyond=tuple(
+            tuple(replace(one, gpu=gpus.get(one.gpu.id, one.gpu)) for one in group) for group in question.beyond
+        ),
+    )
+
+
+def sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
+    """A model of these precisions of its own, at those of the settings where they name others."""
+    weight, kv = (settings.weight_dtype, settings.kv_cache_dtype) if settings else ("auto", "auto")
+    return SheetModel(
+        model,
+        weight_dtype if weight == "auto" else weight,
+        kv_cache_dtype if kv == "auto" else kv,
+        weight_dtype,
+        kv_cache_dtype,
+    )
+
+
+def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]) -> int | None:
+    """The position of the model that is to be approved; none where none was named. Raises ScenarioError."""
+    if name is None:
+        return None
+    ids = [one.model.id for one in models]
+    try:
+        return ids.index(resolve_model(name, catalog)[0].id)
+    except (ValueError, SheetgenError):
+        raise ScenarioError(
+            f"ask is {shown(name)!r}. It must be one of the sheet's models: {', '.join(ids)}."
+        ) from None
+
+
+def _models(
+    catalog: Catalog, options: Mapping[str, Any], engine: Engine | None, settings: Settings | None
+) -> tuple[SheetModel, ...]:
+    names = parse.words(options.get("models"))
+    if not names:
+        raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
+    if len(names) > MAX_MODELS:
+        raise ScenarioError(f"{len(names)} models were named; one page holds at most {MAX_MODELS}.")
+    problems = Problems()
+    found: list[SheetModel] = []
+    for name in names:
+        model, named_dtype = problems.attempt(resolve_model, name, catalog) or (None, None)
+        if model is not None and model.kind == "draft":
+            problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
+        elif model is not None:
+            kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
+            found.append(sheet_model(model, named_dtype or model.weight_dtype, kv, settings))
+    ids = [m.model.id for m in found]
+    problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
+    if problems:
+        raise ScenarioError(*problems)
+    return tuple(found)

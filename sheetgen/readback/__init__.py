@@ -1,0 +1,1 @@
+"""Workbooks that come back: read by defined names, compared, and carried back into the question they ask."""

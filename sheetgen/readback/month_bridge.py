@@ -1,0 +1,238 @@
+"""The bridge from one sheet's dollars a month to the other's, per model at the headline's load.
+
+A cause gets a figure only where that figure is known: where it is the only one, or where the sheets can be solved
+again, cause by cause, and solving each as it stands gives its own figures. Else what changed is named, without figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from sheetgen.answer import solve
+from sheetgen.catalog import Catalog
+from sheetgen.errors import SheetgenError
+from sheetgen.question.discounts import cell_names, option_text
+from sheetgen.question.inputs import OF_SETTINGS
+from sheetgen.question.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
+from sheetgen.question.overrides import SETTINGS as SETTING_KINDS
+from sheetgen.question.parse import name_part
+from sheetgen.question.sheet_question import ASKED, Question, ask
+from sheetgen.question.stated_load import OF_A_DAY, RATE
+from sheetgen.readback import compared_facts
+from sheetgen.readback.compare import Comparison, changed_load, headline_loads, usd
+from sheetgen.readback.compared_facts import LoadKey, SheetFacts, same
+from sheetgen.units import DTYPES
+
+PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
+OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
+NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
+# Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
+ASKED_BY_CELLS = tuple(
+    one
+    for one in OF_SETTINGS
+    if one.row
+    and one.option
+    and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
+    and one.name not in (*compared_facts.OF_PRICES, "active_fraction")
+)
+OF_RATE = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor", "max_wait_fraction")
+_CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one cause did to a month's cost."""
+
+    cause: str
+    usd: float
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """How a model's cost a month went from one sheet to the other, at one load.
+
+    how: `solved again` (each cause by itself, in the order of `steps`), `one cause`, `unchanged`, or `not separated`,
+    and then `steps` is empty and `causes` says what changed at once.
+    """
+
+    model: str
+    name: str
+    load: str
+    before_usd: float | None
+    after_usd: float | None
+    how: str
+    why: str
+    steps: tuple[Step, ...]
+    causes: tuple[str, ...]
+
+
+def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
+    """A bridge for each model that both sheets answer at the headline's load."""
+    a, b = found.a, found.b
+    if not (a.is_calculated and b.is_calculated):
+        return ()
+    again: list[dict[str, float | None]] | str | None = None
+    made = []
+    for la, lb in headline_loads(a, b, found.pairing):
+        if la not in a.answers or lb not in b.answers:
+            continue
+        before, after = a.answers[la].monthly_usd, b.answers[lb].monthly_usd
+        causes = tuple(_causes(found, la, lb))
+        steps: tuple[Step, ...] = ()
+        how, why = "not separated", ""
+        if before is None or after is None:
+            why = "nothing fits on one of the sheets"
+        elif same(before, after) and not causes:
+            how = "unchanged"
+        elif len(causes) == 1:
+            how, steps = "one cause", (Step(causes[0], after - before),)
+        else:
+            again = again or _solved_again(a, b, la[1:], lb[1:], catalog)
+            steps, why = _steps(again, lb[0], before, after)
+            how = "solved again" if steps else how
+        load = changed_load(a, b, la, lb)
+        made.append(Bridge(lb[0], compared_facts.model_name(lb[0], a, b), load, before, after, how, why, steps, causes))
+    return tuple(made)
+
+
+def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
+    """What changed that can move this model's cost at this load."""
+    a, b, sections = found.a, found.b, found.sections
+    was, now = a.workloads[la[1]], b.workloads[lb[1]]
+    offers = [c for c in sections["prices"] if c.more.get("what") != "date"]
+    in_use = [c for c in offers if c.more.get("purchase", b.purchase) == b.purchase]
+    if in_use or any(compared_facts.moves_prices(c.name) for c in sections["inputs"]):
+        yield PRICES
+    lengths = (was.context_tokens, now.context_tokens), (was.output_tokens, now.output_tokens)
+    tiers = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
+    rates = [c.name for c in sections["inputs"] if c.name in OF_RATE] if RATE in tiers else []
+    if rates or not all(same(*pair) for pair in (*lengths, tiers)):
+        yield LOAD
+    others = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != lb[1]}
+    known = {*NO_EFFECT, *OF_RATE, *others}
+    settings = [c for c in sections["inputs"] if c.name not in known and not compared_facts.moves_prices(c.name)]
+    models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
+    if settings or models or sections["gpus"] or sections["precisions"]:
+        yield SETTINGS
+    if a.version != b.version and a.version and b.version:
+        yield "sheetgen's version"
+    if a.catalog_sha256 != b.catalog_sha256 and (found.not_compared or "JSON" in (a.kind, b.kind)):
+        yield "facts of the catalog that the files do not carry"
+
+
+def _solved_again(
+    a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
+) -> list[dict[str, float | None]] | str:
+    """Dollars a month of A, of two sheets that never were (B's prices on A, and B's load too), and of B; or why not."""
+    cases = (a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)
+    try:
+        return [_monthly_usd(catalog, prices, load, at, settings) for prices, load, at, settings in cases]
+    except SheetgenError as error:
+        return f"the sheets cannot be solved again: {error.problems[0]}"
+
+
+def _steps(
+    solved: list[dict[str, float | None]] | str, model: str, before: float, after: float
+) -> tuple[tuple[Step, ...], str]:
+    """The steps between two figures, or why there are none."""
+    if isinstance(solved, str):
+        return (), solved
+    points = [point.get(model) for point in solved]
+    for name, found, stated in (("A", points[0], before), ("B", points[-1], after)):
+        if found is None or abs(found - stated) > _CLOSE * max(abs(found), abs(stated)):
+            gives = "finds nothing that fits" if found is None else f"gives {usd(found)}"
+            changed = "a formula was changed in it, or rows were moved, or the catalog"
+            return (), f"{name} solved again {gives}: {changed}"
+    known = [one for one in points if one is not None]
+    if len(known) < len(points):
+        return (), "between the two there is a step at which nothing fits"
+    changes = (after - before for before, after in pairwise(known))
+    return tuple(Step(cause, change) for cause, change in zip((PRICES, LOAD, SETTINGS), changes, strict=True)), ""
+
+
+def _monthly_usd(
+    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
+) -> dict[str, float | None]:
+    """Dollars a month of each model at one load: a workload's key and a tier of `load`. None where nothing fits.
+
+    Raises SheetgenError where the question cannot be put: a model that is in no catalog, a value out of range.
+    """
+    workload, tier = at
+    one, requests = load.workloads[workload], load.tiers[tier - 1]
+    options: dict[str, Any] = {"models": ",".join(load.models)}
+    if requests == RATE:
+        by_day = _value(load, "requests_per_day")
+        idle = ("requests_per_second",) if by_day else ("requests_per_day", *OF_A_DAY)
+        options |= {name: _value(load, name) for name in OF_RATE if name not in idle}
+    if workload == ASKED:
+        prompt = _value(load, f"prompt_{ASKED}")
+        options |= {"context_tokens": one.context_tokens, "output_tokens": one.output_tokens}
+        options |= {} if prompt is None else {"input_tokens": prompt}
+        options |= {} if requests == RATE else {"concurrent_requests": requests}
+    else:
+        name = next((w.id for w in catalog.workloads() if name_part(w.id) == workload), workload)
+        options |= {"workloads": name, "contexts": f"{name}={one.context_tokens}"}
+        options |= {} if requests == RATE else {"tiers": str(requests)}
+    options |= {name: prices.options[name] for name in compared_facts.OF_MARKET if prices.options.get(name)}
+    options |= {name: settings.options[name] for name in compared_facts.OF_SERVING if settings.options.get(name)}
+    cells = cell_names(dict.fromkeys(name.partition("/")[0] for name in prices.offers))
+    discounts = {key: value for name, key in cells if (value := _value(prices, name)) is not None}
+    options["discount_fraction"] = option_text(_value(prices, "discount_fraction") or 0, discounts)
+    for cell in ASKED_BY_CELLS:
+        value = _value(settings, cell.name)
+        options[cell.asked_as] = cell.words[int(value)] if cell.words and value is not None else value
+    for figure in ("tpot_ms", "ttft_ms"):
+        side = settings if f"{figure}_{workload}" in settings.settings else load
+        if (target := side.settings.get(f"{figure}_{workload}")) is not None:
+            options[figure] = "off" if target.value is None else str(target.value)
+    if settings.as_of is not None:
+        options["as_of"] = settings.as_of.isoformat()
+    options = {name: value for name, value in options.items() if value is not None}
+    overrides = _overrides(ask(catalog, options), prices, load, workload, settings)
+    solved = solve(ask(catalog, {**options, "typed": overrides}))
+    ids = (solved.question.models[one.model].model.id for one in solved.question.loads)
+    usd_per_month = (None if choice.offer is None else choice.monthly_usd for choice in solved.choices)
+    return dict(zip(ids, usd_per_month, strict=True))
+
+
+def _value(side: SheetFacts, name: str) -> Any:
+    return side.settings[name].value if name in side.settings else None
+
+
+def _overrides(
+    base: Question, prices: SheetFacts, load: SheetFacts, workload: str, settings: SheetFacts
+) -> dict[str, Any]:
+    """All cells of a sheet as overrides: what the catalog says now is of no account."""
+    names = (*ENGINE, *SETTING_KINDS, *BANDS)
+    inputs = {name: settings.settings[name].value for name in names if name in settings.settings}
+    answer = load.workloads[workload].output_tokens
+    if workload != ASKED and answer is not None:
+        inputs[f"output_{workload}"] = answer
+    tables = {}
+    for name, keys in row_keys(base).items():
+        found: Mapping[str, Mapping[str, Any]] = settings.tables.get(name, {})
+        rows = {key: {c: v for c, v in found[key].items() if c in TABLES[name]} for key in keys if key in found}
+        tables[name] = {key: row for key, row in rows.items() if row}
+    # The instances of the sheet and no others, at its prices.
+    column = class_columns(prices.purchase)["price"]
+    listed: dict[str, dict[str, Any]] = {one.instance: {column: None} for one in base.rows}
+    own = []
+    for key, offer in prices.offers.items():
+        price = offer.prices.get(prices.purchase)
+        usd_per_hour = price.usd_per_hour if price else None
+        row = {"instance_gpu": offer.gpu, "gpu_count": offer.gpu_count, column: usd_per_hour}
+        provider, _, kind = key.partition("/")
+        if key in listed:
+            listed[key] = row
+        elif price and provider and kind:
+            own.append({"provider": provider, "type": kind, **row})
+    return {"inputs": inputs, **tables, "instances": listed, "own_instances": own}
+
+
+def row_keys(question: Question) -> dict[str, list[str]]:
+    """By table, the keys under which the overrides have its rows, in the order of the sheet."""
+    models, gpus = [m.model.id for m in question.models], [g.id for g in question.gpus]
+    return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}

@@ -1,0 +1,187 @@
+"""A plan's workbook, as a reader hands it back: the plan that it was built of, and what its yellow cells hold now."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.plan.bridge import checked_record, is_record
+from sheetgen.plan.flat_book import RECORD, SCHEMA
+from sheetgen.plan.read_plan import Plan
+from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.yellow import Yellow, YellowCell, listed_prices_of, yellow_rows
+from sheetgen.question import parse
+from sheetgen.readback.file_cells import BLANK, Cell, as_shown, read_cells
+from sheetgen.readback.package import MB, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
+from sheetgen.readback.read_book import value_of
+
+MOST_RECORD_BYTES = 50 * MB
+LOST = "Start from a fresh build."
+_PART = re.compile(rf"{RECORD}(\d+)")
+
+
+class Typed(NamedTuple):
+    """A yellow cell as it is now."""
+
+    cell: Cell
+    place: Place
+
+
+class Edit(NamedTuple):
+    """A yellow cell that does not hold what it was built with."""
+
+    row: Yellow
+    cell: YellowCell
+    label: str
+    place: Place
+    new: Any
+
+
+@dataclass(frozen=True)
+class PlanBook:
+    """The workbook of a plan. record: the plan as JSON, as it was built."""
+
+    path: str
+    record: Mapping[str, Any]
+    version: str
+    catalog_sha256: str
+    typed: Mapping[str, Typed]  # by name without in_
+    results: Mapping[str, Any]  # what it says now, by name without rec_
+    from_1904: bool
+
+
+def is_plan_book(path: Path | str) -> bool:
+    """Whether a file is the workbook of a plan. False of all that is no workbook."""
+    if Path(path).suffix.lower() != ".xlsx":
+        return False
+    try:
+        return _is_plan(outline(read_file(Path(path))))
+    except SheetgenError:
+        return False
+
+
+def is_plan(path: Path | str) -> bool:
+    """True for a plan's workbook or its JSON; False where it cannot be read, which others say."""
+    try:
+        return is_plan_book(path) or is_record(read_file(Path(path)))
+    except SheetgenError:
+        return False
+
+
+def _is_plan(book: Outline) -> bool:
+    return any(_PART.fullmatch(one.name.lower()) for one in book.names)
+
+
+def read_plan_book(path: Path | str) -> PlanBook:
+    """What a plan's workbook says. Raises WorkbookError where it is none, or lost what it was built of."""
+    data = read_file(Path(path))
+    with naming(path):
+        book = outline(data)
+        if not _is_plan(book):
+            raise WorkbookError(f"is no plan's workbook, or lost the plan that it was built of. {LOST}")
+        found = areas(book)
+        last: dict[str, tuple[int, int]] = {}
+        for area in found.values():
+            row, column = last.get(area.sheet, (0, 0))
+            last[area.sheet] = max(row, area.row), max(column, area.column)
+        grids = read_cells(book, last)
+
+        def cell(name: str) -> Cell:
+            area = found.get(name)
+            if area is None:
+                raise WorkbookError(f"lacks the defined name {name}. {LOST}")
+            return as_shown(grids[area.sheet].get((area.row, area.column), BLANK), book.from_1904)
+
+        if cell("meta_plan_schema").value != SCHEMA:
+            raise WorkbookError(
+                f"its layout is {shown(cell('meta_plan_schema').value)}, of another sheetgen; this one reads {SCHEMA}. "
+                "Build it anew: sheetgen plan PLAN.yaml --format xlsx."
+            )
+        parts = sorted((int(m[1]), name) for name in found if (m := _PART.fullmatch(name)))
+        record = _record("".join(str(cell(name).value or "") for _, name in parts))
+        typed = {
+            name.removeprefix("in_"): Typed(cell(name), area.place())
+            for name, area in found.items()
+            if name.startswith("in_")
+        }
+        version, sha = (str(cell(f"meta_{name}").value or "") for name in ("version", "catalog_sha256"))
+        results = {name.removeprefix("rec_"): cell(name).value for name in found if name.startswith("rec_")}
+        return PlanBook(str(path), record, version, sha, typed, results, book.from_1904)
+
+
+def _record(text: str) -> dict[str, Any]:
+    """The plan that was packed into cells. Raises WorkbookError where it is damaged."""
+    try:
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(base64.b64decode(text, validate=True), MOST_RECORD_BYTES)
+        if unpacking.unconsumed_tail:
+            raise ValueError("is too large")
+        return checked_record(json.loads(data))
+    except (ValueError, KeyError, TypeError, binascii.Error, zlib.error, RecursionError) as error:
+        raise WorkbookError(f"the plan that it carries is damaged ({shown(error, 80)}). {LOST}") from None
+
+
+def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
+    """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell that holds what it
+    cannot."""
+    rows = [*yellow_rows(plan, listed_prices_of(plan, book.record))]
+    missing = [f"in_{cell.name}" for row in rows for cell in row.cells if cell.name not in book.typed]
+    if missing:
+        with naming(book.path):
+            raise WorkbookError(f"lacks the defined name{'s' if missing[1:] else ''} {listed(missing)}. {LOST}")
+    problems, edits = list[str](), list[Edit]()
+    for row in rows:
+        values = []
+        for cell, quantile in zip(row.cells, QUANTILES, strict=False):
+            typed = book.typed[cell.name]
+            label = f"{row.section}: {row.label}{f', {quantile}' if row.is_band else ''}"
+            try:
+                values.append(_read(typed, row, book.from_1904))
+            except (WorkbookError, ScenarioError) as error:
+                problems += (f"{typed.place}: {label}: {_bare(problem)}" for problem in error.problems)
+                continue
+            if not _same(cell.value, values[-1]):
+                edits.append(Edit(row, cell, label, typed.place, values[-1]))
+        if row.is_band and len(values) == len(QUANTILES) and values != sorted(values):
+            problems.append(
+                f"{book.typed[row.cells[0].name].place}: {row.section}: {row.label}, p10: is out of order: p10 may not "
+                "be above p50, nor p50 above p90."
+            )
+    if problems:
+        with naming(book.path):
+            raise WorkbookError(*problems)
+    return tuple(edits)
+
+
+VALUE = "its cell"
+
+
+def _bare(problem: str) -> str:
+    return problem.removeprefix(f"{VALUE} ")
+
+
+def _read(typed: Typed, row: Yellow, from_1904: bool) -> Any:
+    value = value_of(typed.cell, row.kind.holds, from_1904)
+    if value is None and row.kind.blank:
+        return None
+    if value is None:
+        raise WorkbookError("is blank. Type a value.")
+    if row.kind.words:
+        return parse.one_of(value, VALUE, row.kind.words)
+    return row.kind.read(value, VALUE)
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two values are the same; programs keep 15 digits of a number."""
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        return math.isclose(old, new, rel_tol=1e-12)
+    return bool(old == new)

@@ -1,0 +1,604 @@
+"""An edited workbook carried back: what it asks, the sheet that this gives, and what differs from it, cell by cell of
+those that a reader may change."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from sheetgen.answer import Solution, solve
+from sheetgen.book import build_book
+from sheetgen.book.change_log import values_as_built
+from sheetgen.book.sheets import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
+from sheetgen.book.what_if_choices import what_if
+from sheetgen.catalog.base import Loc
+from sheetgen.catalog.load import Catalog
+from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.importer.model_names import is_path
+from sheetgen.question import discounts, parse
+from sheetgen.question.inputs import BY_NAME, BY_OPTION, asked_in
+from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
+from sheetgen.question.parse import name_part, plain
+from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
+from sheetgen.question.stated_load import OF_A_DAY, RATE
+from sheetgen.readback.audit import Audit, agree, audit
+from sheetgen.readback.file_cells import is_number
+from sheetgen.readback.month_bridge import row_keys
+from sheetgen.readback.package import Place, naming
+from sheetgen.readback.read_book import KEYS, Snapshot, Table, read_every_cell, read_workbook, unlike
+from sheetgen.report.build_page import build_page
+from sheetgen.units import DTYPE_ALIASES, ON_DEMAND, PLAIN_LAYOUTS, PURCHASES
+from sheetgen.writers.formats import gc_paused
+
+T = TypeVar("T", Ref, Range)
+HEADLINE = "headline"
+MOST_LISTED = 12  # entries of a list that a message names
+NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
+
+
+class BuiltRow(NamedTuple):
+    """A filled row of a table: the key under which `typed` has it, None for one of the reader's own, and its cells."""
+
+    key: str | None
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A sheet as `build` makes it of some options."""
+
+    solved: Solution
+    book: Book
+    inputs: Mapping[str, Any]
+    fixed: frozenset[str]  # inputs that no reader is meant to change
+    tables: Mapping[str, Mapping[str, BuiltRow]]  # rows by what they are called
+    n_rows: Mapping[str, int]  # of each table, the blank ones too
+    results: Mapping[str, Any]
+
+    @property
+    def question(self) -> Question:
+        return self.solved.question
+
+
+def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
+    """The sheet of these options, which marks what differs from `baseline`.
+
+    Raises ScenarioError or CatalogError where the question cannot be put.
+    """
+    solved = solve(ask(catalog, options))
+    no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
+    book = build_book(solved, build_page(solved, no_levers), no_levers, what_if(solved), baseline)
+    roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
+    inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
+    fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")
+    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEYS}
+    keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
+    return Built(
+        solved,
+        book,
+        {n: r.value for n, r in inputs.items()},
+        frozenset(fixed),
+        {name: _rows(name, columns[name], keys[name]) for name in KEYS},
+        {name: len(columns[name][KEYS[name]].refs) for name in KEYS},
+        {n: r.value for n, r in results.items()},
+    )
+
+
+def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
+    """What the book's names of a prefix stand for, by the rest of the name."""
+    return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
+
+
+def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict[str, BuiltRow]:
+    found: dict[str, BuiltRow] = {}
+    for i, ref in enumerate(columns[KEYS[table]].refs):
+        value = ref.value
+        if value is None and table == "models":
+            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+        if value not in (None, NONE):
+            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEYS[table]}
+            found[unlike(str(value), found)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that does not hold what it was built with.
+
+    `part` is inputs, or a table; `row` its row as `typed` has it, and `name` an input or a column. A row that is gone
+    has the name "" and no place; one that is the reader's own has the row None and all its cells as `new`.
+    """
+
+    part: str
+    row: str | None
+    name: str
+    old: Any
+    new: Any
+    label: str
+    unit: str = ""
+    number_format: str = ""
+    place: Place | None = None
+    is_fixed: bool = False  # a figure that nobody is meant to change
+
+
+def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
+    """Every difference, in the order of the sheets; those of fixed figures too."""
+    for name, old in built.inputs.items():
+        if name in found.inputs and name not in (*NOT_COMPARED, *_idle(found)) and not _same(old, found.inputs[name]):
+            cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
+            yield Change(
+                "inputs",
+                None,
+                name,
+                old,
+                new,
+                cell.label or name,
+                cell.unit,
+                cell.number_format,
+                cell.place,
+                name in built.fixed,
+            )
+    workload, tier = built.question.headline
+    was, now = (workload, built.question.numbers[tier]), _headline(built, found)
+    if was != now:
+        names = [w.name for w in built.question.workloads]
+        old, new = (f"{names[workload]}, {RATE if tier is None else tier}" for workload, tier in (was, now))
+        cell = found.cells[f"in_{NOT_COMPARED[was[0] == now[0]]}"]
+        yield Change("inputs", None, HEADLINE, old, new, "Headline", place=cell.place)
+    for name in TABLES:
+        yield from _table(built, found.tables[name])
+
+
+def _idle(found: Snapshot) -> tuple[str, ...]:
+    """Inputs of a rate that nothing follows from: by the second where the day's requests count, else those of a day."""
+    return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
+
+
+def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
+    """A problem for each dropdown that was set to what is not on its list. One that nobody touched may have lost its
+    entry to an edit elsewhere: a list follows edits, a dropdown does not."""
+    sheets = {sheet.name: sheet for sheet in after.book.sheets}
+    for name, value in found.inputs.items():
+        ref = after.book.names.get(f"in_{name}")
+        if not isinstance(ref, Ref) or _same(before.inputs.get(name), value):
+            continue
+        check = sheets[ref.sheet].cells[ref.row, ref.column].validation
+        listed = after.book.names.get(check.source or "") if check is not None else None
+        if not isinstance(listed, Range) or (check and check.source in (PRECISIONS, AND_AUTO)):  # of many spellings
+            continue
+        entries = [str(_whole(one.value)) for one in listed.refs if one.value not in (None, NONE)]
+        if str(_whole(value)).lower() in map(str.lower, entries):
+            continue
+        cell, n_more = found.cells[f"in_{name}"], len(entries) - MOST_LISTED
+        holds = "blank" if value is None else repr(shown(value))
+        allowed = ", ".join(entries[:MOST_LISTED]) + (f" and {n_more} more in its list" if n_more > 0 else "")
+        near = "" if value is None else did_you_mean(str(value), entries)
+        yield f"{cell.place}: {cell.label or name} is {holds}. Allowed: {allowed}.{near}"
+
+
+def _headline(built: Built, found: Snapshot) -> tuple[int, Any]:
+    """Position of the headline's workload, as built where the cell names none; and its requests at once as they are
+    typed, None for the rate."""
+    workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
+    at, works = str(workload).lower(), [w.name.lower() for w in built.question.workloads]
+    is_rate = built.question.rate is not None and str(tier).lower() == RATE
+    return works.index(at) if at in works else built.question.headline[0], None if is_rate else _whole(tier or 0)
+
+
+def _table(built: Built, table: Table) -> Iterator[Change]:
+    order, pairs = _paired(built, table)
+    for called, row in built.tables[table.name].items():
+        here = pairs[called]
+        if here is not None:
+            yield from _row(built, table, called, row, here)
+        else:
+            yield Change(table.name, row.key, "", row.cells if row.key is None else called, None, called)
+    for key in (one for one in order if one not in pairs.values()):
+        yield Change(table.name, None, "", None, _filled(table[key]), key, place=_first_place(table, key))
+
+
+def _filled(cells: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: _whole(value) for column, value in cells.items() if value is not None}
+
+
+def _paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
+    """The rows as found, in the order of the sheet, and by each row's name as built its name there, None where it is
+    gone.
+
+    A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
+    stand between two known ones as are missing there, they are those. All others are the reader's own.
+    """
+    found, names = sorted(table, key=lambda key: table.at[key]), built.tables[table.name]
+    pairs: dict[str, str | None] = {name: name if name in table else None for name in names}
+    places = {name: i for i, name in enumerate(found)}
+    gap: list[str] = []
+    after = -1
+    for name in (*names, None):
+        if name is not None and pairs[name] is None:
+            gap.append(name)
+            continue
+        until = len(found) if name is None else places[name]
+        between = [one for one in found[after + 1 : until] if one not in pairs]
+        if name is None:  # the reader's own rows stand below
+            between = between[: len(gap)]
+        if len(between) == len(gap):
+            pairs.update(zip(gap, between, strict=True))
+        gap, after = [], until
+    return found, pairs
+
+
+def _first_place(table: Table, key: str) -> Place:
+    return min((table.place(key, column) for column in table.areas), key=lambda place: place.column)
+
+
+def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
+    """The cells of one row; all of it in one change where it is the reader's own."""
+    columns = [column for column in row.cells if column in TABLES[table.name]]
+    pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
+    differ = {column: pair for column, pair in pairs.items() if not _same(*pair)}
+    title = table.names.get(here) or here
+    if row.key is None and differ:
+        place = table.place(here, next(iter(differ)))
+        yield Change(table.name, None, "", row.cells, _filled(table[here]), title, place=place)
+    elif row.key is not None:
+        for column, (old, new) in differ.items():
+            label = f"{called if table.name == 'instances' else title}, {table.heads.get(column) or column}"
+            yield Change(
+                table.name,
+                row.key,
+                column,
+                old,
+                _whole(new),
+                label,
+                "",
+                table.formats.get(column, ""),
+                table.place(here, column),
+            )
+
+
+def _canonical(built: Built, table: str, column: str, value: Any) -> Any:
+    """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
+    if not isinstance(value, str):
+        return value
+    if TABLES[table][column].what == "dtype":
+        return DTYPE_ALIASES.get(value.strip().lower(), value.strip().lower())
+    if column == "instance_gpu":
+        return next((g.id for g in built.question.gpus if g.id.lower() == value.lower()), value)
+    return value
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether a cell still holds what it was built with; programs keep 15 digits of a number."""
+    if isinstance(old, float) and math.isnan(old):
+        old = None
+    if is_number(old) and is_number(new):
+        return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
+    if isinstance(old, datetime.datetime):
+        old = old.date()
+    return bool(old == new) or (old in (None, "") and new in (None, ""))
+
+
+def _whole(value: Any) -> Any:
+    """A number without a fraction as an int: spreadsheets keep floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+TARGETS = tuple(one.name for one in asked_in("targets"))
+
+
+@dataclass
+class Carried:
+    """Options and typed values as plain data, and where each of them stands in the workbook."""
+
+    options: dict[str, Any]
+    overrides: dict[str, Any]
+    places: dict[Loc, Place] = field(default_factory=dict)  # of typed values
+    option_places: dict[str, Place] = field(default_factory=dict)
+
+    def question(self) -> dict[str, Any]:
+        """The options for `ask`."""
+
+        def at(loc: Loc) -> str:
+            while loc and loc not in self.places:
+                loc = loc[:-1]
+            return f"{self.places[loc]}: " if loc else ""
+
+        return {**self.options, "typed": Written(self.overrides, at)} if self.overrides else self.options
+
+    def type_over(self, loc: tuple[str, ...], value: Any, place: Place | None) -> None:
+        """A value in place of that of the catalogs."""
+        part = self.overrides
+        for one in loc[:-1]:
+            part = part.setdefault(one, {})
+        part[loc[-1]] = plain(value)
+        if place is not None:
+            self.places[loc] = place
+
+
+def option_of(name: str) -> str | None:
+    """The option that an input belongs to; nothing where it has none."""
+    if name == HEADLINE:
+        return name
+    if input_kind(name) is not None:
+        return None
+    if name in BY_NAME:
+        return BY_NAME[name].asked_as
+    if name == f"context_{ASKED}":
+        return "context_tokens"
+    stems = {discounts.CELL: discounts.OPTION, "context_": "contexts", "tier_": "tiers"}
+    stems |= {f"{target}_": target for target in TARGETS}
+    return next((option for stem, option in stems.items() if name.startswith(stem)), None)
+
+
+def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
+    """`before`, the options behind `built`, with all that differs from it.
+
+    Raises ScenarioError for an input that was emptied.
+    """
+    options, overrides = dict(before.options), plain(before.overrides)
+    after = Carried(options, overrides, dict(before.places), dict(before.option_places))
+    blank: list[str] = []
+    for change in differ:
+        option = option_of(change.name) if change.part == "inputs" else None
+        may_be_blank = option in TARGETS or change.name.startswith(discounts.CELL)  # no target, no discount of its own
+        if option == HEADLINE and found.inputs.get("headline_tier") is None:
+            cell = found.cells["in_headline_tier"]
+            blank.append(f"{cell.place}: {cell.label} is empty. Type a whole number from 1.")
+        elif option is not None and change.new is None and not may_be_blank:
+            blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
+        elif change.name == "currency" and change.new != "USD" and found.inputs.get("fx_rate") == 1:
+            where = found.cells["in_fx_rate"].place
+            blank.append(
+                f"{change.place}: {change.label} is {shown(change.new)}, and its rate in {where} is still 1. "
+                f"Type there how many {shown(change.new)} one US dollar is."
+            )
+        elif option is not None:
+            options[option] = _option(option, built, found, change.new)
+            if change.place is not None:
+                after.option_places[option] = change.place
+        elif change.part == "inputs":
+            after.type_over(("inputs", change.name), change.new, change.place)
+        elif change.row is None:
+            continue  # the reader's own rows, which are taken together
+        elif change.name:
+            after.type_over((change.part, change.row, change.name), change.new, change.place)
+        elif change.part == "instances":  # a row that is gone: it cannot be rented
+            for purchase in PURCHASES:
+                after.type_over((change.part, change.row, class_columns(purchase)["price"]), None, None)
+        elif change.part != "gpus" or found.catalog_sha256 == built.question.catalog_sha256:
+            blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
+    if blank:
+        raise ScenarioError(*blank)
+    if "requests_per_second" in found.inputs:  # by the second or by the day, whichever counts
+        for name in _idle(found):
+            options.pop(name, None)
+        name = "requests_per_day" if found.inputs.get("requests_per_day") else "requests_per_second"
+        options[name] = _option(name, built, found, found.inputs[name])
+    if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
+        options.pop("ask", None)
+    if {"tiers", HEADLINE} & after.option_places.keys():
+        options[HEADLINE] = _option(HEADLINE, built, found, None)
+    for part in ("instances", "models"):
+        _own_rows(after, part, built, found.tables[part])
+    return after
+
+
+def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
+    """The option as text, out of all the inputs that it is made of."""
+    question, inputs = built.question, found.inputs
+    parts = {w.id: name_part(w.id) for w in question.workloads}
+    if option == "contexts":
+        return ",".join(f"{w}={_whole(inputs[f'context_{part}'])}" for w, part in parts.items())
+    if option == "context_tokens":
+        return str(_whole(value))
+    if option in TARGETS:
+        targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
+        return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
+    if option == discounts.OPTION:
+        providers = dict.fromkeys(row.provider for row in question.rows)
+        cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(providers)}
+        typed = {key: value for key, (_, value) in cells.items() if value is not None}
+        not_here = {key: one for key, one in question.discounts.items() if cells.get(key, ("",))[0] not in inputs}
+        return discounts.option_text(inputs.get(option, question.settings.discount_fraction), {**typed, **not_here})
+    if words := BY_OPTION[option].words:
+        return dict(enumerate(words)).get(value, str(_whole(value)))
+    tiers = [_whole(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
+    if option == "tiers":
+        return ",".join(str(one) for one in tiers if is_number(one))
+    if option == HEADLINE:
+        workload, number = _headline(built, found)
+        of = question.workloads[workload].id
+        return of if number is None else f"{of}:{number}"
+    return str(_whole(value))
+
+
+def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
+    """All rows of the reader's own, in the order of their sheet."""
+    order, pairs = _paired(built, table)
+    of_catalog = {pairs[name] for name, row in built.tables[part].items() if row.key is not None}
+    rows: list[dict[str, Any]] = []
+    for key in (one for one in order if one not in of_catalog):
+        row = {c: v for c, v in table[key].items() if c in TABLES[part]}
+        after.places |= {(f"own_{part}", len(rows), column): table.place(key, column) for column in row}
+        after.places[f"own_{part}", len(rows)] = _first_place(table, key)
+        rows.append({c: plain(_whole(v)) for c, v in row.items() if v is not None})
+    after.overrides.pop(f"own_{part}", None)
+    if rows:
+        after.overrides[f"own_{part}"] = rows
+
+
+ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
+NARROWED_BY = ("providers", "vendors", "gpus", "region")
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What was read, what of it differs from the sheet as built, and the sheet that it gives.
+
+    `audit` is nothing where today's catalog makes a sheet of another form: its formulas cannot be compared.
+    """
+
+    found: Snapshot
+    before: Built
+    changed: tuple[Change, ...]
+    fixed: tuple[Change, ...]  # figures that nobody is meant to change; they are not carried
+    options: Mapping[str, Any]
+    overrides: Mapping[str, Any]
+    after: Built
+    audit: Audit | None
+    notes: tuple[str, ...]
+
+    @property
+    def other_results(self) -> tuple[tuple[str, Any, Any], ...]:
+        """Named results that the workbook shows otherwise than Python: name, its value, Python's."""
+        both = ((name, self.found.results.get(name), now) for name, now in self.after.results.items())
+        compared = (one for one in both if one[0] in self.found.results)
+        return tuple(one for one in compared if not agree(one[2], one[1]))
+
+    @property
+    def solved(self) -> Solution:
+        return self.after.solved
+
+    @property
+    def other_catalog(self) -> bool:
+        """Whether the workbook was built with another catalog than today's."""
+        return self.found.catalog_sha256 != self.before.question.catalog_sha256
+
+
+@gc_paused()
+def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulled:
+    """Read, compare and solve a workbook. `models` are named anew where it was built from files.
+
+    Raises WorkbookError, ScenarioError or CatalogError, each problem with the file and the cell.
+    """
+    found = read_workbook(path)
+    start = _start(found, catalog, models, shown(path, 200))
+    with naming(path, ScenarioError):
+        before = _build(catalog, start, start)
+        named = [m.model.id for m in before.question.models]
+        held = list(found.tables["models"])[: len(named)]
+        if models is not None and named != held:  # its figures would stand under other names
+            raise ScenarioError(
+                f"is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
+                "Leave --models out: it is for a workbook whose models are files."
+            )
+        lacks = [n for n in before.inputs if n.startswith(("context_", "tier_")) and n not in found.inputs]
+        if lacks:
+            raise ScenarioError(f"has no in_{lacks[0]}, as the sheet that it was built with has. Build it anew.")
+        same_catalog = found.catalog_sha256 == before.question.catalog_sha256
+        if not same_catalog and before.tables["instances"].keys() != found.tables["instances"].keys():
+            start = _with_instances_of(found, start, catalog)
+            before = _build(catalog, start, start)
+        differ = list(_changes(before, found))
+        # A workbook of another catalog was built with values that nobody has any more.
+        baseline = values_as_built(before.book) if same_catalog else None
+        carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
+        for _ in range(ROUNDS):
+            if not rest:
+                break
+            carried = _carry(carried, after, found, rest)
+            after = _build(catalog, carried, start, baseline)
+            rest = [one for one in _changes(after, found) if not one.is_fixed and (one.part == "inputs" or one.row)]
+        if problems := list(_not_listed(before, after, found)):
+            raise ScenarioError(*problems)
+    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
+    areas = {name: table.areas.values() for name, table in found.tables.items()}
+    same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
+    compared = None
+    if same_catalog or same_form:
+        compared = audit(before.book, after.book, read_every_cell(path), same_catalog)
+    changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
+    kept = {name: part for name, part in carried.overrides.items() if part}
+    notes = (*found.notes, *_notes(before, after, found, rest))
+    return Pulled(found, before, changed, fixed, carried.options, kept, after, compared, notes)
+
+
+def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
+    """The options that the workbook was built with, as far as they are any."""
+    options: dict[str, Any] = {
+        name: str(value)
+        for name, value in found.options.items()
+        if name in (*OPTIONS, *SHEET_OPTIONS, *OF_ASKED) and (isinstance(value, str) or is_number(value))
+    }
+    if models is not None:
+        options["models"] = models
+    elif files := [one for one in parse.words(options.get("models")) if is_path(one)]:
+        cure = "Name its models with --models, in the same order."
+        raise ScenarioError(f"{where}: was built from the file {shown(files[0])}. {cure}")
+    if "instances" in options:  # some may have left the catalog since; their rows are carried as the reader's own
+        named = parse.words(options["instances"])
+        options["instances"] = ",".join(one for one in named if Problems().attempt(catalog.instance, one))
+    works = {w.id: f"context_{name_part(w.id)}" for w in catalog.workloads()}
+    if "workloads" not in options and f"context_{ASKED}" not in found.inputs:  # today's catalog may have others
+        options["workloads"] = ",".join(w for w, name in works.items() if name in found.inputs)
+    tiers = [found.inputs[name] for name in map("tier_{}".format, range(1, 5)) if name in found.inputs]
+    if "tiers" not in options and len(tiers) != len(catalog.tiers()) and all(map(is_number, tiers)):
+        options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
+    overrides = found.options.get("typed")
+    if "purchase" not in found.inputs and options.get("purchase", ON_DEMAND) != ON_DEMAND:
+        raise ScenarioError(
+            f"{where}: has the prices of {shown(options['purchase'])} where workbooks now have those on demand. "
+            "Build it anew."
+        )
+    return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
+
+
+def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Any] | None = None) -> Built:
+    """The sheet of what was carried. A problem that one option has alone is raised with the place of its cell."""
+    try:
+        return _build_anew(catalog, carried.question(), baseline)
+    except SheetgenError as error:
+        places: dict[str, Place] = {}
+        for option, place in carried.option_places.items():
+            alone = Problems()
+            alone.attempt(ask, catalog, {**start.options, option: carried.options[option]})
+            places = dict.fromkeys(alone, place) | places
+        placed = (f"{places[one]}: {one}" if one in places else one for one in error.problems)
+        raise ScenarioError(*placed) from error
+
+
+def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Carried:
+    """Today's catalog chooses other instances: ask for those of the workbook, as far as it still has them."""
+    known = {row.id for row in catalog.instances()}
+    named = dict.fromkeys(key.split(" x")[0] for key in found.tables["instances"])
+    options = {name: value for name, value in start.options.items() if name not in NARROWED_BY}
+    return replace(start, options={**options, "instances": ",".join(one for one in named if one in known)})
+
+
+def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
+    """Remarks for the reader: what was read, but has no effect or not the whole."""
+    gpus, here = [g.id for g in after.question.gpus], {one.lower() for one in found.tables["gpus"]}
+    table = found.tables["instances"]
+    counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}
+    for key, row in table.items():
+        gpu, count = row.get("instance_gpu"), row.get("gpu_count")
+        if gpu is not None and str(gpu).lower() not in here:
+            is_known = str(gpu).lower() in (one.lower() for one in gpus)
+            near = " A sheet built anew rents it." if is_known else did_you_mean(str(gpu), gpus)
+            place = table.place(key, "instance_gpu")
+            yield f"{place}: {shown(gpu)} is no GPU of this sheet: {shown(key)} cannot be rented.{near}"
+        built = counts.get(key)
+        if is_number(count) and is_number(built) and count > built:
+            yield (
+                f"{table.place(key, 'gpu_count')}: {shown(key)} has {count:g} GPUs; it was built with {built:g}, and "
+                "the workbook does not try what only more can hold. A sheet built anew does."
+            )
+    if len(after.question.layouts) > len(PLAIN_LAYOUTS):
+        linked, now_linked = (
+            {gpu.id for gpu in one.question.gpus if one.question.overrides.shares_experts(gpu)}
+            for one in (before, after)
+        )
+        for key in (one for one in found.tables["gpus"] if one in now_linked - linked):
+            place = found.tables["gpus"].place(key, "interconnect_bytes_per_second")
+            yield (
+                f"{place}: so {shown(key)} may share experts over data-parallel ranks, which the workbook does not try "
+                "on it. A sheet built anew does."
+            )
+    for key in (one for one in found.tables["gpus"] if one not in after.tables["gpus"]):
+        yield f"{shown(key)} on GPUs is the GPU of no instance of this sheet today, and was left out."
+    for one in rest:
+        yield f"{one.place or one.part}: {one.label} could not be carried: it is {shown(one.new)}."

@@ -1,0 +1,167 @@
+"""What was pulled from a workbook: in words, as JSON, and as a scenario file that builds the same sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from sheetgen.catalog.base import plain_value
+from sheetgen.errors import shown
+from sheetgen.question.parse import plain
+from sheetgen.readback.audit import Audit
+from sheetgen.readback.compare import change_fraction, from_to, shown_value
+from sheetgen.readback.pulled import Change, Pulled
+from sheetgen.units import count
+
+MOST = 40  # changes that are listed one by one; --json has all
+MOST_FORMULAS = 12
+SHOWN_OF_OWN = {"gpu_count": "GPUs", "instance_gpu": "GPU", "price_usd_per_hour": "$ per hour"}
+_SIMPLE = re.compile(r"[A-Za-z][\w./-]*( [\w./-]+)*")  # a text that needs no quotes in YAML
+VERDICTS = {
+    "agrees": "the workbook agrees: {n:,} formulas hold what Python works out of its inputs",
+    "not calculated": "the workbook was never calculated: its formulas hold no values. The results here are Python's",
+    "not recalculated": "the workbook was not recalculated since: {wrong:,} of {n:,} formulas hold what they were "
+    "built with. The results here are Python's; open and save it once to see them there",
+    "differs": "the workbook says otherwise: {wrong:,} of {n:,} formulas hold other values than Python works out of "
+    "its inputs, the first in {first}. The results here are Python's; recalculate it, and mend overwritten formulas",
+}
+
+
+def lines(pulled: Pulled) -> Iterator[str]:
+    """For a person: what was changed, whether formulas were, whether the workbook agrees."""
+    found, today = pulled.found, pulled.before.question
+    if pulled.other_catalog:
+        rest = f"what the workbook says was taken, {count(len(pulled.changed), 'value')} of it otherwise than today's"
+        yield f"built with the catalog {found.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: {rest}"
+    elif not pulled.changed:
+        yield "nothing was changed since the workbook was built"
+    else:
+        yield f"{count(len(pulled.changed), 'change')} since the workbook was built:"
+    for change in pulled.changed[:MOST]:
+        yield f"  {change_words(change, pulled.other_catalog)}"
+    if len(pulled.changed) > MOST:
+        yield f"  and {len(pulled.changed) - MOST:,} more; --json has all"
+    for change in pulled.fixed:
+        yield f"a fixed figure was overwritten, and is not followed: {change_words(change)}"
+    yield from _audit_lines(pulled.audit)
+    if pulled.other_results:
+        differ = f"{len(pulled.other_results):,} of {len(pulled.found.results):,}"
+        name, was, now = pulled.other_results[0]
+        yield f"{differ} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
+    yield from pulled.notes
+
+
+def change_words(change: Change, other_catalog: bool = False) -> str:
+    """`Chat (Inputs!B5): 4,096 -> 8,192 tokens (+100 %)`."""
+    place = f" ({change.place})" if change.place else ""
+    if change.part != "inputs" and not change.name:
+        row = "a row of the reader's own" if change.row is None else "the row"
+        if change.new is None:
+            gone = "is in today's catalog alone, and was left out" if other_catalog else f"{row} was taken out"
+            return f"{shown(change.label)}: {gone}"
+        what = "changed" if change.old is not None else "added"
+        came = "is not in today's catalog, and was kept" if other_catalog else f"{row} was {what}"
+        return f"{shown(change.label)}{place}: {came}: {_row_words(change.new)}"
+    shown_as = "percent" if "%" in change.number_format else "number"
+    old, new = (_safe(v) for v in (change.old, change.new))
+    return f"{shown(change.label, 120)}{place}: {from_to(old, new, shown_as, change.unit)}"
+
+
+def _safe(value: Any) -> Any:
+    return shown(value, 120) if isinstance(value, str) else value
+
+
+def _row_words(cells: Mapping[str, Any]) -> str:
+    named = [f"{head} {shown_value(_safe(cells[name]))}" for name, head in SHOWN_OF_OWN.items() if name in cells]
+    return ", ".join(named) or count(len(cells), "cell")
+
+
+def _audit_lines(found: Audit | None) -> Iterator[str]:
+    if found is None:
+        yield "formulas were not compared: today's catalog makes a sheet of another form"
+        return
+    for name in found.missing:
+        yield f"the sheet {name!r} is gone"
+    for one in found.overwritten[:MOST_FORMULAS]:
+        label = f" ({shown(one.label, 100)})" if one.label else ""
+        now = one.now if isinstance(one.now, str) and one.now.startswith("=") else shown_value(_safe(one.now))
+        yield f"{one.place}{label}: the formula was overwritten by {shown(now, 120)}; it was ={shown(one.was, 120)}"
+    if len(found.overwritten) > MOST_FORMULAS:
+        yield f"and {len(found.overwritten) - MOST_FORMULAS:,} more formulas were overwritten; --json has all"
+    first = found.wrong[0] if found.wrong else ""
+    yield VERDICTS[found.verdict].format(n=found.n_formulas, wrong=len(found.wrong), first=first)
+
+
+def data(pulled: Pulled) -> dict[str, Any]:
+    """All of it as JSON has it, but for the answer itself."""
+    found, audited = pulled.found, pulled.audit
+    return {
+        "file": found.path,
+        "version": found.version,
+        "catalog_sha256": found.catalog_sha256,
+        "catalog_sha256_today": pulled.before.question.catalog_sha256,
+        "changes": [_change(one, change_words(one, pulled.other_catalog)) for one in pulled.changed],
+        "fixed_figures": [_change(one, change_words(one)) for one in pulled.fixed],
+        "recalculation": audited.verdict if audited else "not compared",
+        "n_formulas": audited.n_formulas if audited else None,
+        "n_wrong": len(audited.wrong) if audited else None,
+        "overwritten": [
+            {"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
+            for one in (audited.overwritten if audited else ())
+        ],
+        "other_results": [
+            {"name": f"rec_{name}", "workbook": plain(was), "python": plain(now)}
+            for name, was, now in pulled.other_results
+        ],
+        "missing_sheets": list(audited.missing if audited else ()),
+        "notes": list(pulled.notes),
+        "options": dict(pulled.options),
+        "typed": plain(pulled.overrides),
+    }
+
+
+def _change(one: Change, words: str) -> dict[str, Any]:
+    return {
+        "part": one.part,
+        "row": one.row,
+        "name": one.name,
+        "label": one.label,
+        "before": plain(one.old),
+        "after": plain(one.new),
+        "change_fraction": change_fraction(one.old, one.new),
+        "place": str(one.place) if one.place else None,
+        "words": words,
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that the strict reader could take for something else; writes nothing twice by reference."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def text(self, value: str) -> yaml.ScalarNode:
+        is_plain = _SIMPLE.fullmatch(value) and plain_value(value) == value
+        return self.represent_scalar("tag:yaml.org,2002:str", value, style=None if is_plain else '"')
+
+
+_Dumper.add_representer(str, _Dumper.text)
+
+
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """Plain values as YAML, which the strict reader reads as they are."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
+
+
+def scenario_text(options: Mapping[str, Any], overrides: Mapping[str, Any], origin: str, version: str) -> str:
+    """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
+    texts = {name: str(value) for name, value in options.items()}
+    data: dict[str, Any] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
+    if overrides:
+        data["typed"] = overrides
+    body = yaml_text(data)
+    head = f"# What {shown(origin, 100)} asks, as sheetgen {version} read it.\n# sheetgen build --scenario THIS.yaml"
+    return f"{head} builds the same sheet.\n{body}"

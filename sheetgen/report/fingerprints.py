@@ -1,0 +1,415 @@
+"""Where a deployment dies, and where each recommendation breaks, with the numbers of this sheet.
+
+The numbers of the fingerprints are those of one model at the headline load: the one to be approved, else the largest
+whose replica needs no pipeline stages, because its GPUs can be read one by one; the largest of all where every
+replica has stages. Where a recommendation breaks is said of every model: the requests that its hardware holds at every
+context, by memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.answer import Fit, Solution, headline_rows, short_tokens
+from sheetgen.catalog import guidance
+from sheetgen.program.grid import Columns, evaluate
+from sheetgen.program.quantities import PEAK, TOKENS, all_of
+from sheetgen.question.sheet_question import Question
+from sheetgen.report.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
+from sheetgen.report.wording import does, named_size, plural, plural_does, whole
+from sheetgen.sizing import kv_cache, memory, parallelism
+from sheetgen.sizing.parallelism import requests_per_replica
+from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
+from sheetgen.units import DTYPES, GIB, STAGES_IN_ORDER
+
+FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
+FEWER_SEQUENCES = 256
+_ARROWS = {"raise": "↑", "lower": "↓"}
+_WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
+_SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
+_SHOWN_CHANGE = 52  # characters: two lines of the page
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One change in the words of this sheet's engine."""
+
+    flag: str  # "--max-model-len"; what to change in words where the engine has no flag for it
+    direction: str  # raise | lower | set | unset | free
+    value: str | None
+    reason: str
+    cost: str
+
+    @property
+    def short(self) -> str:
+        """max_model_len ↓: the name as the engine's Python has it, which does not break at a line's end."""
+        name = guidance.bare(self.flag)
+        if self.direction == "unset":
+            return f"without {name}"
+        value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
+        return " ".join(filter(None, (name, _ARROWS.get(self.direction), value)))
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """One way to die. `said` is it with this sheet's numbers; `numbers` has them raw (bytes, tokens)."""
+
+    label: str
+    where: str
+    bill: str
+    looks_like: str
+    symptom: str
+    log_lines: tuple[str, ...]
+    fixes: tuple[Fix, ...]
+    leave_alone: str
+    said: str
+    numbers: dict[str, float | int | str]
+    sources: tuple[Source, ...]
+
+    @property
+    def change(self) -> str:
+        """The first fixes, as many as two lines of the page hold."""
+        shown: list[str] = []
+        for fix in self.fixes:
+            if shown and len(" · ".join((*shown, fix.short))) > _SHOWN_CHANGE:
+                break
+            shown.append(fix.short)
+        return " · ".join(shown)
+
+    @property
+    def here(self) -> str:
+        """The fingerprint with this sheet's numbers, and the model that has them; nothing where nothing fits."""
+        return f"{self.numbers['model_name']}: {self.said}" if self.said else ""
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        known = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
+        return {**known, "here": self.here, "change": self.change}
+
+    def on_page(self, named: bool) -> FingerprintRow:
+        """The row of the page; only the first one has the model `named`."""
+        here = words("{}: {}", self.numbers["model_name"], self.said) if named and self.said else self.said
+        return FingerprintRow(self.where, self.bill, self.looks_like or NONE, self.change or NONE, here)
+
+
+def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
+    """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
+    question, fit = solved.question, subject(solved)
+    engine = question.engine.engine
+    numbers = numbers_of(fit) if fit else {}
+    share = question.reference.assumptions.get("gpu_memory_utilization")
+    shared = {"gpu_memory_utilization": share.flags} if share else {}
+    prints, found = question.reference.fingerprints, []
+    said = _sentences(numbers, question, prints) if fit else {}
+    for one in prints:
+        own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
+        fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
+        found.append(
+            Fingerprint(
+                one.label,
+                one.where,
+                one.bill,
+                own.looks_like or "",
+                own.symptom or "",
+                lines,
+                fixes,
+                own.leave_alone or "",
+                said.get(one.label, ""),
+                numbers,
+                sources,
+            )
+        )
+    return tuple(found)
+
+
+def _fixes(
+    one: guidance.Fingerprint, question: Question, numbers: dict[str, Any], shared: Mapping[str, guidance.EngineFlags]
+) -> tuple[Fix, ...]:
+    """The fixes that this engine has and that are not met already, in the words of the engine."""
+    engine = question.engine.engine
+    found: list[Fix] = []
+    for fix in one.fixes:
+        flag = fix.flags.get(engine) or shared.get(fix.setting or "", {}).get(engine)
+        if fix.engines and engine not in fix.engines:
+            continue
+        if fix.setting and not _helps(fix, fix.setting, flag, question, numbers):
+            continue
+        value = fix.values.get(engine, fix.value)
+        if value and value.isdigit() and fix.setting and fix.direction == "lower":
+            value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
+        found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost))
+    return tuple(found)
+
+
+def _helps(
+    fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: dict[str, Any]
+) -> bool:
+    """Whether there is something to turn, and turning it that way changes anything."""
+    if setting == "gpu_memory_utilization":
+        has_share = flag is not None or question.engine.gpu_memory_utilization < 1
+        return has_share and (fix.direction != "raise" or question.settings.gpu_memory_utilization < 1)
+    if setting == "cuda_graphs":
+        return question.engine.cuda_graph_gib > 0
+    if setting in ("kv_cache_dtype", "weight_dtype"):
+        asked = DTYPES.get(fix.value or "")
+        models = [m for m in question.models if m.model.id == numbers.get("model", m.model.id)]
+        used = [DTYPES[getattr(m, setting)] for m in models]
+        if setting == "kv_cache_dtype":
+            return asked is None or any(d.kv_bytes > asked.kv_bytes for d in used)
+        return asked is None or any(d.linear_bytes > asked.linear_bytes for d in used)
+    if not (fix.value and fix.value.isdigit()):
+        return True
+    if fix.direction == "raise":
+        return _in_use(setting, question, numbers) < int(fix.value)
+    if setting == "max_num_seqs" and numbers and not _shrinks(numbers, *_SAMPLER):
+        return False
+    return _in_use(setting, question, numbers) > 1
+
+
+def _shrinks(numbers: dict[str, Any], bill: str, fewer_bill: str) -> bool:
+    """Whether a smaller step frees enough of a bill to be worth saying."""
+    return bool(numbers[fewer_bill] < _WORTH_SAYING * numbers[bill])
+
+
+def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, Any]) -> int:
+    """The batch limit of the subject; the engine's largest one where nothing fits."""
+    return int(numbers.get(setting) or max(getattr(row, setting) for row in question.engine.batch_defaults))
+
+
+def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.Fingerprint]) -> dict[str, str]:
+    """By label, the fingerprint in this sheet's numbers."""
+    units, engine = question.settings.units, question.engine
+    context = short_tokens(n["context_tokens"])
+    gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
+    requests, limit = n["requests_per_replica"], short_tokens(n["max_context_tokens"])
+
+    sizes = {key: named_size(value, units) for key, value in n.items() if "bytes" in key}
+    outside = named_size(left_out(n, engine.fraction_of_free), units)
+    charge, activation = sizes["kv_bytes_per_sequence_per_gpu"], sizes["activation_bytes_per_gpu"]
+
+    if n["longest_tokens_at_load"] >= n["max_context_tokens"]:
+        growing = f"{plural_does(requests, 'request', 'fit')} even at the model's {limit} each"
+    else:
+        growing = f"{plural_does(requests, 'request', 'fill')} the pool at {n['longest_tokens_at_load']:,} tokens each"
+    capped = n["sequences_held"] == n["max_num_seqs"] * n["data_parallel_size"]  # each rank has the engine's limit
+    hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
+    spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
+    fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
+    flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
+    cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
+    spike += f"waits ({cap})" if capped else "does not fit"
+    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {activation} a GPU"
+    if _shrinks(n, "activation_bytes_per_gpu", "activation_bytes_at_fewer_tokens"):
+        prefill += f", {sizes['activation_bytes_at_fewer_tokens']} at "
+        prefill += f"{fewer(n['max_num_batched_tokens'], FEWER_TOKENS):,}"
+    pool = f"a {context} request takes {charge} of {sizes['kv_pool_bytes_per_gpu']} a GPU"
+    if n["max_context_tokens"] > n["context_tokens"]:
+        pool += f", a {limit} one {sizes['kv_bytes_per_sequence_per_gpu_at_limit']}"
+    graphs = f"graphs take about {sizes['cuda_graph_bytes_per_gpu']} a GPU, "
+    if n["graphs_reserved"]:
+        graphs += "before the pool takes its share" if engine.fraction_of_free else "inside the pool's share"
+    else:
+        graphs += f"of the {outside} left out"
+    weights = f"{sizes['weights_bytes']} in {n['weight_dtype']}, {sizes['weights_bytes_per_gpu']} "
+    weights += f"of each GPU's {sizes['gpu_memory_bytes' if engine.fraction_of_free else 'memory_budget_bytes']}"
+    sampler = f"logits take {sizes['sampler_bytes']} a GPU"
+    if _shrinks(n, *_SAMPLER):
+        step = fewer(n["max_num_seqs"], FEWER_SEQUENCES)
+        sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU, "
+        sampler += f"{step:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
+    said = {
+        "long_completion": growing,
+        "concurrency_spike": spike,
+        "prefill_long_prompt": prefill,
+        "startup_weights_do_not_fit": weights,
+        "startup_kv_pool_too_small": pool,
+        "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
+        "sampler_logits_peak": sampler,
+    }
+    return {label: text for label, text in said.items() if text}
+
+
+def fewer(used: float, proposed: int) -> int:
+    """What to lower a limit to: the proposed value, or half of what is in use where that is met already."""
+    return proposed if proposed < used else max(1, int(used) // 2)
+
+
+def subject(solved: Solution) -> Fit | None:
+    """The headline load whose numbers are shown, that of the model to be approved before others; nothing where no
+    model fits."""
+    fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
+    weights = solved.models["weights_bytes"]
+    asked = solved.question.ask
+    return max(
+        fits, key=lambda f: (f.model == asked, f.choice.pipeline_parallel_size == 1, weights[f.model]), default=None
+    )
+
+
+def numbers_of(fit: Fit) -> dict[str, float | int | str]:
+    """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
+    question, choice = fit.solved.question, fit.choice
+    load, model = question.loads[fit.row], question.models[fit.model]
+    stages = choice.pipeline_parallel_size
+    of_stages = {name: fit[name] for name in (*STAGES_IN_ORDER, *SHARES)}
+    of_stages |= {"n_layers": model.model.n_layers, "pipeline_parallel_size": stages}
+    part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
+    layers = fit["layer_bytes_per_gpu"] * weights_part
+    staged, paid = stages > 1, fit["paid_layer_bytes"] * weights_part
+    pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
+    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
+    per_replica = _fullest(fit)
+    per_rank = -(-per_replica // fit.layout.data_parallel_size)
+    longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
+    given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
+    batch = {k: fit[k] for k in given}
+    smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
+    sampler = batch | {"max_num_batched_tokens": 0}
+    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
+    handed = fit["hand_over_bytes"] if staged else 0
+    longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
+    return {
+        "model": model.model.id,
+        "model_name": model.model.name,
+        "instance": fit.candidate.instance,
+        "gpu": fit.candidate.gpu.short_name,
+        "weight_dtype": model.weight_dtype,
+        "n_gpus_per_replica": fit.gpus_per_replica,
+        **fit.layout._asdict(),
+        "pipeline_parallel_size": stages,
+        "n_replicas": choice.n_replicas,
+        "context_tokens": load.context_tokens,
+        "input_tokens": load.input_tokens,
+        "concurrent_requests": load.requests,
+        "requests_per_replica": per_replica,
+        "sequences_held": choice.sequences_per_replica,
+        "next_request": choice.sequences_per_replica + 1,
+        **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
+        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
+        "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
+        "memory_budget_bytes": fit["memory_budget_bytes"],
+        "kv_pool_bytes_per_gpu": pool,
+        "kv_bytes_per_sequence_per_gpu": _needed(fit, 1, load.context_tokens) * part,
+        "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
+        "max_context_tokens": longest_allowed,
+        "longest_tokens_at_load": longest,
+        "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
+        "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
+        "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
+        "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
+        "vocab_size": model.model.vocab_size,
+        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
+        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
+        "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
+        "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
+    }
+
+
+NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
+NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
+
+
+def _needed(fit: Fit, requests: int, tokens: int) -> float:
+    """The pool that one rank needs for that many sequences of that many tokens, before its stages divide it."""
+    values: dict[str, Any] = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
+    values = evaluate(NEEDS, values)
+    values |= {"pipeline_stages": fit.choice.pipeline_parallel_size}
+    charged = values["charge_bytes"] + kv_cache.windows_of_stages.of(values)
+    return float(kv_cache.pool_for(requests, charged, values["steady_bytes"]))
+
+
+def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
+    """What the engine's share leaves of a GPU: of all its memory, or of what the bills leave free."""
+    if fraction_of_free:
+        return float(n["kv_pool_bytes_per_gpu"] * (1 / n["gpu_memory_utilization"] - 1))
+    return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])
+
+
+SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
+STEPS_PER_DOUBLING = 2
+# As `recommend.solve` has them.
+HOLDS = (*TOKENS, *NEEDS, parallelism.sequences)
+
+
+def breaks(solved: Solution) -> tuple[Breaks, ...]:
+    """One for each model, at the headline load."""
+    return tuple(_breaks(solved, row) for row in headline_rows(solved))
+
+
+def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
+    """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
+    inputs = {i for one in HOLDS for i in one.inputs} - {one.name for one in HOLDS}
+    values: Columns = {name: fit[name] for name in inputs if name in fit.numbers}
+    tokens = numpy.array(contexts, float)
+    output = fit["context_tokens"] - fit["input_tokens"]
+    values |= {
+        "context_tokens": tokens,
+        "max_model_len": tokens,
+        "input_tokens": numpy.maximum(tokens - output, 0),
+        "pipeline_stages": float(fit.choice.pipeline_parallel_size),
+    }
+    held = numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)
+    return [int(n) * fit.layout.data_parallel_size for n in held]
+
+
+def _breaks(solved: Solution, row: int) -> Breaks:
+    question, cell, model = solved.question, solved.question.loads[row], solved.model_of(row).model
+    asked = BreakPoint(cell.context_tokens, cell.requests)
+    fit = Fit.of(solved, row)
+    if fit is None:
+        nothing = BreakPoint(cell.context_tokens, 0)
+        return Breaks(model.name, (), asked, nothing, nothing, solved.choices[row].verdict)
+    limit = int(model.max_context_tokens or cell.context_tokens)
+    loads = [w.context_tokens for w in question.workloads]
+    contexts = _contexts(min(limit, max(SHOWN_TO, *loads)), [c for c in loads if c <= limit])
+    replicas = fit.choice.n_replicas
+    curve = tuple(BreakPoint(c, n * replicas) for c, n in zip(contexts, held_per_replica(fit, contexts), strict=True))
+    held = fit.choice.sequences_per_replica * replicas
+    longest = _longest(fit, limit)
+    capped = fit["sequences"] == fit["max_num_seqs"]
+    if longest >= limit:
+        requests_fit = plural_does(cell.requests, "request", "fit")
+        longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
+    else:
+        requests = plural(cell.requests, "request")
+        longest_fit = words("{} of {} tokens {}", requests, whole(longest), does(cell.requests, "fit"))
+    return Breaks(
+        model=model.name,
+        curve=tuple(p for p in curve if p.requests),
+        asked=asked,
+        held=BreakPoint(cell.context_tokens, held),
+        longest=BreakPoint(longest, cell.requests),
+        next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
+        longest_fit=longest_fit,
+    )
+
+
+def _contexts(longest: int, loads: list[int]) -> list[int]:
+    """Contexts evenly spaced on a logarithmic axis, and those of the sheet's loads."""
+    shortest = min(SHORTEST, longest, *loads)
+    n = int(numpy.ceil(numpy.log2(longest / shortest) * STEPS_PER_DOUBLING)) + 1
+    return sorted({*(int(c) for c in numpy.geomspace(shortest, longest, n).round()), *loads})
+
+
+def _fullest(fit: Fit) -> int:
+    """Requests of the fullest replica."""
+    known = {name: fit[name] for name in requests_per_replica.inputs}
+    return int(requests_per_replica.of(known))
+
+
+def _longest(fit: Fit, limit: int) -> int:
+    """The longest context that the model allows and at which the hardware still holds the load."""
+    needed = _fullest(fit)
+    shortest = fit.solved.question.loads[fit.row].context_tokens
+    return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)
+
+
+def largest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest number up to `high` at which something still holds that holds at `low`."""
+    while low < high:
+        middle = -(-(low + high) // 2)
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low

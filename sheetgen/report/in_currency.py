@@ -1,0 +1,55 @@
+"""The page in the currency of the budget: every amount in it, US dollars beside what is to be approved.
+
+The workbook keeps dollars, with a conversion of its own, and so do JSON and CSV.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from sheetgen.question.inputs import Settings
+from sheetgen.report.page import NONE, Cell, Page, Rented, Total, with_parts, words
+from sheetgen.report.wording import is_short_money, prefix_of, short_money, sign_of
+from sheetgen.sizing import cost
+from sheetgen.units import USD
+
+_LONGEST = 12  # characters of an amount; longer ones, as in won, are in millions: KRW 56.65M
+
+
+def in_currency(page: Page, settings: Settings) -> Page:
+    """`page` with its dollars converted; as it is where the budget is in dollars."""
+    if settings.currency == "USD":
+        return page
+
+    def converted(value: Any) -> Any:
+        if isinstance(value, Cell):
+            return amount_in(value, settings.currency, settings.fx_rate, _LONGEST)
+        found = with_parts(value, converted)
+        return replace(found, **of_answer(value)) if isinstance(value, Rented) and value.monthly else found
+
+    def of_answer(value: Rented) -> dict[str, Cell]:
+        """What an answer has beside: its dollars; no budget where that is the amount itself."""
+        amounts = value.approve or (value.monthly, value.per_year)
+        dollars = {"in_dollars": words("in US dollars {} a month, {}", *amounts)}
+        return dollars if isinstance(value, Total) or settings.contingency_fraction else dollars | {"budget": NONE}
+
+    found: Page = converted(page)
+    return replace(found, sign=sign_of(settings.currency))
+
+
+def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) -> Cell:
+    """A cell, and the cells in it, with dollars in another currency; in short where that takes more than `longest`
+    characters."""
+    if cell.parts:
+        inside = (amount_in(one, code, fx_rate, longest) if isinstance(one, Cell) else one for one in cell.parts)
+        return replace(cell, parts=tuple(inside))
+    prefix = prefix_of(sign_of(code))
+    if cell.display.prefix == code + " ":  # a budget, which is in it already
+        return replace(cell, display=replace(cell.display, prefix=prefix))
+    if cell.display.prefix != USD.prefix or cell.value is None:
+        return cell
+    there = float(cost.in_currency(cell.value, fx_rate))
+    full = Cell(there, replace(cell.display, prefix=prefix))
+    return short_money(there, prefix) if is_short_money(cell) or len(str(full)) > longest else full

@@ -1,0 +1,345 @@
+"""The small print of the page: the date of prices, what was left out, what is assumed, the sources and their links."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from sheetgen.answer import Solution, headline_rows
+from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.guidance import Assumption, bare
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.market import Candidate
+from sheetgen.question.overrides import BY_READER
+from sheetgen.question.sheet_question import Question, SheetModel
+from sheetgen.report import wording
+from sheetgen.report.page import NONE, Cell, InstanceRow, Source, Text, words
+from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
+
+UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
+_SHOWN_REASONS = 2
+MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
+_PAPERS = (
+    ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
+    ("Paged KV cache: arXiv:2309.06180", "https://arxiv.org/abs/2309.06180"),
+    ("Answers at FP8 and FP4: arXiv:2411.02355", "https://arxiv.org/abs/2411.02355"),
+)
+
+
+def day_of(text: str | None) -> datetime.date | None:
+    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; nothing where there is none."""
+    parts = [int(part) for part in (text or "").split("-") if part.isdigit()]
+    return datetime.date(*[*parts, 1, 1][:3]) if parts else None
+
+
+def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: float) -> bool:
+    """Whether a price is older than allowed. One without a date is not known to be: that is said instead."""
+    day = day_of(price_as_of)
+    return day is not None and (as_of - day).days > stale_after_days
+
+
+def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
+    """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
+    return one.source != BY_READER and is_stale(one.price_as_of, question.as_of, stale_after_days)
+
+
+def doubt(one: Candidate, question: Question) -> str:
+    """Why the price of a candidate hardly can be; nothing for others."""
+    plausible = question.reference.plausible
+    before = plausible.listed(one.instance, one.purchase)
+    return plausible.doubt(one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour, before)
+
+
+def price_banner(question: Question, stale_after_days: float) -> str:
+    """The purchase class, the oldest date of all that took part, how many have none, how many are old."""
+    candidates = question.candidates
+    dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
+    undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
+    prices = f"{question.settings.purchase} prices{wording.discounted('', question)}"
+    parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
+    for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
+        if n := sum((source == BY_READER) == overrides for source in undated):
+            parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
+    if n_old := sum(is_old(c, question, stale_after_days) for c in candidates):
+        parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
+    if far := [c.instance for c in candidates if doubt(c, question)]:
+        more = " and others" if len(far) > _SHOWN_REASONS else ""
+        parts.append(f"{len(far)} far from what providers take: {', '.join(far[:_SHOWN_REASONS])}{more}")
+    return "; ".join(parts)
+
+
+def left_out(question: Question) -> str:
+    """How many instances took part, and whose, and why the rest did not: the commonest reasons."""
+    reasons = sorted(question.left_out, key=lambda pair: -pair[1])
+    said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
+    if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
+        said.append(f"{others:,} for other reasons")
+    n, n_out = len(question.candidates), sum(count for _, count in reasons)
+    total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
+    sentence = f"{total}; {n_out:,} left out: {', '.join(said)}." if said else f"{total}; none left out."
+    if question.discounts:
+        sentence += f" Prices of instances are as listed; contracts take off {wording.discount_words(question)}."
+    elif discount := question.settings.discount_fraction:
+        sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
+    return sentence
+
+
+def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:
+    """Every instance recommended somewhere: those of the headline load first, then by how often."""
+    question, used = solved.question, used_instances(solved)
+    headline = set(headline_rows(solved))
+    order = sorted(used, key=lambda i: (headline.isdisjoint(used[i]), -len(used[i]), i))
+    return tuple(_instance_row(solved, question.candidates[i], used[i], stale_after_days) for i in order)
+
+
+def used_instances(solved: Solution) -> dict[int, list[int]]:
+    """Candidates that the page recommends, each with its loads; those of the headline load first."""
+    found: dict[int, list[int]] = {}
+    for row in dict.fromkeys((*headline_rows(solved), *range(len(solved.choices)))):
+        offer = solved.choices[row].offer
+        if offer is not None:
+            found.setdefault(solved.offers[offer].candidate, []).append(row)
+    return found
+
+
+def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after_days: float) -> InstanceRow:
+    question, memory = solved.question, one.gpu.memory
+    prices = (one.class_price(purchase) for purchase in price_classes(question))
+    return InstanceRow(
+        instance=one.instance,
+        name=wording.instance_name(one),
+        provider=wording.provider_name(one.provider),
+        gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
+        memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
+        hourly=Cell(one.usd_per_hour, USD_CENTS),
+        region=one.region + (", assumed shape" if one.assumed_shape else ""),
+        price_date=price_date(one),
+        stale=is_old(one, question, stale_after_days),
+        used_for=_used_for(solved, rows),
+        classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
+        memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
+    )
+
+
+def _used_for(solved: Solution, rows: list[int]) -> Text:
+    """One load by its name, or how many."""
+    if len(rows) > 1:
+        return wording.plural(len(rows), "load")
+    load = solved.question.loads[rows[0]]
+    workload = solved.question.workloads[load.workload].name
+    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.requests))
+
+
+def price_classes(question: Question) -> dict[str, str]:
+    """The purchase classes that the page lists, each with its name; the one in use is always among them."""
+    used = question.settings.purchase
+    listed = {key: one.words for key, one in PURCHASES.items() if one.always_listed}
+    return listed if used in listed else {used: PURCHASES[used].words, **listed}
+
+
+def assumption_lines(question: Question) -> Iterator[str]:
+    """What the numbers rest on, each in one sentence with the value in use."""
+    known, settings, engine = question.reference.assumptions, question.settings, question.engine
+    blocks = f"paged in blocks of {settings.block_size}"
+    cache = "reserved at max_model_len" if settings.kv_reserved else blocks
+    share_known = known.get("gpu_memory_utilization")
+    flag = share_known.flags.get(engine.engine) if share_known else None
+    used = f"{bare(flag) if flag else 'share of GPU memory'} {TWO_DECIMALS.text(settings.gpu_memory_utilization)}"
+    yield f"{engine.name} {engine.default_version}, {used}, KV cache {cache}, default batch limits."
+    yield _constants(engine)
+    yield from question.fp8_remarks
+    yield "GPU memory is what the engine sees."
+    rule = wording.sizing_rule(question)
+    yield (
+        f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
+    )
+    scopes = {scope for gpu in question.gpus for scope in (engine.band_scope(gpu), engine.scope_elsewhere(gpu))}
+    if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool" and b.scope in scopes}):
+        smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
+        yield (
+            f"Memory's low end: a KV pool {smaller} GiB a GPU smaller, as at the low end of the 80% band of "
+            "prediction errors."
+        )
+    price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
+    is_listed = not (settings.discount_fraction or question.discounts) and settings.purchase == ON_DEMAND
+    lacks = ", without discounts," if is_listed else ", without"
+    price = wording.discounted(price, question) + lacks
+    for one in known.values():
+        if one.sentence:
+            said = {"{value}": _value(one, settings), "{price}": price, "{draft}": wording.draft_words(question.draft)}
+            yield functools.reduce(lambda text, named: text.replace(*named), said.items(), one.sentence)
+    if question.draft is not None:
+        yield wording.DRAFT_COUNTED
+    kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
+    if PURCHASES[settings.purchase].committed and kinds:
+        yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
+
+
+def confidence(solved: Solution) -> Iterator[str]:
+    """How well memory, speed and prices are known, each in a few words."""
+    question, settings = solved.question, solved.question.settings
+    of_version, seen = question.engine.pools_seen
+    named = f"{question.engine.name} {question.engine.default_version}"
+    if of_version:
+        yield f"KV pool checked on {of_version:,} starts under the rules of {named}"
+    elif seen:
+        yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
+    by = ", set right by your factor," if settings.speed_factor != 1 else ""
+    yield f"Speed: 80 % of runs{by} lie in the ranges shown"
+    if dates := answered_dates(solved):
+        yield f"Prices of {', '.join(dates)}"
+    if settings.currency != "USD":
+        day = settings.fx_date or question.as_of.isoformat()
+        yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
+
+
+def answered_dates(solved: Solution) -> tuple[str, ...]:
+    """The oldest and the newest day of the prices in the answers, of every class shown, and that some have none."""
+    rows = headline_rows(solved)
+    said = {price_date(solved.candidate(offer)) for row in rows if (offer := solved.choices[row].offer) is not None}
+    for purchase in price_classes(solved.question):
+        said |= {
+            price_date(one.candidate)
+            for row, one in enumerate(solved.by_purchase.get(purchase, ()))
+            if one and row in rows
+        }
+    dated = sorted((text for text in said if day_of(text)), key=lambda text: (day_of(text), text))
+    ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
+    return (*ends, *sorted(said.difference(dated)))
+
+
+def price_date(one: Candidate) -> str:
+    """When a price was read, as the page says it."""
+    return TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE
+
+
+def most_assumed(question: Question) -> Iterator[str]:
+    """The assumptions that decide most, in words; `assumption_lines` has all."""
+    settings, engine = question.settings, question.engine
+    active = settings.active_fraction
+    people = ""
+    if n_requests := question.numbers[question.headline[1]]:
+        people = f"; if one in ten is, {n_requests:,} are {10 * n_requests:,} people"
+    everyone = f"Everyone is active at once{people}."
+    yield everyone if active == 1 else f"{wording.share(active)} of users are active at once."
+    yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
+    rule = wording.sizing_rule(question)
+    yield f"{rule[0].upper()}{rule[1:]}."
+    share = wording.share(settings.gpu_memory_utilization)
+    taken = (
+        "gives its KV cache {} of the GPU memory that is free after loading"
+        if engine.fraction_of_free
+        else ("may use {} of GPU memory")
+    )
+    yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
+    price = wording.discounted(PURCHASES[settings.purchase].words, question)
+    lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
+    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."
+
+
+def _constants(engine: Engine) -> str:
+    """The engine's constants beside the shapes; what it does not have is not said."""
+    logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
+    shapes = "Activations from shapes"
+    if logit:
+        shapes += f" (sampler: {wording.plain(logit)} B a logit beside the logits)"
+    ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
+    fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
+    fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
+    return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
+
+
+def _value(one: Assumption, settings: object) -> str:
+    """The value in use: the setting of that name, else the catalog's."""
+    value = getattr(settings, one.id, one.value)
+    if isinstance(value, int) and one.id in BY_NAME and (said := BY_NAME[one.id].words):
+        return said[value]
+    if isinstance(value, tuple):
+        return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
+    if isinstance(value, str):
+        return value
+    return wording.share(value) if one.unit.startswith("share") else wording.plain(value)
+
+
+def own_version() -> str:
+    try:
+        return version("sheetgen")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def sources(solved: Solution) -> tuple[Source, ...]:
+    """Where a sheet's models, prices and the engine's accounting were read."""
+    question = solved.question
+    used = [question.candidates[i] for i in used_instances(solved)]
+    rows = headline_rows(solved)
+    for purchase in price_classes(question):
+        used += [one.candidate for row, one in enumerate(solved.by_purchase.get(purchase, ())) if one and row in rows]
+    return sources_of(question.models, used, [question.engine])
+
+
+def sources_of(
+    models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
+) -> tuple[Source, ...]:
+    """Where these models, prices and engines' accounting were read."""
+    found: list[Source] = []
+    by_origin: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for one in models:
+        place, revision = _origin(one.model.source)
+        by_origin.setdefault((place, one.model.checked_on), []).append((one.model.name, revision))
+    for (place, day), known in by_origin.items():
+        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
+        revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
+        found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
+    by_list: dict[tuple[str, str], dict[str, None]] = {}
+    for c in used:
+        of_list = by_list.setdefault((_price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
+        of_list[wording.provider_name(c.provider)] = None
+    found += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
+    found += [_source(f"{one.name}: {_FIRST_WORDS.split(one.accounting_source)[0]}") for one in engines]
+    found += [Source(text, url) for text, url in _PAPERS]
+    return tuple(found)
+
+
+def _origin(source: str) -> tuple[str, str]:
+    """A model's source without the path inside its repository: the repository, and @revision."""
+    place = re.match(r"github:([^:@]+)(@[0-9a-f]{0,8})?", source)
+    return (place[1], place[2] or "") if place else (source, "")
+
+
+def _price_origin(source: str, purchase: str) -> str:
+    """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
+    where it names one: `...; reserved: owner/repository@1234abcd`."""
+    parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "
+    first = next((one.removeprefix(kind) for one in parts if one.startswith(kind)), parts[0])
+    place = re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]+", first)
+    return place[0] if place else first
+
+
+def _source(text: str) -> Source:
+    link = re.search(r"https?://[^\s;,)]+", text)
+    return Source(text, link[0].rstrip(".") if link else None)
+
+
+_FIRST_WORDS = re.compile(r"[.] | [(]")  # what ends them
+_SHAPES = (  # what is found in a text, and where it leads
+    (re.compile(r"https?://[^\s;,)\]>\"']+"), "{0}"),
+    (re.compile(r"(?:github:)?\b([A-Za-z0-9][\w.-]*/[\w.-]+)@([0-9a-f]{7,40})\b"), "https://github.com/{1}/tree/{2}"),
+    (re.compile(r"github:([A-Za-z0-9][\w.-]*/[\w.-]*\w)"), "https://github.com/{1}"),
+    (re.compile(r"\barXiv:(\d{4}\.\d{4,5})"), "https://arxiv.org/abs/{1}"),
+    (re.compile(r"(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|co)(?:/[\w.~/-]*)?(?![\w@])"), "https://{0}"),
+)
+MOST_LINK = 2079  # characters that Excel allows
+
+
+def first_link(text: str | None) -> str | None:
+    """The address that stands first in a text; none where there is none."""
+    found = [(match, where) for shape, where in _SHAPES if (match := shape.search(text or ""))]
+    if not found:
+        return None
+    match, where = min(found, key=lambda one: one[0].start())
+    link = where.format(match[0], *match.groups()).rstrip(".")
+    return link if len(link) <= MOST_LINK else None

@@ -1,0 +1,619 @@
+"""How the page says names, bytes, money, hardware and speed: each in one place."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sheetgen.answer import Choice, NotAsked, Pick, Solution, late_usd, short_tokens
+from sheetgen.answer.levers import Lever
+from sheetgen.catalog.hardware import Workload
+from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
+from sheetgen.formula import replace_text
+from sheetgen.question.deployment import draft_columns, model_columns
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.market import Candidate, vendor_name
+from sheetgen.question.sheet_question import Question
+from sheetgen.report.page import NONE, Cell, ModelFacts, Text, words
+from sheetgen.sizing import draft, kv_cache, weights
+from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
+from sheetgen.units import (
+    DTYPES,
+    ONE_DECIMAL,
+    PERCENT,
+    SMALL_UNITS,
+    TWO_DECIMALS,
+    UNIT_BYTES,
+    UNIT_NAMES,
+    USD,
+    USD_CENTS,
+    WHOLE,
+    Display,
+    listed,
+    rate_places,
+)
+
+MINUS = "−"
+RESERVE = "○"  # after what takes more machines than one may expect to find free
+CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
+FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
+PROVIDERS = {
+    "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ovhcloud": "OVHcloud", "coreweave": "CoreWeave",
+    "digitalocean": "DigitalOcean", "jarvislabs": "JarvisLabs", "tensordock": "TensorDock", "sfcompute": "SF Compute",
+}  # fmt: skip
+_SHORT_MONEY = (  # up to so many dollars
+    (999.5, USD),
+    (999_950, Display('"$"#,##0.0"k"', 1, prefix="$", suffix="k", divisor=1e3)),
+    (999_995_000, Display('"$"#,##0.00"M"', 2, prefix="$", suffix="M", divisor=1e6)),
+    (float("inf"), Display('"$"#,##0.00"B"', 2, prefix="$", suffix="B", divisor=1e9)),
+)
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}  # the fonts have them; other currencies go by their code
+_SHARE = Display("0.##%", 0, optional=2, suffix="%", percent=True, thousands=False)
+_PLAIN = Display("0.########", 0, optional=8)
+
+
+def size(n_bytes: float, units: str) -> Cell:
+    """Bytes in GiB or GB, without the unit: it stands in the head."""
+    return Cell(n_bytes, replace(ONE_DECIMAL, divisor=UNIT_BYTES[units]))
+
+
+def short_size(n_bytes: float, units: str) -> Cell:
+    """The same for a narrow column: whole from a hundred on."""
+    return Cell(
+        n_bytes, replace(WHOLE if n_bytes >= 100 * UNIT_BYTES[units] else ONE_DECIMAL, divisor=UNIT_BYTES[units])
+    )
+
+
+def named_size(n_bytes: float, units: str) -> Cell:
+    """Bytes with their unit: 131.4 GiB."""
+    return words("{} {}", size(n_bytes, units), UNIT_NAMES[units])
+
+
+def small_size(n_bytes: float, units: str, display: Display = ONE_DECIMAL) -> Cell:
+    """Bytes of one token: 320.0 KiB (2^10 bytes) or 327.7 kB (10^3)."""
+    divisor, name = SMALL_UNITS[units]
+    return words("{} {}", Cell(n_bytes, replace(display, divisor=divisor)), name)
+
+
+def middle_size(n_bytes: float, units: str) -> Cell:
+    """Bytes of one request's state, whole: 147 MiB (2^20 bytes) or 154 MB (10^6)."""
+    divisor, name = (2**20, "MiB") if units == "gib" else (10**6, "MB")
+    return words("{} {}", Cell(n_bytes, replace(WHOLE, divisor=divisor)), name)
+
+
+def whole(count: float) -> Cell:
+    return Cell(count, WHOLE)
+
+
+def money(usd: float | None) -> Cell:
+    """Whole dollars: $80,358."""
+    return Cell(usd, USD)
+
+
+def dollars(usd: float) -> Cell:
+    """Whole dollars, cents below a hundred; NONE where no price is known."""
+    if usd != usd:
+        return NONE
+    return Cell(usd, USD_CENTS) if usd < CENTS_BELOW else money(usd)
+
+
+def short_money(usd: float | None, sign: str = USD.prefix) -> Cell:
+    """Dollars, or another currency by its sign, for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
+    if usd is None:
+        return NONE
+    return Cell(usd, replace(next(display for below, display in _SHORT_MONEY if usd < below), prefix=sign))
+
+
+def is_short_money(cell: Cell) -> bool:
+    """Whether an amount is in thousands or more."""
+    return cell.display.prefix != "" and cell.display.divisor != 1
+
+
+def sign_of(currency: str) -> str:
+    """A currency in a head: €, or its code."""
+    return _SIGNS.get(currency, currency)
+
+
+def prefix_of(sign: str) -> str:
+    """What stands before an amount: a sign, or a code and a space."""
+    return f"{sign} " if sign.isalpha() else sign
+
+
+def share(value: float) -> str:
+    """A share as a percentage, with decimals only where it has some: 10%, 12.5%."""
+    return _SHARE.text(value)
+
+
+def price_class(purchase: str, discount_fraction: float) -> str:
+    """Of which prices: on-demand, or on-demand less 20% under a contract with a discount."""
+    return f"{purchase} less {share(discount_fraction)}" if discount_fraction else purchase
+
+
+def discounted(purchase: str, question: Question) -> str:
+    """Of which prices, less what the contracts take off: on-demand less 10% with AWS and 2% on all others."""
+    if not question.discounts:
+        return price_class(purchase, question.settings.discount_fraction)
+    return f"{purchase} less {discount_words(question)}"
+
+
+def discount_words(question: Question) -> str:
+    """Every discount in words: 10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others."""
+    general = question.settings.discount_fraction
+    said = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
+    return listed([*said, f"{share(general)} on all others"] if general and said else said or [share(general)])
+
+
+def _discounted_whose(provider: str, purchase: str) -> str:
+    if not purchase:
+        return f"with {provider_name(provider)}"
+    whose = f"{provider_name(provider)}'s " if provider else ""
+    return f"on {whose}{purchase} prices"
+
+
+def plain(value: float) -> str:
+    """A number with decimals only where it has some: 730, 0.9."""
+    return _PLAIN.text(value)
+
+
+def change(before: float, after: float) -> str:
+    """What a new price is against an old one: −38%, +12%, no change."""
+    if after == before:
+        return "no change"
+    return f"{MINUS if after < before else '+'}{_percent(abs(after / before - 1))}"
+
+
+def _percent(fraction: float) -> str:
+    percent = PERCENT.text(fraction)
+    return "under 1%" if percent == "0%" else percent
+
+
+def saving(lever: Lever) -> str:
+    """What a lever saves a month: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
+    share_saved = saved_share(lever)
+    return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
+
+
+def saved_money(lever: Lever) -> Cell | str:
+    """The same in dollars alone: $6,049, no change, near tie (only the choice within it), $1,200 more, now fits."""
+    usd = lever.saved_usd
+    if usd is None:
+        return "now fits" if lever.now_fits else NONE
+    if usd == 0:
+        return "near tie" if lever.is_near_tie else "no change"
+    return money(usd) if usd > 0 else words("{} more", money(-usd))
+
+
+def saved_share(lever: Lever) -> str:
+    """The same as a share: 50%, +12% where it costs more; nothing where nothing is saved."""
+    fraction = lever.saved_fraction
+    return f"{'' if fraction > 0 else '+'}{_percent(abs(fraction))}" if fraction else ""
+
+
+def provider_name(provider: str) -> str:
+    """A provider's id as it is written: AWS."""
+    return PROVIDERS.get(provider.lower(), provider.replace("-", " ").title())
+
+
+def instance_name(candidate: Candidate) -> str:
+    """An instance in short: p5.48xlarge, ND96isr H200 v5."""
+    return str(short_type(candidate.instance.removeprefix(f"{candidate.provider}/")))
+
+
+def short_type(instance: Any) -> Any:
+    """A type as the page names it, in numbers and in Excel: Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
+    return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
+
+
+_SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")
+
+
+def short_names(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """By instance, its name without its size or generation, where that alone tells it from the others: p5, p6-b200."""
+    names = {one.instance: instance_name(one) for one in candidates}
+    shortened = {i: _SIZE_OF_KIND.sub("", name) for i, name in names.items()}
+    n_called = Counter(shortened.values())
+    return {i: short if n_called[short] == 1 else names[i] for i, short in shortened.items()}
+
+
+def rent(n_instances: int, candidate: Candidate) -> Cell:
+    """What is rented: 2 × p5.48xlarge."""
+    return words("{} × {}", whole(n_instances), instance_name(candidate))
+
+
+def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
+    """The GPUs of what is rented: 16× H100 SXM."""
+    return gpus(n_instances * candidate.gpu_count, candidate)
+
+
+def gpus(count: int, candidate: Candidate) -> Cell:
+    """So many of a candidate's GPUs: 8× H100 SXM."""
+    return words("{}× {}", whole(count), candidate.gpu.short_name)
+
+
+def plural(count: int, noun: str) -> Cell:
+    """1 replica, 2 replicas."""
+    return words("{} {}", whole(count), noun if count == 1 else f"{noun}s")
+
+
+def plural_does(count: int, noun: str, verb: str) -> Cell:
+    """1 request fits, 2 requests fit."""
+    return words("{} {}", plural(count, noun), does(count, verb))
+
+
+def does(count: int, verb: str) -> str:
+    """The verb of so many: one fits, two fit."""
+    return f"{verb}s" if count == 1 else verb
+
+
+def milliseconds(seconds: float) -> Cell:
+    """Milliseconds, with a decimal below ten: 48, 6.3."""
+    return Cell(seconds * 1e3, ONE_DECIMAL if seconds * 1e3 < 10 else WHOLE)
+
+
+def token_time(solved: Solution, row: int) -> Cell:
+    """`48 ms a token (38–57)`, with its 80 % band."""
+    choice = solved.choices[row]
+    return words("{} ms a token ({}–{})", *map(milliseconds, (choice.tpot_seconds, *choice.bands[0])))
+
+
+def pace(per_second: float) -> Cell:
+    """Tokens a second: 640, and 0.31 of a load that asks for so few."""
+    return Cell(per_second, WHOLE if per_second >= 1 else TWO_DECIMALS)
+
+
+def throughput(solved: Solution, row: int) -> Cell:
+    """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
+    choice = solved.choices[row]
+    if choice.wait_fraction is not None:
+        return words("{} tokens/s", pace(choice.output_tokens_per_second))
+    return words("{} tokens/s ({}–{})", *map(pace, (choice.output_tokens_per_second, *choice.bands[2])))
+
+
+def first_token(solved: Solution, row: int) -> Cell:
+    """`first token 1.9 s (0.9–3.2)` or `0.48 s (0.15–0.90)`, with its 80 % band, always in seconds; under load an
+    indication."""
+    choice = solved.choices[row]
+    below = ONE_DECIMAL if choice.ttft_seconds >= 1 else TWO_DECIMALS
+    times = (choice.ttft_seconds, *choice.bands[1])
+    return words("first token {} s ({}–{})", *(_seconds(t, below) for t in times))
+
+
+def _seconds(value: float, below: Display) -> Cell:
+    return Cell(value, WHOLE if value >= FROM_SECONDS else below)
+
+
+def late_first_token(solved: Solution, row: int) -> Text:
+    """Where the slow end of the first token's band is above its target, which no count of the month's band is for:
+    `first token to 8.3 s (target 5 s), $120.5k there`."""
+    choice, question = solved.choices[row], solved.question
+    target_ms = question.workloads[question.loads[row].workload].ttft_target_ms
+    latest = choice.bands[1][1]
+    if not question.settings.speed_targets or not target_ms or latest * 1000 <= target_ms:
+        return ""
+    late = late_usd(solved, row)
+    usd = short_money(late) if late else "no count is enough"
+    return words(
+        f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there", _seconds(latest, ONE_DECIMAL), usd
+    )
+
+
+def sized_by(solved: Solution, row: int) -> Cell:
+    """What drives the size: `size set by memory; it meets 50 ms a token`, or
+    `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token`."""
+    choice, question = solved.choices[row], solved.question
+    target = target_words(question, row)
+    if choice.without_survival is not None:
+        alone = picked(solved, choice.without_survival)
+        return words(f"size set by the loss of a {lost(question)} to survive; without it: {{}}", alone)
+    if choice.without_targets is not None:
+        alone, slow = picked(solved, choice.without_targets), milliseconds(choice.without_targets_tpot_seconds)
+        return words("size set by the target ({}); without it: {}, at {} ms a token", target, alone, slow)
+    if choice.sized_by != "memory":
+        return words("size set by the target ({}); without it the cost is the same", target)
+    met = bool(target) and question.settings.speed_targets
+    return words("size set by memory; it meets {}", target) if met else Cell("size set by memory")
+
+
+def sized_shortly(solved: Solution, row: int) -> Cell:
+    """The same in short: without the target: 1 × g7e.24xlarge, $12,098, 191 ms a token."""
+    choice = solved.choices[row]
+    if choice.without_targets is not None:
+        slow = milliseconds(choice.without_targets_tpot_seconds)
+        return words("without the target: {}, {} ms a token", picked(solved, choice.without_targets), slow)
+    return Cell("size set by memory" if choice.sized_by == "memory" else "size set by the target")
+
+
+def picked(solved: Solution, one: Pick) -> Cell:
+    """What another rule would take: 2 × p4de.24xlarge, $40,073."""
+    return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
+
+
+NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
+AT_SLOW_END = "at the slow end of the band no count meets the targets"
+
+
+def month_range(choice: Choice) -> Cell:
+    """The month of the chosen hardware from one end of the band of speed to the other: $166.3k to $332.7k, or from
+    $166.3k where at the slow end no count meets the targets; nothing where the price is the same."""
+    low, high = choice.monthly_usd_ends
+    return NONE if low == high else _span(low, high)
+
+
+def total_range(choices: Sequence[Choice]) -> Cell:
+    """The same of all models together: all at the fast end, and all at the slow one."""
+    lows, highs = zip(*(choice.monthly_usd_ends for choice in choices), strict=True)
+    if None in lows or lows == highs:
+        return NONE
+    return _span(math.fsum(lows), None if None in highs else math.fsum(highs))
+
+
+def _span(low: float | None, high: float | None) -> Cell:
+    if low == high:
+        return short_money(low)
+    return words("{} to {}", short_money(low), short_money(high)) if high else words("from {}", short_money(low))
+
+
+def machines_range(choice: Choice) -> Cell:
+    """How many machines these are: 2 to 11 machines."""
+    low, high = (usd and round(usd * choice.n_instances / choice.monthly_usd) for usd in choice.monthly_usd_ends)
+    if not low or low == high:
+        return NONE
+    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} and more", plural(low, "machine"))
+
+
+def spread(choice: Choice) -> float:
+    """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; no bound where
+    no count is enough."""
+    low, high = choice.monthly_usd_ends
+    return high - low if low and high else math.inf
+
+
+def measured_range(choice: Choice) -> Cell:
+    """The month once a run of the deployment confirms the prediction: $166.3k to $332.7k; nothing where the band is
+    then no narrower."""
+    (low, high), (least, most) = choice.monthly_usd_ends, choice.monthly_usd_measured
+    if least is None or (most is None and high is None):
+        return NONE
+    is_narrower = most is not None and (high is None or most - least < high - (low or 0))
+    return _span(least, most) if is_narrower else NONE
+
+
+def money_band(choice: Choice) -> Cell:
+    """The same in full: $166.3k to $332.7k a month at the ends of the speed band."""
+    span = month_range(choice)
+    if not span:
+        return NONE
+    is_whole = None not in choice.monthly_usd_ends
+    return words("{} a month at the ends of the speed band" if is_whole else f"{{}} a month; {AT_SLOW_END}", span)
+
+
+def is_cheaper_pick(solved: Solution, choice: Choice) -> bool:
+    """Whether the very cheapest is another answer: not the chosen instances, as many, in another layout."""
+    one = choice.cheapest
+    if one is None or choice.offer is None:
+        return False
+    return (solved.candidate(one.offer), one.n_instances) != (solved.candidate(choice.offer), choice.n_instances)
+
+
+def not_asked_words(one: NotAsked) -> Cell:
+    """What nobody asked for and is clearly cheaper: 1 × ND96isr MI300X v5 (Azure, AMD), $35,040."""
+    of = f"{provider_name(one.candidate.provider)}, {vendor_name(one.candidate.gpu.vendor)}"
+    return words(f"{{}} ({of}), {{}}", rent(one.n_instances, one.candidate), money(one.monthly_usd))
+
+
+SHOWN_PROVIDERS = 6
+
+
+def took_part(candidates: Sequence[Candidate]) -> str:
+    """Whose instances were compared, with whose GPUs: of AWS, Azure and GCP, with GPUs of NVIDIA."""
+    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
+    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
+    if others := len(providers[SHOWN_PROVIDERS:]):
+        providers[SHOWN_PROVIDERS:] = [str(plural(others, "other provider"))]
+    return f"of {listed(providers)}, with GPUs of {listed(vendors)}"
+
+
+def served(solved: Solution, row: int) -> Cell:
+    """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
+    choice, question = solved.choices[row], solved.question
+    aimed = question.settings.speed_targets and target_words(question, row)
+    of = served_count(choice), whole(choice.memory_holds)
+    if question.rate and choice.wait_fraction is not None and (day := question.rate.requests_per_day):
+        most = day * choice.served_at_target / question.loads[row].requests_per_second
+        of = words("{} ({} a day)", of[0], whole(math.floor(most))), of[1]
+    within = " within the targets" if aimed else ""
+    after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
+    before = " before it" if after else ""
+    return words(f"serves {{}}{within}{after}; memory for {{}} at once{before}", *of)
+
+
+def lost(question: Question) -> str:
+    """What is to be survived: replica, machine or zone."""
+    return BY_NAME["survive"].words[question.settings.survive]
+
+
+def rate_words(question: Question) -> Cell:
+    """The rate of a sheet: 4.5 requests/s."""
+    assert question.rate is not None, "only a rate has no requests at once of its own"
+    rate = question.rate.at_peak(question.settings)
+    places = rate_places(rate)
+    return words("{} requests/s", Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE))
+
+
+def load_words(solved: Solution, row: int) -> Cell:
+    """What a load is: 32 requests at once; 64 users, 32 requests at once; 4.5 requests/s."""
+    question, load = solved.question, solved.question.loads[row]
+    if load.requests_per_second:
+        return rate_words(question)
+    at_once = words("{} at once", plural(load.requests, "request"))
+    if question.settings.active_fraction == 1:
+        return at_once
+    return words("{} users, {}", whole(solved.loads["users"][row]), at_once)
+
+
+def served_count(choice: Choice) -> Cell:
+    """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
+    if choice.wait_fraction is None:
+        return whole(choice.served_at_target)
+    return words("{} requests/s", Cell(math.floor(100 * choice.served_at_target) / 100, TWO_DECIMALS))
+
+
+def target_words(question: Question, row: int) -> str:
+    """The targets in force for a load: 50 ms a token; nothing where there are none."""
+    return _targets([question.workloads[question.loads[row].workload]])
+
+
+def short_targets(question: Question, row: int) -> str:
+    """The same in short: 50 ms, 5 s."""
+    one = question.workloads[question.loads[row].workload]
+    said = [f"{plain(one.tpot_target_ms)} ms"] if one.tpot_target_ms else []
+    said += [f"{plain(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
+    return ", ".join(said)
+
+
+DRAFT_COUNTED = (
+    "The draft's weights and KV cache count in memory; speed counts what a step reads of that cache, and neither the "
+    "tokens that the draft gains nor the time that it takes."
+)
+
+
+def draft_words(model: Model | None) -> str:
+    """Which draft model serves beside, and that no run of ours had one."""
+    return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
+
+
+def sizing_rule(question: Question) -> str:
+    """What sets the sizes of the sheet, for the line under its title."""
+    said = _targets(question.workloads)
+    if not question.settings.speed_targets or not said:
+        return "size set by memory, not by speed"
+    return f"size set by memory and speed ({said})"
+
+
+def _targets(workloads: Sequence[Workload]) -> str:
+    """The targets of all workloads: 50/100 ms a token, first token in 2/5/60 s; nothing where there are none."""
+    said = []
+    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
+        targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
+        in_seconds = figure == "ttft" and not any(ms % 1000 for ms in targets)
+        if found := "/".join(dict.fromkeys(plain(ms / 1000 if in_seconds else ms) for ms in targets)):
+            said.append(pattern.format(found, "s" if in_seconds else "ms"))
+    return ", ".join(said)
+
+
+def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
+    """What a sum in the budget's currency rests on, and what stands before that; nothing where these are dollars."""
+    rate = [] if code == "USD" else [f"(1 USD = {plain(fx_rate)} {code})"]
+    extra = [contingency_words(contingency_fraction)] if contingency_fraction else []
+    return ", " if extra else " ", " ".join(extra + rate)
+
+
+def contingency_words(contingency_fraction: float) -> str:
+    """What an amount to approve has in it: `with 10% contingency`; nothing where there is none."""
+    return f"with {share(contingency_fraction)} contingency" if contingency_fraction else ""
+
+
+def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fraction: float) -> str:
+    """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`;
+    nothing where that says nothing new."""
+    between, terms = budget_terms(code, fx_rate, contingency_fraction)
+    if not terms:
+        return ""
+    total = in_currency(total_usd(usd, contingency_usd(usd, contingency_fraction)), fx_rate)
+    return f"{code} {whole(float(total))}{between}{terms}"
+
+
+_TENTHS = Display("#,##0.#", optional=1)  # where there are any
+ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "derived", "unverified": "assumed"}
+SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
+
+
+def model_facts(solved: Solution, index: int) -> ModelFacts:
+    units, one = solved.question.settings.units, solved.question.models[index]
+    model, total = one.model, one.model.params.total
+    token, state = (float(solved.models[name][index]) for name in ("kv_bytes_per_token", "state_bytes_per_sequence"))
+    full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
+    columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
+    columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
+    window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
+    of_draft = columns | draft_columns(solved.question.draft) | {"tensor_parallel_size": 1}
+    drafted = float(draft.draft_bytes_per_token.of(of_draft))
+    factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
+    notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []
+    if model.kind == "reference_shape":
+        notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
+    if model.confidence == "unverified":
+        notes.append("unverified figures")
+    if state:
+        notes.append(f"and {middle_size(state, units)} of state a request")
+    if window:
+        notes.append(f"and {small_size(window, units)} a token inside the window")
+    return ModelFacts(
+        name=model.name,
+        params=words("{} B", Cell(total, replace(ONE_DECIMAL if total >= 10**9 else TWO_DECIMALS, divisor=1e9))),
+        weights_bf16=size(weights_in(model, "bf16"), units),
+        weights_fp8=size(weights_in(model, "fp8"), units),
+        weights_used=one.weight_dtype,
+        weights_in_use=size(weights_in(model, one.weight_dtype), units),
+        kv_used=one.kv_cache_dtype,
+        kv_per_token=small_size(token, units),
+        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
+        ratio="the same" if factor == "1.0" else words("{}× less", factor) if factor else NONE,
+        attention=attention_words(model),
+        note="; ".join(notes),
+        origin=ORIGINS[model.confidence],
+    )
+
+
+def weights_in(model: Model, dtype: str) -> float:
+    """All weights in that precision, by the formula; the size of a known checkpoint beats it."""
+    columns = model_columns(model, dtype, model.kv_cache_dtype)
+    return float(weights.weights_bytes.of(columns))
+
+
+def full_attention_bytes(model: Model, kv_dtype_bytes: float) -> float:
+    """What a token would keep if every query head had keys and values of its own in every layer that mixes
+    tokens, in bytes; 0 where the catalog has no head width (MLA, compressed caches).
+
+    Layers that are only an MLP, mixture of experts or no-op would keep nothing in any architecture.
+    """
+    full = [g for g in model.attention if isinstance(g, FullAttention)]
+    windowed = [g for g in model.attention if isinstance(g, WindowedAttention)]
+    if not (full or windowed) or any(g.kind in ("mla", "compressed") for g in model.attention):
+        return 0.0
+    idle = sum(g.n_layers for g in model.attention if g.kind == "no_cache" and g.reason not in SHARED)
+    head = full[0] if full else windowed[0]
+    width = head.key_width + (head.value_width or head.key_width)
+    layers = (model.n_layers - idle, model.n_heads, width)
+    return float(kv_cache.kv_bytes_per_token(*layers, 0, 0, 0, 0, 0, 0, kv_dtype_bytes, 0))
+
+
+def attention_words(model: Model) -> str:
+    """The kind of attention in a few words: GQA, 8 of 64 heads; 16 of 64 layers grow, 48 keep a state."""
+    layers: dict[str, int] = {}
+    for group in model.attention:
+        layers[group.kind] = layers.get(group.kind, 0) + group.n_layers
+    windows = [g for g in model.attention if isinstance(g, WindowedAttention)]
+    if layers.get("recurrent"):
+        growing = layers.get("full", 0) + layers.get("mla", 0)
+        words = f"{growing} of {model.n_layers} layers grow, {layers['recurrent']} keep a state"
+        return f"{words}, {sum(g.n_layers for g in windows)} windowed" if windows else words
+    if windows:
+        first = windows[0]
+        kind = "chunked" if first.kind == "chunked" else "windowed"
+        n_windowed, window = sum(g.n_layers for g in windows), short_tokens(first.window_tokens)
+        words = f"{n_windowed} of {model.n_layers} layers {kind} ({window})"
+        return f"{words}, compressed beyond" if "compressed" in layers else words
+    latent = next((g for g in model.attention if isinstance(g, LatentAttention)), None)
+    if latent:
+        return f"MLA, {latent.latent_width} wide" + (", with an indexer" if "indexer" in layers else "")
+    heads = next(g.n_kv_heads for g in model.attention if isinstance(g, FullAttention))
+    if heads == model.n_heads:
+        return f"MHA, {heads} heads"
+    words = f"{'MQA' if heads == 1 else 'GQA'}, {heads} of {model.n_heads} heads"
+    kept = layers["full"]
+    return words if kept == model.n_layers else f"{words}, {kept} of {model.n_layers} layers"

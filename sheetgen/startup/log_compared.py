@@ -1,0 +1,288 @@
+"""A start-up log sized: its arguments in our words and the options given, beside what the engine measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sheetgen.api import record, sized_point
+from sheetgen.catalog.engines import load_engine
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import stem, without_precision
+from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
+from sheetgen.importer.model_names import resolve_model
+from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
+from sheetgen.startup.startup_log import QUANTITIES, Measured, StartupLog, measure
+from sheetgen.units import GIB, KV_NOT_SIZED
+
+NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
+FAR = 0.2  # weights or a GPU's memory this far from what was sized are another's: those of real logs lie within 0.05
+_COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
+_NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
+_NAMED = (
+    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "gpu_memory_utilization",
+    "max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "engine_version",
+)  # fmt: skip
+_NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
+_NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
+NOT_SIZED = {
+    "enforce_eager": _NO_GRAPHS,
+    "disable_cuda_graph": _NO_GRAPHS,
+    "cpu_offload_gb": "the prediction keeps all weights on the GPU",
+    "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
+    "mm_ipc_gpu_memory_gb": "the engine takes it from the pool, for images and video that it decodes; the prediction "
+    "does not",
+    "max_total_tokens": "the engine takes no more tokens than this",
+    "enable_lora": _NO_ADAPTERS,
+    "lora_paths": _NO_ADAPTERS,
+    "speculative_config": _NO_DRAFT,
+    "speculative_algorithm": _NO_DRAFT,
+}
+
+
+@dataclass
+class SizingInputs:
+    """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized."""
+
+    inputs: dict[str, Any]
+    not_stated: dict[str, str] = field(default_factory=dict)  # by input
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> SizingInputs:
+    """Inputs from the options, which win, and the log. Raises ScenarioError where model or GPU cannot be determined."""
+    given = {name: value for name, value in options.items() if value is not None}
+    sized = SizingInputs({"engine": log.engine} | ({"engine_version": log.version} if log.version else {}))
+    stated = {name: argument.value for name, argument in log.arguments.items()}
+    for theirs, ours in RENAMED[log.engine].items():
+        value = stated.get(theirs)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+            sized.inputs[ours] = value
+    _parallel(log.engine, stated, sized)
+    if "model" not in given:
+        _model(stated, catalog, sized)
+    how, dtype = (str(stated.get(name) or "").lower() for name in ("quantization", "dtype"))
+    if how in QUANTIZATIONS:
+        sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
+    elif "weight_dtype" not in sized.inputs and "32" in dtype:
+        sized.inputs["weight_dtype"] = "fp32"
+    cache = str(stated.get("kv_cache_dtype") or "").lower().removeprefix("torch.")
+    if DTYPES.get(cache) == "auto":
+        sized.inputs.setdefault("kv_cache_dtype", "auto")
+    elif cache in DTYPES:
+        sized.inputs["kv_cache_dtype"] = DTYPES[cache]
+    elif cache:
+        why = f"is not sized ({KV_NOT_SIZED[cache]})" if cache in KV_NOT_SIZED else "is not known here"
+        sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which {why}; auto was taken.")
+    if any("hisparse" in f"{name} {value}".lower() for name, value in stated.items() if value):
+        sized.notes.append("HiSparse keeps the KV cache in the host's memory; the prediction keeps it on the GPU.")
+    if "gpu" not in given:
+        _gpu(log, measured, catalog, sized)
+    if sized.problems:
+        raise ScenarioError(*sized.problems)
+    sized.inputs |= given
+    if not {"max_model_len", "context", "context_tokens"} & given.keys():
+        keep_within_limit(sized, catalog, "taken")
+    context = sized.inputs.get("max_model_len")
+    if context and not {"context", "context_tokens"} & given.keys():
+        sized.inputs["context_tokens"] = context
+    for name, why in NOT_SIZED.items():
+        value = stated.get(name)
+        if value in (None, False, 0, "", "{}", "[]", "None"):
+            continue
+        if name == "speculative_config":
+            inner = pairs(str(value))
+            value = inner.get("method") or inner.get("model") or value
+        sized.notes.append(f"{name} is {shown(value)} in the log; {why}.")
+    return sized
+
+
+def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
+    """An engine may allow some tokens more than the model's config does: size the model's own limit, and say so."""
+    length = sized.inputs.get("max_model_len")
+    limit = resolve_model(str(sized.inputs["model"]), catalog)[0].max_context_tokens if length else None
+    if length and limit and length > limit:
+        sized.notes.append(f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was {done}.")
+        sized.inputs["max_model_len"] = limit
+
+
+def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
+    """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
+    names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
+    known = {name for folder in catalog.folders for name in folder.index.models}
+    for name in dict.fromkeys(names):
+        low = name.lower()
+        shorter = without_precision(low)
+        keys = (low, stem(low), *((shorter[0], stem(shorter[0])) if shorter else ()))
+        if known.isdisjoint(keys):
+            continue
+        model, dtype = catalog.resolve_model(name)
+        sized.inputs["model"] = model.id
+        if model.kv_cache_dtype != catalog.model(model.id).kv_cache_dtype:  # the checkpoint's own
+            engine = load_engine(catalog, sized.inputs["engine"], sized.inputs.get("engine_version"))
+            sized.inputs["kv_cache_dtype"] = engine.auto_kv_dtype(model.kv_cache_dtype)
+        if dtype is not None:
+            sized.inputs["weight_dtype"] = dtype
+        limit = model.max_context_tokens  # a draft, which is refused, has none
+        if "max_model_len" not in sized.inputs and limit:
+            sized.inputs["max_model_len"] = limit
+            sized.not_stated["max_model_len"] = f"max_model_len is not in the log; the model's {limit:,} was taken."
+        return
+    named = f"the log's model is {shown(names[0])!r}, which is not in the catalogs." if names else None
+    sized.problems.append(f"{named or 'the log does not say which model was loaded.'} Add --model NAME.")
+
+
+def _names(value: Value) -> Iterator[str]:
+    """Names that a path, a Hugging Face id or a list of names may stand for."""
+    for part in re.split(r"[\[\]', ]+", str(value or "")[:2000]):
+        if copy := _COPY.search(part):
+            yield f"{copy[1]}/{copy[2]}"
+        plain = part.rstrip("/")
+        yield from filter(_NAME.fullmatch, dict.fromkeys((plain, plain.rpartition("/")[2])))
+
+
+def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> None:
+    """GPUs as vLLM counts them: expert parallelism adds none, SGLang's attention ranks are TP / DP."""
+    size, ranks = sized.inputs.get("tensor_parallel_size", 1), sized.inputs.get("data_parallel_size", 1)
+    if stated.get("enable_expert_parallel") is True:
+        sized.inputs["expert_parallel_size"] = size * ranks
+    if engine == "sglang" and stated.get("enable_dp_attention") is True and ranks > 1 and size % ranks == 0:
+        sized.inputs["tensor_parallel_size"] = size // ranks
+        sized.notes.append(f"DP attention: TP {size} with DP {ranks} is sized as TP {size // ranks}, DP {ranks}.")
+    world = stated.get("world_size")
+    if engine == "tensorrt-llm" and "tensor_parallel_size" not in sized.inputs and isinstance(world, int):
+        sized.inputs["tensor_parallel_size"] = world
+        words = f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken."
+        sized.not_stated["tensor_parallel_size"] = words
+    if stated.get("enable_prefix_caching") is False:
+        sized.inputs["enable_prefix_caching"] = 0
+    if stated.get("disable_hybrid_kv_cache_manager") is True:
+        sized.inputs["hybrid_kv_manager"] = 0
+
+
+def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInputs) -> None:
+    """By its name in the log, else by the memory that the engine saw."""
+    if log.gpu is not None:
+        sized.inputs["gpu"] = log.gpu[0]
+        return
+    seen = measured.figures.get("gpu_memory_bytes")
+    if seen is None:
+        sized.problems.append("the log names no GPU and no total memory of one. Add --gpu NAME.")
+        return
+    size = f"{seen.value / GIB:.2f} GiB"
+    off = {gpu.id: abs(gpu.memory.engine_bytes - seen.value) / gpu.memory.engine_bytes for gpu in catalog.gpus()}
+    near = [name for share, name in sorted((share, name) for name, share in off.items()) if share <= NEAR]
+    if not near:
+        lacks = f"the log names no GPU, and its {size} are within 1 % of none in the catalogs."
+        sized.problems.append(f"{lacks} Add --gpu NAME.")
+        return
+    sized.inputs["gpu"], *others = near
+    also = f" ({', '.join(others)} would do as well)" if others else ""
+    sized.not_stated["gpu"] = f"gpu is not in the log; {near[0]} was taken by its memory of {size}{also}."
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`predicted` is empty where nothing could be sized, for the reasons in `unsized`."""
+
+    log: StartupLog
+    inputs: dict[str, Any]
+    predicted: dict[str, float | int | None]
+    measured: Measured
+    not_stated: tuple[str, ...]
+    notes: tuple[str, ...]
+    unsized: tuple[str, ...] = ()
+
+    def difference(self, name: str) -> tuple[float | int | None, float | None]:
+        """Prediction less measurement, and the same as a percentage of it; None where one of them is missing."""
+        predicted, figure = self.predicted.get(name), self.measured.figures.get(name)
+        if predicted is None or figure is None:
+            return None, None
+        difference = predicted - _plain(name, figure.value)
+        return difference, 100 * difference / figure.value if figure.value else None
+
+
+def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Compared:
+    """Size what the log and the options say, beside the log's own figures.
+
+    An engine without accounting, or a deployment that cannot be sized, leaves the prediction empty. Raises
+    ScenarioError where the engine could be sized but model or GPU cannot be determined.
+    """
+    measured = measure(log)
+    starts = f"the log holds {log.n_starts} starts; the last, from line {log.line_number:,}, was taken."
+    notes = ((starts,) if log.n_starts > 1 else ()) + measured.notes
+    try:
+        stated = inputs_of(log, measured, options, catalog)
+    except SheetgenError:
+        try:
+            load_engine(catalog, str(options.get("engine") or log.engine))
+        except CatalogError as error:
+            return Compared(log, {"engine": log.engine}, {}, measured, (), notes, error.problems[:1])
+        raise
+    notes += tuple(stated.notes)
+    try:
+        sized = sized_point(stated.inputs, catalog)
+    except SheetgenError as error:
+        return Compared(log, stated.inputs, {}, measured, tuple(stated.not_stated.values()), notes, error.problems)
+    answer = record(sized)
+    answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
+    for name in _NAMED:
+        if name not in stated.inputs:
+            stated.not_stated.setdefault(name, f"{name} is not in the log; {answer[name]} was taken.")
+    inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
+    predicted = {name: answer[name] for name in QUANTITIES}
+    found = Compared(log, inputs, predicted, measured, tuple(stated.not_stated.values()), notes)
+    return replace(found, notes=(*_cannot_be(found), *notes))
+
+
+def _cannot_be(found: Compared) -> Iterator[str]:
+    """What the log measured that the model and GPU sized cannot have had."""
+    seen = {name: figure.value for name, figure in found.measured.figures.items()}
+    gpu, model = found.inputs["gpu_id"], found.inputs["model_id"]
+    memory, weights, pool = (
+        (seen.get(f"{name}_bytes{per}"), found.predicted[f"{name}_bytes{per}"] or 0)
+        for name, per in (("gpu_memory", ""), ("weights", "_per_gpu"), ("kv_pool", "_per_gpu"))
+    )
+    if memory[0] and abs(memory[0] / memory[1] - 1) > FAR:
+        saw = f"the engine saw {memory[0] / GIB:,.2f} GiB"
+        yield f"{saw}, and {gpu} has {memory[1] / GIB:,.2f}: another GPU? --gpu NAME"
+    elif pool[0] and pool[0] > memory[1]:
+        yield (
+            f"a KV pool of {pool[0] / GIB:,.2f} GiB cannot be on {gpu}, which has {memory[1] / GIB:,.2f}: "
+            "another GPU? --gpu NAME"
+        )
+    if weights[0] and abs(weights[1] / weights[0] - 1) > FAR:
+        why = "quantized (--weight-dtype), split over more GPUs, or another model?"
+        if weights[1] < weights[0]:
+            why = "another model, a wider --weight-dtype, or split over fewer GPUs?"
+        yield (
+            f"the weights of {model} are {weights[1] / GIB:,.2f} GiB a GPU as sized, and {weights[0] / GIB:,.2f} in "
+            f"the log: {why}"
+        )
+
+
+def _plain(name: str, value: float) -> float | int:
+    return value if name == "max_concurrency" else round(value)
+
+
+def compared_record(compared: Compared) -> dict[str, Any]:
+    """The comparison as plain values: bytes whole, what is missing None; `difference` is predicted less measured."""
+    figures, differences = compared.measured.figures, {name: compared.difference(name) for name in QUANTITIES}
+    return {
+        "engine": compared.log.engine,
+        "engine_version": compared.log.version,
+        "inputs": compared.inputs,
+        "predicted": {name: compared.predicted.get(name) for name in QUANTITIES},
+        "measured": {name: _plain(name, figures[name].value) if name in figures else None for name in QUANTITIES},
+        "difference": {name: difference for name, (difference, _) in differences.items()},
+        "difference_percent": {name: of and round(of, 4) for name, (_, of) in differences.items()},
+        "not_stated": list(compared.not_stated),
+        "notes": list(compared.notes),
+        "not_sized_because": list(compared.unsized),
+        "evidence": {
+            name: {"line_number": f.line_number, "rank": f.rank, "text": f.text} for name, f in figures.items()
+        },
+    }

@@ -1,0 +1,63 @@
+"""Questions answered with their levers, for the tests of levers: each is solved once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import sheetgen
+from sheetgen.answer import Solution, solve
+from sheetgen.answer.levers import EveryLever, Lever, levers_of_sheet
+from sheetgen.catalog import Catalog
+from sheetgen.question.sheet_question import ask
+
+AS_OF = "2026-11-20"
+THREE = "8b,70b,405b"
+FAMILIES = "llama-3.1-8b,gemma-3-27b,qwen3.6-27b,gpt-oss-120b,deepseek-v3"
+
+
+@cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@cache
+def answered(models: str = THREE, **options: Any) -> Solution:
+    return solve(ask(catalog(), {"models": models, "as_of": AS_OF, **options}))
+
+
+@cache
+def every(models: str = THREE, **options: Any) -> EveryLever:
+    return levers_of_sheet(answered(models, **options))
+
+
+@cache
+def load(model: str, context: str = "16k", users: int = 32, **options: Any) -> Solution:
+    """One load, as `sheetgen.recommend` asks it."""
+    asked = {"models": model, "context_tokens": context, "users": users, "as_of": AS_OF}
+    return solve(ask(catalog(), {**asked, **options}))
+
+
+@cache
+def of_load(model: str, context: str = "16k", users: int = 32, **options: Any) -> dict[str, Lever]:
+    """The levers of one load by their ids, without further steps."""
+    (levers,) = levers_of_sheet(load(model, context, users, **options))
+    return {one.id: one for one in levers if not one.further}
+
+
+def alone(**options: Any) -> dict[str, Any]:
+    """The answer to a question of its own."""
+    return sheetgen.recommend(**{"as_of": AS_OF, **options})
+
+
+def same(lever: Lever, answer: dict[str, Any]) -> bool:
+    """Whether a lever's answer is that of a question of its own."""
+    after = lever.after
+    if after is None or answer["monthly_usd"] is None:
+        return after is None and answer["monthly_usd"] is None
+    return (after.candidate.instance, after.n_instances, after.n_gpus, after.monthly_usd) == (
+        answer["instance"],
+        answer["n_instances"],
+        answer["n_gpus"],
+        answer["monthly_usd"],
+    )

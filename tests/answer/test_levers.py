@@ -1,0 +1,307 @@
+"""Each lever's answer is that of a question asked anew with that one option, and says what it costs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, get_args
+
+import pytest
+from amounts import amount
+from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
+
+from sheetgen.answer import solve, tables
+from sheetgen.answer.levers import Lever, at_fp8, best, in_order, levers_of, levers_of_sheet, terms_at_fp8
+from sheetgen.answer.levers import lever as asking
+from sheetgen.answer.levers.lever import saved_usd
+from sheetgen.catalog import guidance
+from sheetgen.catalog.stacks import LeverId
+from sheetgen.report.wording import saving
+
+LOADS = [("8b", "16k", 32), ("70b", "16k", 32), ("70b", "4k", 3), ("gemma-3-27b", "128k", 8), ("405b", "16k", 40)]
+
+
+def options_of(lever: Lever, model: str, context: str, users: int) -> dict[str, Any] | None:
+    """The options of a question that asks for what a lever changes; nothing where no option does."""
+    tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
+    answer = 2048 if context == "128k" else 1024  # a lever leaves the answer's length as it is
+    usual = {"model": model, "context": tokens, "users": users, "output_tokens": answer}
+    number = int(lever.words.split()[0].replace(",", "")) if lever.words[0].isdigit() else 0
+    after = int(lever.changed.split(" to ")[1].split()[0].replace(",", "")) if lever.family == "context" else 0
+    return {
+        "fp8-kv-cache": {**usual, "kv_cache_dtype": "fp8"},
+        "fp8-weights": {**usual, "weight_dtype": "fp8"},
+        "fp8-both": {**usual, "kv_cache_dtype": "fp8", "weight_dtype": "fp8"},
+        "fp4-weights": {**usual, "weight_dtype": lever.words.split()[0].lower()},
+        "prefix-cache": {**usual, "prefix_cache_hit_fraction": 0.35},
+        "half-context": {**usual, "context": tokens // 2},
+        "shorter-context": {**usual, "context": after},
+        "fewer-users": {**usual, "users": number},
+        "users-for-less": {**usual, "users": number},
+        "leaner-model": {**usual, "model": model_id(lever) if lever.id == "leaner-model" else model},
+    }.get(lever.id)
+
+
+def model_id(lever: Lever) -> str:
+    name = lever.words.removesuffix(" instead")
+    return next(m.id for m in catalog().models() if m.name == name)
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("model,context,users", LOADS)
+def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str, users: int) -> None:
+    asked = 0
+    for lever in of_load(model, context, users).values():
+        options = options_of(lever, model, context, users) if lever.after is not None else None
+        if options:
+            assert same(lever, alone(**options)), lever.id
+            asked += 1
+    assert asked >= 6
+
+
+def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
+    solved = answered(THREE)
+    terms, asked = terms_at_fp8(solved, every(THREE)), 0
+    for row, asked_load in enumerate(solved.question.loads):
+        if asked_load.concurrent_requests != 32 or asked_load.workload not in (0, amount(0, 1), amount(0, 2)):
+            continue
+        workload = solved.question.workloads[asked_load.workload]
+        for purchase in ("reserved-1yr", "reserved-3yr")[: amount(1, 2)]:
+            answer = alone(
+                model=solved.model_of(row).model.id,
+                context=asked_load.context_tokens,
+                users=32,
+                purchase=purchase,
+                output_tokens=workload.output_tokens,
+                weight_dtype="fp8",
+                kv_cache_dtype="fp8",
+            )
+            one = terms[row].get(purchase)
+            assert (one and one.candidate.instance, one and one.usd) == (answer["instance"], answer["monthly_usd"])
+            asked += one is not None
+    assert asked > amount(1, 12)
+
+
+def test_fp8_on_a_term_is_unknown_where_the_term_has_no_price() -> None:
+    solved = answered("8b", gpus="a10g")
+    levers = levers_of_sheet(solved)
+    for found, mine in zip(terms_at_fp8(solved, levers), levers, strict=True):
+        after = at_fp8(mine)
+        assert {*found} == ({"on-demand"} if after else set())
+        assert after is None or found["on-demand"].usd == pytest.approx(after.monthly_usd)
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("options", [{}, {"gpus": "h100,h200"}, {"kv_allocation": "reserved"}])
+def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) -> None:
+    solved = answered("70b", workloads="rag", tiers="1,32", **options)
+    together = levers_of_sheet(solved)
+    assert [levers_of(solved, row) for row in range(2)] == list(together)
+
+
+@pytest.mark.parametrize("models", [THREE, FAMILIES])
+def test_asking_for_less_never_costs_more(models: str) -> None:
+    less = ("half-context", "shorter-context", "fewer-users", "users-for-less", "prefix-cache")
+    found = [one for levers in every(models) for one in levers if one.id in less and one.after is not None]
+    assert len(found) > 100
+    assert not [(one.words, one.saved_usd) for one in found if (one.saved_usd or 0) < 0]
+
+
+@pytest.mark.parametrize("models", [THREE, FAMILIES])
+def test_an_fp8_cache_never_needs_more_hardware_than_16_bits(models: str) -> None:
+    """On every candidate whose GPU runs it, at as many pipeline stages: the fewest that hold one request are taken,
+    so that a smaller cache may leave a candidate with a stage less, and room for fewer requests."""
+    solved = answered(models)
+    kept = tuple(dataclasses.replace(m, kv_cache_dtype="fp8") for m in solved.question.models)
+    eight = solve(dataclasses.replace(solved.question, models=kept))
+    runs = [i for i, _ in enumerate(solved.offers) if "fp8" in solved.candidate(i).gpu.kv_run]
+    assert len(runs) > 100
+    (stages, before), (fewer, after) = (
+        (one.costs["pipeline_stages"][:, runs], one.costs["n_instances"][:, runs]) for one in (solved, eight)
+    )
+    held = (stages == fewer) & (before > 0)
+    assert held.sum() > 1000 and (after[held] <= before[held]).all()
+    for levers in every(models):
+        assert all((one.saved_usd or 0) >= 0 for one in levers if one.id == "fp8-kv-cache")
+
+
+@pytest.mark.parametrize("models", [THREE, FAMILIES])
+def test_the_next_step_down_is_the_largest_that_costs_less(models: str) -> None:
+    solved = answered(models)
+    checked = 0
+    for row, levers in enumerate(every(models)):
+        cell = solved.question.loads[row]
+        for one in levers:
+            if one.id == "users-for-less" and one.after is not None and one.before:
+                number = int(one.words.split()[0].replace(",", ""))
+                more, same_month = asking.Loads(solved).ask(
+                    [asking.Change(row, requests=number + 1), asking.Change(row, requests=number)]
+                )
+                assert same_month == one.after and one.saved_usd and more is not None
+                assert saved_usd(one.before, more) == 0
+                assert number < cell.concurrent_requests
+                checked += 1
+    assert checked > 10
+
+
+def test_every_lever_of_the_catalog_stands_for_each_load_once_but_for_further_steps() -> None:
+    facts = catalog().read_document("levers.yaml").data
+    ids = [one["id"] for one in facts["levers"]]
+    for levers in every(THREE):
+        assert [one.id for one in levers if not one.further] == ids
+        assert {one.id for one in levers if one.further} <= {"slower-tokens"}
+        assert all(bool(one.why_not) != (one.after is not None or one.offload is not None) for one in levers)
+        assert all(one.words and (one.why_not or (one.note and one.cost)) for one in levers)
+
+
+def test_savings_say_what_they_are() -> None:
+    for levers in every(THREE):
+        for one in levers:
+            words, usd = saving(one), one.saved_usd
+            if one.after is None:
+                assert usd is None and words == "–"
+            elif usd == 0:
+                same_month = one.after.monthly_usd == pytest.approx(one.before.monthly_usd)  # type: ignore[union-attr]
+                assert words == ("no change" if same_month else "near tie")
+            elif usd is not None and one.before is not None:
+                assert usd == one.before.monthly_usd - one.after.monthly_usd
+                assert one.saved_fraction == usd / one.before.monthly_usd
+                assert (" more (+" in words) == (usd < 0) and f"${abs(usd):,.0f}" in words
+
+
+def test_a_small_load_saves_nothing_and_says_so() -> None:
+    levers = of_load("8b", "4k", 1, gpus="h100", providers="aws")
+    assert saving(levers["fp8-kv-cache"]) == saving(levers["half-context"]) == "no change"
+    assert levers["users-for-less"].why_not == "no smaller number of requests costs less"
+    assert levers["shorter-context"].why_not == "no shorter context costs less"
+    assert levers["fewer-users"].why_not == "one request at once is the least"
+    assert levers["bigger-gpus"].why_not == "no candidate's GPU has more memory than the H100 SXM"
+    shown = [lever for _, lever in best({0: list(levers.values())}, 3)]
+    assert [saving(one) for one in shown] == ["no change"] * 3 and shown[0].family == "precision"
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize(
+    "options,lever,why",
+    [
+        ({"kv_cache_dtype": "fp8"}, "fp8-kv-cache", "the KV cache is fp8 already"),
+        ({"weight_dtype": "fp8"}, "fp8-weights", "the weights are fp8 already"),
+        ({"weight_dtype": "int4"}, "fp8-weights", "the weights are int4 already"),
+        ({"weight_dtype": "fp8"}, "fp8-both", "the weights are fp8 already"),
+        ({"kv_allocation": "reserved"}, "prefix-cache", "reserved KV keeps"),
+        ({"prefix_cache_hit_fraction": 0.5}, "prefix-cache", "50% hits are counted already"),
+        ({"engine": "llama.cpp"}, "fp8-kv-cache", "llama.cpp does not run a KV cache in fp8"),
+        ({"engine": "llama.cpp"}, "fp4-weights", "llama.cpp does not run nvfp4 weights"),
+        ({"engine": "llama.cpp"}, "prefix-cache", "requests share no cache on llama.cpp"),
+        ({"engine": "lmdeploy"}, "fp8-kv-cache", "LMDeploy does not run a KV cache in fp8"),
+        ({"gpus": "t4", "weight_dtype": "fp16", "kv_cache_dtype": "fp16"}, "fp8-kv-cache", "no candidate's GPU keeps"),
+    ],
+)
+def test_why_a_lever_does_not_apply(options: dict[str, Any], lever: str, why: str) -> None:
+    one = of_load("8b", "16k", 8, **options)[lever]
+    assert one.why_not.startswith(why) and one.after is None and one.saved_usd is None
+
+
+def test_what_makes_a_load_fit_is_said_to() -> None:
+    levers = of_load("70b", "4k", 1, instances="aws/p5.4xlarge")  # one H100, which its weights in FP8 leave room on
+    assert levers["fp8-weights"].before is None and levers["fp8-weights"].now_fits
+    found = [one for one in levers.values() if one.now_fits]
+    assert found and all(saving(one) == "now fits" and one.saved_usd is None for one in found)
+
+
+def test_a_load_over_the_models_limit_has_no_levers() -> None:
+    solved = answered("llama-2-7b,8b", workloads="rag", tiers="32")
+    levers = levers_of_sheet(solved)
+    assert levers[0] == () and {one.id for one in levers[1]} == set(get_args(LeverId))
+
+
+def test_a_gpu_that_computes_in_more_bits_than_it_keeps_is_named() -> None:
+    lever = of_load("70b", "16k", 32, gpus="a100")["fp8-weights"]
+    assert lever.note.startswith("A100 80GB SXM keeps fp8 and computes in 16 bits. ")
+    assert "computes in" not in of_load("70b", "16k", 32, gpus="h100")["fp8-weights"].note
+
+
+def test_bigger_gpus_are_the_cheapest_of_those_with_more_memory() -> None:
+    solved = load("70b")
+    (row,) = [i for i, _ in enumerate(solved.choices)]
+    lever = of_load("70b")["bigger-gpus"]
+    offer = solved.choices[row].offer
+    assert offer is not None and lever.after is not None
+    chosen = solved.candidate(offer).gpu.memory.engine_bytes
+    dearest = [
+        solved.costs["monthly_usd"][row, i]
+        for i, _ in enumerate(solved.offers)
+        if solved.candidate(i).gpu.memory.engine_bytes > chosen
+    ]
+    assert lever.after.monthly_usd == min(usd for usd in dearest if usd == usd)
+    assert lever.after.candidate.gpu.short_name in lever.words and (lever.saved_usd or 0) <= 0
+
+
+def test_another_model_is_of_like_size_and_named_with_its_own_numbers() -> None:
+    share = guidance.number(guidance.assumptions(catalog()), "lever_like_size_fraction")
+    for name in ("8b", "70b", "gpt-oss-120b", "deepseek-v3"):
+        lever = of_load(name)["leaner-model"]
+        if lever.after is None:
+            continue
+        other, model = catalog().model(model_id(lever)), catalog().model(name)
+        assert abs(other.params.total / model.params.total - 1) <= share and other.id != model.id
+        assert f"{other.params.total / 1e9:,.1f} B" in lever.changed and "GiB of KV a request" in lever.changed
+        assert other.confidence in ("sourced", "partly_derived") and (other.max_context_tokens or 0) >= 16384
+        assert lever.note.endswith("quality not compared")
+
+
+def test_the_best_are_one_of_each_family_and_load_and_never_another_model() -> None:
+    by_row = dict(enumerate(every(THREE)))
+    shown = best(by_row, 10_000)
+    assert len({(row, one.family) for row, one in shown}) == len(shown)
+    assert "model" not in {one.family for _, one in shown} and "offload" not in {one.family for _, one in shown}
+    for row, levers in by_row.items():
+        saved = [round(one.saved_usd or 0, 6) for at, one in shown if at == row]
+        assert saved == sorted(saved, reverse=True) and min(saved) >= 0
+        open_ones = [one for one in levers if one.after is not None and not one.further]
+        for one in (one for at, one in shown if at == row):
+            assert one.saved_usd == max(other.saved_usd or 0 for other in open_ones if other.family == one.family)
+
+
+def test_each_load_has_its_best_before_any_has_its_second() -> None:
+    """The sheet's three models have a row each, a model alone has its three best; of two, one has its second."""
+    by_row = {row: every(THREE)[row] for row in (5, 17, 29)}
+    of_all = {row: [one for _, one in best({row: levers}, 99)] for row, levers in by_row.items()}
+    first = best(by_row, 3)
+    assert {row for row, _ in first} == set(by_row)
+    assert all(one == of_all[row][0] for row, one in first)
+    saved = [one.saved_usd or 0 for _, one in first]
+    assert saved == sorted(saved, reverse=True)
+    assert [one for _, one in best({29: by_row[29]}, 3)] == of_all[29][:3]
+    two = best({row: by_row[row] for row in (17, 29)}, 3)
+    assert {row for row, _ in two[:2]} == {17, 29} and two[2][1] == of_all[two[2][0]][1]
+
+
+def test_where_levers_tie_eight_bits_come_first() -> None:
+    levers = of_load("8b", "4k", 1, gpus="h100", providers="aws")
+    assert [lever.id for _, lever in best({0: list(levers.values())}, 1)] == ["fp8-kv-cache"]
+
+
+def test_a_discount_changes_no_order() -> None:
+    whole, less = ([[one.id for one in in_order(of)] for of in every(discount_fraction=d)] for d in (0, 0.2))
+    assert whole == less and len(whole) == 36
+
+
+def test_a_sheet_of_36_loads_is_worked_out_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each model and workload once, whatever the requests at once and the GPUs that are allowed."""
+    solved, calls = answered(THREE), []
+
+    def counted(question: Any) -> Any:
+        assert len({(cell.model, cell.workload) for cell in question.loads}) == len(question.loads)
+        calls.append(len(question.loads))
+        return tables(question)
+
+    monkeypatch.setattr(asking, "tables", counted)
+    levers_of_sheet(solved)
+    assert len(calls) <= 10 + len(solved.question.models) and sum(calls) < 36 * 15
+    calls.clear()
+    loads = asking.Loads(solved)
+    other = dataclasses.replace(solved.question.models[0], weight_dtype="fp8")
+    fewer = [asking.Change(row, model=model, requests=3) for row in range(12) for model in (None, other)]
+    bigger = [asking.Change(row, memory_above=80 * 2**30) for row in range(36)]
+    found = loads.ask([*fewer, *bigger])
+    assert calls == [3] and loads.ask([*fewer, *bigger]) == found and calls == [3]

@@ -1,0 +1,131 @@
+"""Looser targets of speed as levers: each step is the answer to a question with that target, and none is missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asked import alone, answered, catalog, every, load, of_load, same
+
+from sheetgen.answer import solve
+from sheetgen.answer.levers import Lever, levers_of
+from sheetgen.answer.levers.lever import Rented, is_less, saved_usd
+from sheetgen.catalog.stacks import LeverFile
+from sheetgen.question.sheet_question import ask
+
+MS = {"ms": 1, "s": 1000}
+OFF = {"inputs": {"speed_targets": 0}}  # as typed in a workbook
+CHANGED = {"time a token": "tpot_ms", "time to the first token": "ttft_ms"}
+LOADS: list[tuple[str, str, int, dict[str, Any]]] = [
+    ("405b", "16k", 32, {}), ("405b", "16k", 32, {"ttft_ms": "off"}), ("8b", "16k", 1024, {}), ("70b", "16k", 32, {}),
+    ("gpt-oss-120b", "4k", 256, {"tpot_ms": 12}), ("405b", "128k", 32, {}), ("70b", "4k", 200, {"ttft_ms": 600}),
+    ("8b", "4k", 1, {"instances": "aws/g6.xlarge"}), ("405b", "16k", 64, {"near_tie_fraction": 0}),
+]  # fmt: skip
+
+
+def targets_of(lever: Lever) -> dict[str, float]:
+    """The options that ask for what the lever changes: `time a token 50 ms to 60 ms`."""
+    found = {}
+    for part in lever.changed.split(", "):
+        before, after = part.split(" to ") if "first" not in part else part.rsplit(" to ", 1)
+        name = next(name for name in CHANGED if before.startswith(f"{name} ") and before[len(name) + 1].isdigit())
+        number, unit = after.split()
+        found[CHANGED[name]] = float(number.replace(",", "")) * MS[unit]
+    return found
+
+
+def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list[Lever]:
+    return [one for one in levers_of(load(model, context, users, **options), 0) if one.family == "speed"]
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("model,context,users,options", LOADS)
+def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: int, options: dict[str, Any]) -> None:
+    tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
+    priced = [one for one in steps(model, context, users, options) if one.after is not None]
+    assert priced
+    for one in priced:
+        asked = {"model": model, "context": tokens, "users": users, **options, **targets_of(one)}
+        assert same(one, alone(**asked)), one.words
+        assert one.now_fits or (one.saved_usd or 0) > 0
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("model,context,users,options", LOADS[:4])
+def test_no_target_that_is_tried_is_cheaper_than_its_step(
+    model: str, context: str, users: int, options: dict[str, Any]
+) -> None:
+    """By asking at each target anew: the first that is cheaper is a step; all others are a tenth cheaper than the one
+    before, and nothing between two steps is."""
+    solved = load(model, context, users, **options)
+    now = solved.question.workloads[0].tpot_target_ms or 0
+    told = {
+        targets_of(one)["tpot_ms"]: one.after
+        for one in steps(model, context, users, options)
+        if one.id == "slower-tokens" and one.after is not None
+    }
+    least, found = Rented.of(solved, 0), {}
+    for ms in catalog().file(LeverFile).tried_targets.tpot_ms:
+        after = Rented.of(load(model, context, users, **{**options, "tpot_ms": ms}), 0)
+        if ms <= now or after is None or not is_less(least, after):
+            continue
+        if not found or (least and saved_usd(least, after) >= 0.1 * least.monthly_usd):
+            found[float(ms)] = least = after
+    assert told == found
+
+
+def test_the_known_steps_of_405b() -> None:
+    """RAG at 32 at once without a target of the first token: 50 ms costs $249,513."""
+    found = {
+        targets_of(one)["tpot_ms"]: round(one.after.monthly_usd)
+        for one in steps("405b", "16k", 32, {"ttft_ms": "off"})
+        if one.after
+    }
+    assert found == {55: 231_030, 60: 166_342, 70: 138_618, 85: 92_412, 90: 83_171}
+    of_both = of_load("405b")  # where the first token has its 5 s, it soon sets the size instead
+    assert of_both["slower-tokens"].words == "60 ms a token, not 50 ms"
+    assert of_both["slower-and-later"].words == "70 ms a token, the first in 8 s"
+
+
+def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
+    for model, context, users, options in LOADS:
+        alone_ = [one for one in steps(model, context, users, options) if one.id == "slower-tokens" and one.after]
+        if not alone_ or alone_[0].now_fits:
+            continue
+        now = load(model, context, users, **options).question.workloads[0].tpot_target_ms or 0
+        gains = {one.words: (one.saved_usd or 0) / (targets_of(one)["tpot_ms"] / now - 1) for one in alone_}
+        assert [one.words for one in alone_ if not one.further] == [max(gains, key=lambda words: gains[words])]
+
+
+def test_what_a_step_costs_in_words() -> None:
+    levers = of_load("405b")
+    assert levers["slower-tokens"].cost == "tokens come slower: 17 a second, not 20"
+    assert levers["slower-and-later"].cost == "later and slower: 14 tokens a second, not 20"
+    close = of_load("405b", "16k", 64, tpot_ms=80, ttft_ms="off")["slower-tokens"]
+    assert close.after is not None and close.cost.startswith("tokens come slower: ")
+    for one in (one for of in every() for one in of if one.id == "slower-tokens" and one.after is not None):
+        then, now = one.cost.removeprefix("tokens come slower: ").split(" a second, not ")
+        assert float(then) < float(now)
+
+
+@pytest.mark.parametrize("options", [{"tpot_ms": "off", "ttft_ms": "off"}, {"typed": OFF}])
+def test_without_a_target_none_is_loosened(options: dict[str, Any]) -> None:
+    solved = solve(ask(catalog(), {"models": "405b", "workloads": "rag", "tiers": "32", **options}))
+    found = [one for one in levers_of(solved, 0) if one.family == "speed"]
+    assert [one.why_not for one in found] == ["no such target is set"] * 3
+
+
+def test_a_near_tie_is_no_saving_and_no_loss() -> None:
+    """Where the very cheapest stays, or moves the other way, a lever that tips the choice within the tie has saved
+    nothing and costs no more."""
+    usual = Rented.of(answered(), 0)
+    assert usual is not None
+
+    def at(usd: float, cheapest: float) -> Rented:
+        return Rented(usual.candidate, 1, 1, usd, cheapest)
+
+    assert saved_usd(at(104, 100), at(100, 100)) == 0 == saved_usd(at(100, 100), at(104, 100))
+    assert saved_usd(at(100, 100), at(101, 98)) == 0  # cheaper to have, dearer as chosen
+    assert saved_usd(at(104, 100), at(98, 98)) == 6 and saved_usd(at(98, 98), at(104, 100)) == -6
+    ties = [one for of in every() for one in of if one.is_near_tie]
+    assert ties and all(one.saved_usd == 0 for one in ties)

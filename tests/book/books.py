@@ -1,0 +1,350 @@
+"""Workbooks for these tests: built once a process, edited by the words on their sheets, held against `solve`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from amounts import IN_LONG
+from workbook_cells import PRICES_SHEET, cells
+
+from sheetgen.answer import Solution, solve
+from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.book import build_book
+from sheetgen.book.what_if_choices import what_if
+from sheetgen.catalog import Catalog, write_index
+from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.model import Model
+from sheetgen.question.parse import name_part
+from sheetgen.question.sheet_question import Load, Question, ask
+from sheetgen.report.build_page import build_page
+from sheetgen.sizing import parallelism
+from sheetgen.units import GIB
+from sheetgen.writers.xlsx import write_xlsx
+
+AS_OF = "2026-11-20"
+DEFAULT = "8b,70b,405b"
+FAMILIES = "llama-3.1-8b,gemma-3-27b,qwen3.6-27b,gpt-oss-120b,deepseek-v3"
+HEAD = 4  # the row of a table's head
+
+# A small sheet, quick to recalculate, on which all that the large one does can be seen.
+INSTANCES = (
+    "aws/g6.xlarge,aws/g6.12xlarge,aws/g6e.xlarge,aws/g6e.12xlarge,aws/p5.4xlarge,aws/p5.48xlarge,aws/p5en.48xlarge,"
+    "gcp/g2-standard-4,gcp/a2-highgpu-4g,gcp/a3-highgpu-8g,azure/Standard_NC80adis_H100_v5,azure/Standard_ND96isr_H200_v5"
+)
+SMALL = {
+    "models": "8b,gemma-3-27b,deepseek-v3",
+    "workloads": "chat,long-doc",
+    "tiers": "1,32,256",
+    "headline": "chat:32",
+    "instances": INSTANCES,
+    "as_of": AS_OF,
+}
+# The workbook of the main job: three models, all workloads and tiers; in the gate of few instances, as more of them are
+# more rows of the same formulas.
+USUAL = {"models": DEFAULT, "as_of": AS_OF, **({} if IN_LONG else {"instances": f"{INSTANCES},aws/g5.xlarge"})}
+LEAST = {
+    "models": "8b",
+    "workloads": "chat",
+    "tiers": "1",
+    "headline": "chat:1",
+    "instances": "aws/p5.4xlarge",
+    "as_of": AS_OF,
+}
+# Mixtures of experts on one provider: data-parallel layouts are chosen, and no single machine of these holds Kimi-K2.
+EXPERTS = {
+    "models": "deepseek-v3,kimi-k2,gpt-oss-120b",
+    "workloads": "chat,long-doc",
+    "tiers": "1,64",
+    "headline": "chat:64",
+    "instances": "aws/g6e.12xlarge,aws/p4d.24xlarge,aws/p4de.24xlarge,aws/p5.4xlarge,aws/p5.48xlarge,aws/p5en.48xlarge",
+    "as_of": AS_OF,
+}
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def book_bytes(solved: Solution, *, with_what_if: bool = True) -> bytes:
+    levers = levers_of_sheet(solved)
+    one = what_if(solved) if with_what_if else None
+    return write_xlsx(build_book(solved, build_page(solved, levers), levers, one))
+
+
+def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: bool = True) -> tuple[Path, Question]:
+    """A workbook in `folder`, and the question that it answers. Without What-if it is recalculated twice as fast.
+
+    Tests of several files have the same one: it is built once a process."""
+    path, key = folder / f"{name}.xlsx", repr((sorted(options.items()), with_what_if))
+    if key not in _built:
+        question = ask(Catalog(), options)  # what a test imported into the shared one is in no book's fingerprint
+        _built[key] = book_bytes(solve(question), with_what_if=with_what_if), question
+    data, question = _built[key]
+    path.write_bytes(data)
+    return path, question
+
+
+_built: dict[str, tuple[bytes, Question]] = {}
+
+
+def opened(path: Path) -> Any:
+    """What openpyxl reads of a workbook that no test changes: it takes longer than to build one."""
+    return _opened(path.read_bytes())
+
+
+@functools.lru_cache(3)
+def _opened(data: bytes) -> Any:
+    return openpyxl.load_workbook(io.BytesIO(data))
+
+
+# Finding ------------------------------------------------------------------------------------------------
+
+
+class Sheets:
+    """A workbook's cells by what stands in a table's head and in its first column."""
+
+    def __init__(self, path: Path) -> None:
+        self.values = {cell.place: cell.value for cell in cells(path)}
+        self.columns: dict[tuple[str, str], str] = {}
+        for (sheet, cell), value in self.values.items():
+            letters = cell.rstrip("0123456789")
+            if cell == f"{letters}{HEAD}" and isinstance(value, str):
+                assert (sheet, value) not in self.columns, f"{sheet} has two columns called {value!r}"
+                self.columns[sheet, value] = letters
+
+    def at(self, sheet: str, key: str | int, head: str) -> tuple[str, str]:
+        """The cell in the column `head` of the row that starts with `key` (or of that row)."""
+        row = key if isinstance(key, int) else self._row(sheet, key)
+        return sheet, f"{self.columns[sheet, head]}{row}"
+
+    def _row(self, sheet: str, key: str) -> str:
+        found = [cell[1:] for (s, cell), v in self.values.items() if s == sheet and v == key and cell[0] == "A"]
+        return next(row for row in found if row.isdigit())
+
+    def spare(self) -> int:
+        """The first spare row of Prices and hardware."""
+        cells = [cell for sheet, cell in self.values if sheet == PRICES_SHEET]
+        return max(int(cell[1:]) for cell in cells if cell[1:].isdigit() and cell[0] == "D") + 1
+
+
+# Asking otherwise ---------------------------------------------------------------------------------------
+
+
+def overlay(folder: Path, files: Mapping[str, str]) -> Catalog:
+    """The shipped catalog with these files over it."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    write_index(folder)
+    return Catalog(folder)
+
+
+class Reshaped(Model):
+    """A model with other numbers in its columns, as a reader types them into Models."""
+
+    changes: dict[str, float]
+
+    def shape(self) -> dict[str, float]:
+        return {**super().shape(), **self.changes}
+
+
+def reshape(question: Question, model: int, **changes: float) -> Question:
+    """`question` with numbers of one model's columns changed."""
+    models = list(question.models)
+    old = models[model]
+    context = int(changes.get("max_context_tokens", old.model.max_context_tokens or 0))
+    before = getattr(old.model, "changes", {})
+    fields = {**dict(old.model), "max_context_tokens": context, "changes": {**before, **changes}}
+    models[model] = dataclasses.replace(old, model=Reshaped.model_construct(**fields))
+    return with_cells(dataclasses.replace(question, models=tuple(models)))
+
+
+def with_cells(question: Question) -> Question:
+    """`question` with its loads worked out anew from its models, workloads and tiers."""
+    loads = [
+        Load(
+            m,
+            w,
+            t,
+            work.context_tokens,
+            work.input_tokens,
+            tier or 0,
+            work.context_tokens > (model.model.max_context_tokens or 0),
+        )
+        for m, model in enumerate(question.models)
+        for w, work in enumerate(question.workloads)
+        for t, tier in enumerate(question.tiers)
+    ]
+    return dataclasses.replace(question, loads=tuple(loads))
+
+
+def with_workload(question: Question, workload: int, context: int, answer: int) -> Question:
+    works = list(question.workloads)
+    sizes = {"input_tokens": context - answer, "output_tokens": answer}
+    works[workload] = works[workload].model_copy(update=sizes)
+    return with_cells(dataclasses.replace(question, workloads=tuple(works)))
+
+
+def with_settings(question: Question, **settings: Any) -> Question:
+    """`question` with other settings; precisions change what the models use."""
+    new = dataclasses.replace(question.settings, **settings)
+    models = tuple(
+        dataclasses.replace(
+            m,
+            weight_dtype=m.auto_weight_dtype if new.weight_dtype == "auto" else new.weight_dtype,
+            kv_cache_dtype=m.auto_kv_cache_dtype if new.kv_cache_dtype == "auto" else new.kv_cache_dtype,
+        )
+        for m in question.models
+    )
+    return dataclasses.replace(question, settings=new, models=models)
+
+
+def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, **fields: Any) -> Question:
+    """`question` with one GPU changed, wherever it stands."""
+
+    def changed(gpu: Any) -> Any:
+        if gpu.id != gpu_id:
+            return gpu
+        memory = gpu.memory
+        if memory_bytes is not None:
+            memory = memory.model_copy(update={"engine_bytes": memory_bytes})
+        return gpu.model_copy(update={**fields, "memory": memory})
+
+    candidates = tuple(dataclasses.replace(c, gpu=changed(c.gpu)) for c in question.candidates)
+    return dataclasses.replace(question, gpus=tuple(map(changed, question.gpus)), candidates=candidates)
+
+
+class Limited(Engine):
+    """An engine with other batch limits on GPUs of these sizes, as a reader types them into GPUs."""
+
+    limits: dict[float, tuple[int, int]]
+
+    def batch_limits(self, gpu_memory_gib: float, architecture: str) -> tuple[int, int]:
+        return self.limits.get(gpu_memory_gib) or super().batch_limits(gpu_memory_gib, architecture)
+
+
+def with_limits(question: Question, gpu_id: str, max_num_seqs: int, max_num_batched_tokens: int) -> Question:
+    """`question` with other batch limits on one GPU."""
+    size = next(g.memory.engine_bytes for g in question.gpus if g.id == gpu_id) / GIB
+    limits = {**getattr(question.engine, "limits", {}), size: (max_num_seqs, max_num_batched_tokens)}
+    engine = Limited.model_construct(**{**dict(question.engine), "limits": limits})
+    return dataclasses.replace(question, engine=engine)
+
+
+def with_instance(question: Question, name: str, **fields: Any) -> Question:
+    """`question` with one instance changed."""
+    candidates = tuple(dataclasses.replace(c, **fields) if c.instance == name else c for c in question.candidates)
+    return dataclasses.replace(question, candidates=candidates)
+
+
+# What solve says of every load --------------------------------------------------------------------------
+
+WORKINGS = (
+    "Context", "At once", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP", "DP",
+    "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
+    "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
+    "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Next cheapest", "Next cheapest, $ per month",
+    "Steady KV per sequence", "KV for all requests",
+)  # fmt: skip
+RESULTS = ("instance", "n_instances", "monthly_usd")
+
+
+def expected(solved: Solution, near_target_fraction: float = 0.95) -> list[dict[str, Any]]:
+    """For each load, the columns of Workings as `solve` has them."""
+    return [_load(solved, row, near_target_fraction) for row in range(len(solved.choices))]
+
+
+def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:
+    """By the answer's own figures: see `parallelism.has_little_headroom`."""
+    choice = solved.choices[row]
+    at = solved.at(row, offer=choice.offer)
+    names = ("load_requests", "sure_sequences", "data_parallel_size", "tpot_limit_seconds", "ttft_limit_seconds")
+    of_choice = {name: getattr(choice, name) for name in ("n_replicas", "tpot_seconds", "ttft_seconds")}
+    known = {name: float(at[name][0]) for name in names} | of_choice | {"near_target_fraction": near_target_fraction}
+    return bool(parallelism.has_little_headroom.of(known))
+
+
+def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, Any]:
+    cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
+    out: dict[str, Any] = {
+        "Context": cell.context_tokens,
+        "At once": cell.concurrent_requests,
+        "Tokens charged per sequence": kv["charged_tokens"][row],
+        "Users": kv["users"][row],
+        "Load": kv["load_requests"][row],
+        "Steady KV per sequence": kv["kv_bytes_per_sequence_steady"][row],
+        "KV for all requests": kv["kv_bytes"][row],
+        "Instance": choice.verdict,
+        "Type": choice.verdict,
+        "Fit": "over limit" if cell.over_limit else "none fits",
+        "Sequences per replica": 0,
+        "PP": 0,
+        "Next cheapest, $ per month": "-",
+    }
+    if choice.offer is None:
+        return {**dict.fromkeys(WORKINGS, "-"), **out}
+    one, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
+    second = choice.runner_up
+    return out | {
+        "$ per month": choice.monthly_usd,
+        "Instances": choice.n_instances,
+        "TP": layout.tensor_parallel_size,
+        "DP": layout.data_parallel_size,
+        "Lowest $ per month": choice.cheapest and choice.cheapest.usd,
+        "Requests served within the targets": choice.served_at_target,
+        "Requests that memory holds": choice.memory_holds,
+        "What set the replicas": choice.replicas_by,
+        "Instance": one.instance,
+        "Type": one.instance.split("/", 1)[1],
+        "Provider": one.provider,
+        "GPU": one.gpu.id,
+        "GPU, short": one.gpu.short_name,
+        "$ per instance and hour": one.usd_per_hour * (1 - solved.question.discount(one.provider, one.purchase)),
+        "Sequences per replica": choice.sequences_per_replica,
+        "PP": choice.pipeline_parallel_size,
+        "Replicas": choice.n_replicas,
+        "GPUs of the replicas": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
+        "$ per hour": choice.hourly_usd,
+        "Headroom": choice.headroom_fraction,
+        "Sure headroom": choice.sure_headroom_fraction,
+        "Fit": "little headroom" if has_little_headroom(solved, row, near_target_fraction) else "fits",
+        "Next cheapest": "-" if second is None else solved.candidate(second).instance,
+        "Next cheapest, $ per month": choice.runner_up_monthly_usd or "-",
+    }
+
+
+def stems(question: Question) -> list[str]:
+    """The defined names of each load's results, without their ending."""
+    models = [name_part(m.model.id) for m in question.models]
+    works = [name_part(w.id) for w in question.workloads]
+    return [
+        f"rec_{models[c.model]}_{f'{works[c.workload]}_{c.tier + 1}' if c.tier < len(question.tiers) else 'headline'}"
+        for c in question.loads
+    ]
+
+
+def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution, **more: Any) -> tuple[int, list[str]]:
+    """How many cells of a recalculated workbook were held against `solve`, and which differ."""
+    n, wrong = 0, []
+    for row, (stem, load) in enumerate(zip(stems(solved.question), expected(solved, **more), strict=True)):
+        pairs = [(head, found.get(sheets.at("Workings", HEAD + 1 + row, head)), load[head]) for head in WORKINGS]
+        named = dict(zip(RESULTS, ("Instance", "Instances", "$ per month"), strict=True))
+        pairs += [(f"{stem}_{end}", found.get(f"{stem}_{end}"), load[head]) for end, head in named.items()]
+        for name, got, want in pairs:
+            n += 1
+            if not same(got, want):
+                wrong.append(f"{stem} {name}: the workbook says {got!r}, solve {want!r}")
+    return n, wrong
+
+
+def same(got: Any, want: Any) -> bool:
+    if isinstance(want, str) or isinstance(got, str) or got is None:
+        return bool(got == want)
+    return bool(abs(got - want) <= 1e-9 * max(abs(got), abs(want), 1e-3))

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import books
+import pytest
+from amounts import IN_LONG
+from cells_of import FEW
+
+from sheetgen.question.sheet_question import Question
+
+
+@pytest.fixture(scope="session")
+def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workbook of the main job: three models, all workloads and tiers."""
+    return books.build(tmp_path_factory.mktemp("default"), "default", books.USUAL)[0]
+
+
+@pytest.fixture(scope="session")
+def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention; on few
+    instances, as other formulas take more models, not more candidates."""
+    more = {} if IN_LONG else {"workloads": "chat,long-doc", "tiers": "32", "instances": FEW}
+    options = {"models": books.FAMILIES, "instances": books.INSTANCES, "as_of": books.AS_OF, **more}
+    return books.build(tmp_path_factory.mktemp("families"), "families", options)[0]
+
+
+@pytest.fixture(scope="session")
+def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    fewer = {} if IN_LONG else {"tiers": "1,32", "instances": FEW}
+    return books.build(tmp_path_factory.mktemp("small"), "small", {**books.SMALL, **fewer})
+
+
+@pytest.fixture(scope="session")
+def lean_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    """The same without What-if."""
+    return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_what_if=False)
+
+
+@pytest.fixture(scope="session")
+def least_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The smallest, of one load; without What-if."""
+    return books.build(tmp_path_factory.mktemp("least"), "least", books.LEAST, with_what_if=False)[0]
+
+
+@pytest.fixture(scope="session")
+def experts_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    """Two mixtures of experts, one of which spans machines; without What-if."""
+    return books.build(tmp_path_factory.mktemp("experts"), "experts", books.EXPERTS, with_what_if=False)

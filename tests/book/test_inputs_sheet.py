@@ -1,0 +1,142 @@
+"""Inputs as people meet it: three questions, money and targets; what is rarely changed is folded away, and what nobody
+chooses is on a sheet of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import books
+import openpyxl
+import pytest
+from openpyxl.utils import column_index_from_string
+from recalculation import edit, values_after
+
+from sheetgen import size
+from sheetgen.answer import headline_rows, solve
+from sheetgen.question.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
+from sheetgen.question.sheet_question import ask
+from sheetgen.readback.pulled import pull
+
+SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("inputs"), "small", SMALL, with_what_if=False)[0]
+
+
+@pytest.fixture(scope="module")
+def sheet(path: Path) -> Any:
+    return books.opened(path)["Inputs"]
+
+
+def test_sections_come_in_the_order_of_their_use_and_the_last_is_folded(sheet: Any) -> None:
+    bars = [(c.row, c.value) for (c,) in sheet.iter_rows(max_col=1) if c.fill.fill_type and c.value]
+    titles = [str(title) for _, title in bars]
+    assert titles[:5] == [CONTEXT, LOAD, PRECISION, MONEY, TARGETS] and titles[5].startswith(RARE)
+    first = bars[5][0] + 1
+    rows = sheet.row_dimensions
+    hidden = [row for row in range(1, sheet.max_row + 1) if rows[row].hidden]
+    assert hidden == list(range(first, sheet.max_row + 1))
+    assert all(rows[row].outlineLevel == 1 for row in hidden) and rows[first - 1].collapsed
+    assert not sheet.sheet_properties.outlinePr.summaryBelow and not sheet.protection.sheet
+
+
+def test_no_constant_is_among_the_inputs(sheet: Any) -> None:
+    """Beside each label an input or what follows from inputs: no number that is neither."""
+    fixed = [
+        c.coordinate
+        for (c,) in sheet.iter_rows(min_row=4, min_col=2, max_col=2)
+        if isinstance(c.value, int | float) and c.protection.locked
+    ]
+    assert not fixed
+
+
+def test_workings_of_inputs_and_money_are_in_hidden_columns(path: Path) -> None:
+    for sheet in (books.opened(path)[name] for name in ("Inputs", "Money")):
+        last = sheet.print_area.split(":")[1].strip("$").partition("$")[0]
+        spans = [(d.min, d.max) for d in sheet.column_dimensions.values() if d.hidden]
+        assert spans and min(spans)[0] == column_index_from_string(last) + 1
+        assert max(spans)[1] == sheet.max_column
+
+
+def test_constants_have_a_hidden_sheet(path: Path) -> None:
+    book = books.opened(path)
+    assert book["Constants"].sheet_state == "hidden"
+    for name in ("in_hours_in_a_month", "in_unit_bytes", "cat_precisions_linear_bytes", "list_purchase"):
+        assert book.defined_names[name].attr_text.startswith("Constants!"), name
+
+
+def test_a_price_is_three_clicks_from_the_first_sheet(path: Path) -> None:
+    """First sheet, Money, the price's row, and there its source: each price beside its row as built."""
+    book = openpyxl.load_workbook(path, data_only=True)
+    targets = {c.hyperlink.location for row in book["Sizing sheet"].iter_rows() for c in row if c.hyperlink}
+    assert any("Money" in str(target) for target in targets)
+    money, prices = book["Money"], book["Prices and hardware"]
+    heads = {c.value: c.column for c in prices[books.HEAD]}
+    links = [c for (c,) in money.iter_rows(max_col=1) if c.hyperlink and c.row > books.HEAD]
+    assert len(links) == 2
+    for link in links:
+        row = openpyxl.utils.cell.coordinate_from_string(link.hyperlink.location.rpartition("!")[2])[1]
+        of = ("$ per hour in use", "Provider's name", "Source")
+        listed, provider, source = (prices.cell(row, heads[head]).value for head in of)
+        assert money.cell(link.row - 1, 2).value == listed and money.cell(link.row - 1, 8).value == provider
+        assert source and str(money.cell(link.row, 2).value).endswith(source)
+
+
+def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Path) -> None:
+    typed = {"in_together": "yes", "in_money_model": "All models together"}
+    found = values_after(path, typed)
+    rec = [v for k, v in found.items() if str(k).startswith("rec_") and str(k).endswith("headline_monthly_usd")]
+    assert found["Money", "F9"] == pytest.approx(sum(rec)) and found["Money", "A9"] == "All models together"
+    states = [v for k, v in found.items() if k[0] == "Money" and v in ("as built", "inputs changed")]
+    assert states == ["inputs changed"] * 2  # beside what each class took when it was built
+    pulled = pull(edit(path, tmp_path / "typed.xlsx", typed), books.catalog())
+    assert pulled.options["together"] == "yes"
+    assert pulled.overrides["inputs"] == {"money_model": "All models together"}
+
+
+def test_each_answer_links_to_its_price_and_the_discount_to_its_table(path: Path) -> None:
+    book = books.opened(path)
+    first, money, inputs, prices = (book[name] for name in ("Sizing sheet", "Money", "Inputs", "Prices and hardware"))
+    rows = [cell.hyperlink.location for cell in first[6] if cell.hyperlink]
+    assert [money[place.rpartition("!")[2]].value for place in rows] == ["=Models!$A5", "=Models!$A6"]
+    heads = {money.cell(int(rows[0].rpartition("!A")[2]) - 1, column).value for column in (2, 7)}
+    assert heads == {"List price, $ per hour", "$ per month"}
+    (note,) = (c for row in inputs.iter_rows() for c in row if c.hyperlink)
+    assert prices[note.hyperlink.location.rpartition("!")[2]].value.startswith("Discounts of your contracts")
+
+
+def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(path: Path) -> None:
+    found = values_after(path, {})
+    top = next(int(cell[1:]) for (sheet, cell), v in found.items() if (sheet, v) == ("Money", "Up front"))
+    ahead, each, month = ([found.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
+    assert "-" in each and [one == "-" for one in ahead] == [one == "-" for one in each]
+    assert isinstance(month[0], int | float)
+    for monthly, paid in zip(each[:-1], month, strict=False):
+        if "-" in (monthly, paid):
+            assert paid == "-"
+        else:
+            to_date = [(monthly - each[-1]) * n - ahead[-1] for n in (paid - 1, paid)]
+            assert to_date[0] < 0 <= to_date[1]
+
+
+def test_the_change_log_names_the_cells_of_a_table_in_words(path: Path) -> None:
+    labels = [c.value for c in books.opened(path)["Change log"]["A"] if c.value]
+    assert "Discount, aws, spot" in labels and "Discount, all other providers, reserved-1yr" in labels
+    assert not [one for one in labels if re.search(r"\(\w+_\w+\)", str(one))]
+
+
+def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) -> None:
+    """The workbook, the answer and `size` have the band of runs that one point set right."""
+    found = values_after(path, {"in_speed_factor": 0.9})["Sizing sheet", "D9"]
+    solved = solve(ask(books.catalog(), {**SMALL, "speed_factor": "0.9"}))
+    choice = solved.choices[headline_rows(solved)[0]]
+    low, high = (1000 * seconds for seconds in choice.bands[0])
+    assert found == f"{1000 * choice.tpot_seconds:.0f} ms a token ({low:.0f} to {high:.0f})"
+    alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")
+    ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
+    assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])
+    assert ends[0][1] - ends[0][0] < ends[1][1] - ends[1][0]

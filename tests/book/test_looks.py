@@ -1,0 +1,94 @@
+"""What people see of the workbook: seven tabs, of which four are printed, with nothing too wide for its column."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import statistics
+import subprocess
+from pathlib import Path
+
+import books
+import openpyxl
+import pdfplumber
+import pytest
+from amounts import IN_LONG
+from cells_of import FEW
+from recalculation import convert_all, needs_libreoffice
+
+from sheetgen.question.sheet_question import Question
+
+EIGHT = f"{books.FAMILIES},70b,405b,49b"
+TABS_PRINTED = ("Sizing sheet", "Inputs", "What-if", "Money")
+READ = 6.2  # points of the first sheet's text on paper
+SIZES = {"a4": (595, 842), "letter": (612, 792)}
+
+needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed")
+
+
+def run(*command: object) -> str:
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+FOUR = "8b,70b,405b,gemma-3-27b"
+PRINTED = [  # paper and models of each: LibreOffice starts once for them
+    (("a4", "8b"), ("letter", FOUR)),
+    pytest.param((("a4", books.DEFAULT), ("a4", EIGHT), ("a4", books.FAMILIES)), marks=pytest.mark.long),
+    pytest.param((("letter", "8b"), ("letter", books.DEFAULT), ("letter", EIGHT)), marks=pytest.mark.long),
+    pytest.param((("letter", books.FAMILIES),), marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize("sheets", PRINTED)
+@needs_poppler
+@needs_libreoffice
+def test_four_sheets_are_printed_and_nothing_is_too_wide(sheets: tuple[tuple[str, str], ...], tmp_path: Path) -> None:
+    paths = []
+    for paper, models in sheets:
+        options = {"models": models, "as_of": books.AS_OF, "paper": paper}
+        if not (IN_LONG and models == books.DEFAULT):
+            options["instances"] = books.INSTANCES
+        if not IN_LONG:
+            options |= {"workloads": "chat,long-doc", "tiers": "32", "instances": FEW}
+        paths.append(books.build(tmp_path, f"{paper}-{len(models.split(','))}", options)[0])
+    for path, pdf in zip(paths, convert_all(paths, tmp_path, "pdf", timeout=300), strict=True):
+        pages = run("pdftotext", "-layout", pdf, "-").split("\f")
+        text = "\n".join(pages)
+        for sign in ("###", "Err:", "#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!"):
+            assert sign not in text, f"{path.name} shows {sign}"
+        feet = (re.search(r" (\S.+\S) {2,}Page \d+ of \d+", page) for page in pages)
+        printed = [foot[1].split("  ")[-1].strip() for foot in feet if foot]
+        assert list(dict.fromkeys(printed)) == list(TABS_PRINTED), printed
+        n_first, n_models = printed.count("Sizing sheet"), int(path.stem.partition("-")[2])
+        # Three models are one page; of more each page has two, as three could not be read.
+        assert n_first == (1 if n_models <= 3 else -(-n_models // 2)), f"{path.name}: {n_first} pages"
+        with pdfplumber.open(pdf) as drawn:
+            sizes = [statistics.median(char["size"] for char in page.chars) for page in drawn.pages[:n_first]]
+        assert min(sizes) > READ, f"{path.name}: {sizes}"
+        assert printed.count("What-if") == 1
+        assert "LLM serving sizing sheet" in pages[0]
+        assert "Cost by workload and load" in pages[n_first - 1] and "Sheet's date" in pages[n_first - 1]
+        width, height = (float(n) for n in re.findall(r"Page size:\s+([\d.]+) x ([\d.]+)", run("pdfinfo", pdf))[0])
+        assert sorted((round(width), round(height))) == sorted(SIZES[path.stem.partition("-")[0]])
+
+
+def test_seven_tabs_are_shown_and_the_last_lists_the_others(small_book: tuple[Path, Question]) -> None:
+    book = books.opened(small_book[0])
+    shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
+    assert shown == [*TABS_PRINTED, "Prices and hardware", "Checks", "Notes and sources"]
+    hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]
+    assert sorted([*shown, *hidden]) == sorted(book.sheetnames)
+    notes = book["Notes and sources"]
+    listed = {row[1].value: row[0].value for row in notes.iter_rows() if row[1].hyperlink}
+    for name in hidden:
+        assert len(listed[name]) > len(f"{name}: ") and listed[name].startswith(f"{name}: ")
+
+
+def test_pages_of_more_models_begin_with_a_full_one_and_repeat_no_cut_title(tmp_path: Path) -> None:
+    """The first columns are printed on each page, and cut what runs on out of them; the last page has what is left."""
+    options = {**books.SMALL, "models": "8b,70b,405b,49b,gemma-3-27b", "workloads": "chat", "tiers": "32"}
+    book, _ = books.build(tmp_path, "five", options | {"title": "Five models"}, with_what_if=False)
+    sheet = openpyxl.load_workbook(book)["Sizing sheet"]
+    assert (sheet["A1"].value, sheet["D1"].value) == ("Sizing sheet", "Five models") and sheet["A2"].value is None
+    bars = [cell.column for cell in sheet[4] if cell.value and cell.column > 1]
+    assert [one.id for one in sheet.col_breaks.brk] == [bars[2] - 1, bars[4] - 1]

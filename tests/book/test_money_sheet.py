@@ -1,0 +1,359 @@
+"""The Money sheet after edits: two engines agree on every cell, and on what Python says of the same question."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import books
+import money_cells
+import openpyxl
+import pytest
+from amounts import amount
+from books import Sheets, with_instance
+from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
+from workbook_cells import PRICES_SHEET, ErrorValue, values
+
+from sheetgen.answer import headline_rows, hosts_of, solve
+from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.question.market import ClassPrice
+from sheetgen.question.sheet_question import Question, ask
+from sheetgen.writers.json import document
+
+OPTIONS = {
+    **books.SMALL,
+    "models": "8b,70b",
+    "workloads": "chat,rag",
+    "tiers": "1,32",
+    "headline": "rag:32",
+    "instances": "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5",
+}
+H100, L40S = "nvidia-h100-sxm5-80gb", "nvidia-l40s-48gb"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Cells to type into, and how Python is asked for the same thing."""
+
+    name: str
+    cells: Mapping[Any, Any] | Callable[[Sheets], Mapping[Any, Any]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    change: Callable[[Question], Question] = lambda question: question
+
+
+def at(sheet: str, key: str, head: str, value: Any) -> Callable[[Sheets], Mapping[Any, Any]]:
+    return lambda sheets: {sheets.at(sheet, key, head): value}
+
+
+def priced(name: str, purchase: str, usd: float | None) -> Callable[[Question], Question]:
+    """The question with one more price of an instance, or without it."""
+
+    def change(question: Question) -> Question:
+        old = next(c for c in question.candidates if c.instance == name)
+        mine = old.class_price(purchase)
+        day, kind = (mine.price_as_of, mine.price_kind) if mine else (None, "")
+        prices = tuple(p for p in old.prices if p.purchase != purchase)
+        new = () if usd is None else (ClassPrice(purchase, usd, day, kind),)
+        return with_instance(question, name, prices=(*prices, *new))
+
+    return change
+
+
+def owning(gpu: str, **fields: Any) -> Callable[[Question], Question]:
+    def change(question: Question) -> Question:
+        gpus = {**question.owning.gpus, gpu: dataclasses.replace(question.owning.gpus[gpu], **fields)}
+        return dataclasses.replace(question, owning=dataclasses.replace(question.owning, gpus=gpus))
+
+    return change
+
+
+def in_spare_row(values: Mapping[str, Any]) -> Callable[[Sheets], Mapping[Any, Any]]:
+    return lambda sheets: {sheets.at(PRICES_SHEET, sheets.spare(), head): v for head, v in values.items()}
+
+
+def with_acme(question: Question) -> Question:
+    old = next(c for c in question.candidates if c.gpu.id == H100)
+    new = dataclasses.replace(
+        old,
+        instance="acme/box.1",
+        provider="acme",
+        region="",
+        gpu_count=8,
+        usd_per_hour=9.0,
+        price_as_of=None,
+        prices=(),
+        source="",
+    )
+    return dataclasses.replace(question, candidates=(*question.candidates, new))
+
+
+ACME = {"Type": "box.1", "Provider": "acme", "GPU": H100, "GPUs": 8, "$ per hour": 9.0}
+TERMS = {
+    "owned_years": 3, "residual_fraction": 0.1, "cost_of_capital_fraction": 0.08, "support_fraction": 0.05,
+    "installed_multiplier": 1.3, "system_power_multiplier": 2.5, "usd_per_kwh": 0.25, "pue": 1.2,
+    "colo_usd_per_kw_month": 120,
+}  # fmt: skip
+EDITS = [
+    Edit("as built", {}),
+    Edit("prefix cache hits", {"in_prefix_cache_hit_fraction": 0.4}, {"prefix_cache_hit_fraction": 0.4}),
+    Edit("utilization", {"in_utilization": 0.35}, {"utilization": 0.35}),
+    Edit("a discount", {"in_discount_fraction": 0.2}, {"discount_fraction": 0.2}),
+    Edit(
+        "a discount, in another currency with contingency",
+        {"in_discount_fraction": 0.35, "in_currency": "EUR", "in_fx_rate": 0.92, "in_contingency_fraction": 0.1},
+        {"discount_fraction": 0.35, "currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1},
+    ),
+    Edit(
+        "discounts by provider and class",
+        {
+            "in_discount_fraction": 0.05,
+            "in_discount_of_aws": 0.3,
+            "in_discount_of_spot": 0.02,
+            "in_discount_of_aws_reserved_3yr": 0.4,
+        },
+        {"discount_fraction": "0.05,aws=0.3,spot=0.02,aws:reserved-3yr=0.4"},
+    ),
+    Edit("contingency", {"in_contingency_fraction": 0.15}, {"contingency_fraction": 0.15}),
+    Edit(
+        "currency",
+        {"in_currency": "EUR", "in_fx_rate": 0.92, "in_fx_date": 46_300, "in_contingency_fraction": 0.1},
+        {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1},
+    ),
+    Edit("models meant together", {"in_together": "yes", "in_money_model": "All models together"}, {"together": "yes"}),
+    Edit(
+        "another class",
+        {"in_purchase": "reserved-3yr", "in_hours_per_month": 200},
+        {"purchase": "reserved-3yr", "hours_per_month": 200},
+    ),
+    Edit("hours", {"in_hours_per_month": 200}, {"hours_per_month": 200}),
+    Edit("active fraction", {"in_active_fraction": 0.1}, {"active_fraction": 0.1}),
+    *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
+    Edit("all terms", {f"in_{name}": value for name, value in TERMS.items()}, TERMS),
+    Edit(
+        "a reserved price",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 9.5),
+        change=priced("aws/p5.48xlarge", "reserved-3yr", 9.5),
+    ),
+    Edit(
+        "a spot price that was none",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, spot", 3.25),
+        change=priced("aws/p5.48xlarge", "spot", 3.25),
+    ),
+    Edit(
+        "a price gone",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", None),
+        change=priced("aws/p5.48xlarge", "reserved-3yr", None),
+    ),
+    Edit(
+        "a price of 0",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour, reserved-3yr", 0),
+        change=priced("aws/p5.48xlarge", "reserved-3yr", None),
+    ),
+    Edit(
+        "an on-demand price",
+        at(PRICES_SHEET, "p5.48xlarge", "$ per hour", 9.75),
+        change=lambda q: with_instance(q, "aws/p5.48xlarge", usd_per_hour=9.75),
+    ),
+    Edit("another headline", {"in_headline_workload": "Chat", "in_headline_tier": 1}, {"headline": "chat:1"}),
+    Edit("another provider", in_spare_row(ACME), change=with_acme),
+    Edit(
+        "a purchase price",
+        at("GPUs", H100, "Purchase, base, $", 27_500.0),
+        change=owning(H100, capex_usd=(25_000, 27_500.0, 40_000)),
+    ),
+    Edit(
+        "no purchase price",
+        at("GPUs", H100, "Purchase, low, $", None),
+        change=owning(H100, capex_usd=(float("nan"), 30_000, 40_000)),
+    ),
+    Edit(
+        "an installed price",
+        at("GPUs", H100, "Price of the module (1) or installed (0)", 0),
+        change=owning(H100, is_module_price=0),
+    ),
+    Edit("power stated", at("GPUs", H100, "kW per GPU, stated", 0.9), change=owning(H100, stated_kw_per_gpu=0.9)),
+    Edit("rated power", at("GPUs", L40S, "Rated power, W", 500), change=owning(L40S, rated_watts=500)),
+    Edit(
+        "the machine's own draw",
+        at("GPUs", H100, "Machine's own draw (1) or all-in (0)", 1),
+        change=owning(H100, is_it_power=1),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_what_if=False)
+
+
+def typed(one: Edit, sheets: Sheets) -> dict[Any, Any]:
+    return dict(one.cells(sheets) if callable(one.cells) else one.cells)
+
+
+def held(one: Edit, found: Mapping[Any, Any], sheets: Sheets) -> int:
+    """The number of cells that agree with Python after an edit."""
+    question = one.change(ask(books.catalog(), {**OPTIONS, **one.options}))
+    bad = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+    assert not bad, f"{one.name}: errors in {bad[:5]}"
+    n, wrong = money_cells.differences(found, sheets, solve(question))
+    assert not wrong, f"{one.name}: {len(wrong)} of {n} differ\n" + "\n".join(wrong[:12])
+    return n
+
+
+def test_formualizer_and_python_agree_after_each_edit(book: tuple[Path, Question]) -> None:
+    sheets, first, n = Sheets(book[0]), None, 0
+    for one in EDITS:
+        found = values_after(book[0], typed(one, sheets))
+        n += held(one, found, sheets)
+        shown = {key: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
+        assert shown != first, f"{one.name} changes nothing on Money: it tests nothing"
+        first = first or shown
+    print(f"{len(EDITS)} edits: {n} cells against Python")
+
+
+@needs_libreoffice
+def test_libreoffice_and_python_agree_after_some_edits(book: tuple[Path, Question], tmp_path: Path) -> None:
+    sheets, some = Sheets(book[0]), EDITS[amount(4, 0) :: amount(40, 3)]
+    poison(book[0], tmp_path / "poisoned.xlsx")
+    files = [
+        edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", typed(one, sheets)) for i, one in enumerate(some)
+    ]
+    for one, file in zip(some, convert_all(files, tmp_path, timeout=300), strict=True):
+        held(one, values(file), sheets)
+
+
+def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default_book: Path) -> None:
+    """The cached values: p5.48xlarge's own class, and the two sheets' sums."""
+    n, wrong = money_cells.differences(values(book[0]), Sheets(book[0]), solve(book[1]))
+    assert not wrong and n > 200, wrong[:5]
+    question = ask(books.catalog(), books.USUAL)
+    n, wrong = money_cells.differences(values(default_book), Sheets(default_book), solve(question))
+    assert not wrong and n > 200, wrong[:5]
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"purchase": "reserved-3yr", "hours_per_month": 200},
+        {"models": "405b", "instances": "aws/g6e.xlarge"},
+        {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": "", "discount_fraction": "0.35"},
+        {"purchase": "spot", "instances": "", "providers": "gcp"},
+        {"models": "8b,llama-7b,deepseek-v3.2", "instances": "", "workloads": "chat", "headline": "chat:1"},
+        {"workloads": "long-doc", "headline": "long-doc:1"},
+    ],
+)
+def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
+    """A committed class, nothing that fits, providers by the GPU, spot, a model that nobody hosts beside one with
+    cached prices, prompts that most hosts do not take: cached and recalculated values agree."""
+    path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_what_if=False)
+    found = values_after(path, {})
+    n, wrong = money_cells.differences(found, Sheets(path), solve(question))
+    assert not wrong, wrong[:8]
+    assert not [k for k, v in found.items() if isinstance(v, ErrorValue)] and n > 20
+
+
+NAMES = (
+    "in_discount_fraction", "in_utilization", "in_contingency_fraction", "in_currency", "in_fx_rate", "in_fx_date",
+    "in_owned_years",
+    "in_residual_fraction", "in_cost_of_capital_fraction", "in_support_fraction", "in_installed_multiplier",
+    "in_system_power_multiplier", "in_usd_per_kwh", "in_pue", "in_colo_usd_per_kw_month",
+)  # fmt: skip
+
+
+def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
+    found = books.opened(default_book)
+    sheet = found["Inputs"]
+    checked = {str(v.sqref) for v in sheet.data_validations.dataValidation}
+    for name in NAMES:
+        ((where, cell),) = found.defined_names[name].destinations
+        place = cell.replace("$", "")
+        assert where == "Inputs" and sheet[place].protection.locked is False, name
+        assert place in checked or name in ("in_currency", "in_fx_date"), f"{name} takes anything"
+        assert sheet[f"F{sheet[place].row}"].value, f"{name} does not say why"
+
+
+def test_the_sheet_is_landscape_one_page_wide_a_model_a_page(default_book: Path) -> None:
+    sheet = books.opened(default_book)["Money"]
+    assert sheet.page_setup.orientation == "landscape" and 80 <= sheet.page_setup.scale <= 100
+    printed = sheet.print_area.split(":")[1].strip("$").partition("$")[0]
+    columns = sheet.column_dimensions
+    spans = ((columns[c].min, columns[c].max, columns[c].width) for c in columns)
+    last = openpyxl.utils.column_index_from_string(printed)
+    width = sum(w * (min(high, last) - low + 1) for low, high, w in spans if low <= last)
+    assert width * 5.73 * sheet.page_setup.scale / 100 <= 734  # a landscape page of Letter
+    sizes = {c.font.sz for row in sheet.iter_rows(max_col=last) for c in row if c.value is not None}
+    assert min(sizes) * sheet.page_setup.scale / 100 >= 8
+    assert len(sheet.row_breaks.brk) == 2 + 2 * 3  # ways to pay, months; of three models renting, then owning
+
+
+def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> None:
+    """By rank, also where two hosts take the same (70B)."""
+    solved, found = solve(book[1]), values(book[0])
+    for block, row in zip(money_cells.blocks(found, solved), headline_rows(solved), strict=True):
+        ranked = {cells["O"]: label for label, cells in block.items() if cells.get("O") in (1, 2, 3) and "P" in cells}
+        hosts = hosts_of(solved, row).cheapest
+        assert [ranked[k].rpartition(", ")[0] for k in (1, 2, 3)] == [one.host_name for one in hosts]
+
+
+def test_formulas_for_hosts_are_few(default_book: Path) -> None:
+    found = books.opened(default_book)
+    n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in found["Hosts"] for cell in row)
+    assert 0 < n <= 3 * 120, f"{n} formulas on Hosts for three models"
+
+
+def test_what_is_as_built_is_what_the_json_has() -> None:
+    """FP8, each purchase class, the ends of the speed band and who took no part: no cell works them out, so that they
+    are held to the record of each load; the headline's classes also where Money shows them."""
+    solved = solve(
+        ask(
+            books.catalog(),
+            {
+                "models": "8b,405b",
+                "workloads": "rag",
+                "tiers": "32,1024",
+                "headline": "rag:1024",
+                "as_of": books.AS_OF,
+                "tpot_ms": "40",  # which the slow end of the band of 405B misses
+            },
+        )
+    )
+    cells = document(solved, levers=levers_of_sheet(solved))["cells"]
+    book = openpyxl.load_workbook(io.BytesIO(books.book_bytes(solved, with_what_if=False)), data_only=True)
+    heads, *rows = book["Workings"].iter_rows(min_row=books.HEAD, values_only=True)
+    scales = {"": 1, "k": 1e3, "M": 1e6}
+    seen = set()
+    for row, cell in zip(rows, cells, strict=False):
+        found = {str(head).removeprefix("As built: "): value for head, value in zip(heads, row, strict=True)}
+        for label, one in {"at FP8": cell["fp8"], **cell["by_purchase"]}.items():
+            rented, usd = found[label], found[f"{label}, $ per month"]
+            if one is None:
+                assert rented == usd and not isinstance(usd, float)
+                continue
+            count, name = rented.removesuffix(" ▲").split(" × ", 1)
+            assert int(count.replace(",", "")) == one["n_instances"] and name in one["instance"].replace("_", " ")
+            assert usd == pytest.approx(one["monthly_usd"], rel=1e-9)
+            seen.add(label)
+        low, high = cell["monthly_usd_low"], cell["monthly_usd_high"]
+        said = re.findall(r"\$([\d,.]+)([kM]?)", found["the ends of the speed band"])
+        ends = [] if low == high else [usd for usd in (low, high) if usd is not None]
+        assert [float(n.replace(",", "")) * scales[of] for n, of in said] == pytest.approx(ends, rel=5e-3)
+        asked = re.findall(r"\$([\d,]+)", found["took no part, and cheaper"])
+        usd = [one["monthly_usd"] for one in cell["not_asked"]]
+        assert [float(n.replace(",", "")) for n in asked] == pytest.approx(usd, abs=0.51)
+        seen |= {f"{len(ends)} ends", "cheaper"[: 7 * bool(usd)]}
+    assert seen >= {"at FP8", "on-demand", "reserved-1yr", "reserved-3yr", "spot", "1 ends", "2 ends", "cheaper"}
+    on_money = {(line[1], line[4]) for line in book["Money"].iter_rows(max_col=5, values_only=True)}
+    for i in headline_rows(solved):
+        for one in filter(None, cells[i]["by_purchase"].values()):
+            assert any(
+                usd == pytest.approx(one["monthly_usd"], rel=1e-9)
+                and str(rented).startswith(f"{one['n_instances']:,} ×")
+                for rented, usd in on_money
+                if isinstance(usd, int | float)
+            )

@@ -1,0 +1,142 @@
+"""A rate is live in the workbook: an edit of it, or of the allowance for chance, gives what `build` gives."""
+
+from __future__ import annotations
+
+import functools
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amounts import IN_LONG
+from books import AS_OF, catalog
+from books import build as built
+from cells_of import FEW
+from recalculation import ALLOWED_FUNCTIONS, edit, functions_used, needs_libreoffice, poison, recalculate, values_after
+from workbook_cells import values
+
+from sheetgen.answer import Solution, solve
+from sheetgen.question.parse import name_part
+from sheetgen.question.sheet_question import ask
+from sheetgen.readback.pulled import pull
+
+OPTIONS = {
+    "models": "70b,gpt-oss-120b" if IN_LONG else "70b",
+    "workloads": "chat,rag",
+    "instances": FEW,
+    "as_of": AS_OF,
+    "requests_per_second": 4.5,
+    "tiers": "8",
+}
+# What is typed, and the options that ask for the same.
+EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"requests_per_second": 11.25}, {"requests_per_second": 11.25}),
+    ({"requests_per_second": 0.01}, {"requests_per_second": 0.01}),
+    ({"max_wait_fraction": 0.001}, {"max_wait_fraction": 0.001}),
+    (
+        {"requests_per_day": 200_000, "peak_hour_share": 0.2, "burst_factor": 1.5},
+        {"requests_per_second": None, "requests_per_day": 200_000, "peak_hour_share": 0.2, "burst_factor": 1.5},
+    ),
+    ({"survive": 1, "extra_headroom_fraction": 0.3}, {"survive": "replica", "extra_headroom_fraction": 0.3}),
+    ({"survive": 3, "zones": 2}, {"survive": "zone", "zones": 2}),
+    ({"tier_1": 40, "tpot_ms_rag": 30, "max_wait_fraction": 0.3},
+     {"tiers": "40", "tpot_ms": "rag=30", "max_wait_fraction": 0.3}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("rates"), "rates", OPTIONS)[0]
+
+
+@functools.cache
+def asked(at: int) -> Solution:
+    options = {**OPTIONS, **EDITS[at][1]}
+    return solve(ask(catalog(), {name: value for name, value in options.items() if value is not None}))
+
+
+def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> list[str]:
+    """What Workings holds of each load otherwise than Python."""
+    wrong = []
+    question = solved.question
+    for row, (load, choice) in enumerate(zip(question.loads, solved.choices, strict=True), 5):
+        fits = choice.offer is not None
+        stem = f"{question.models[load.model].model.id}, {question.workloads[load.workload].id}, {load.tier}"
+        for head, value in {
+            "$ per month": choice.monthly_usd,
+            "Replicas": choice.n_replicas,
+            "At once": load.concurrent_requests,
+            "Served within the targets": choice.served_at_target,
+            "Time per output token": choice.tpot_seconds,
+            "Time to first token": choice.ttft_seconds,
+            "Instances": choice.n_instances,
+            "Output tokens per second": choice.output_tokens_per_second,
+            "Users": solved.loads["users"][row - 5],
+            "KV for all requests": solved.loads["kv_bytes"][row - 5],
+            "Headroom": choice.headroom_fraction,
+        }.items():
+            cell = found["Workings", f"{heads[head]}{row}"]
+            same = isinstance(cell, float) and math.isclose(cell, float(value), rel_tol=1e-9, abs_tol=1e-12)
+            if fits and not same:
+                wrong.append(f"{stem}, {head}: {cell} for {value}")
+    return wrong
+
+
+def heads_of(path: Path) -> dict[str, str]:
+    found = {}
+    for (sheet, cell), value in ((key, value) for key, value in values(path).items() if isinstance(key, tuple)):
+        if sheet == "Workings" and cell.rstrip("0123456789") + "4" == cell and isinstance(value, str):
+            found.setdefault(value, cell[:-1])
+    return found
+
+
+def test_as_built_it_is_what_python_says(book: Path) -> None:
+    solved = solve(ask(catalog(), OPTIONS))
+    assert unlike(solved, values(book), heads_of(book)) == []
+    assert any(choice.served_at_target != int(choice.served_at_target) for choice in solved.choices)
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("at", range(len(EDITS)))
+def test_an_edit_gives_what_build_gives(book: Path, at: int) -> None:
+    solved = asked(at)
+    found = values_after(book, {f"in_{name}": value for name, value in EDITS[at][0].items()})
+    assert unlike(solved, found, heads_of(book)) == []
+    for load, choice in zip(solved.question.loads, solved.choices, strict=True):
+        model, workload = solved.question.models[load.model].model.id, solved.question.workloads[load.workload].id
+        stem = f"rec_{name_part(model)}_{name_part(workload)}_{load.tier + 1}"
+        if choice.offer is not None:
+            assert found[f"{stem}_instance"] == solved.candidate(choice.offer).instance
+            assert found[f"{stem}_monthly_usd"] == pytest.approx(choice.monthly_usd, rel=1e-9)
+
+
+def test_it_calls_no_function_that_spreadsheets_lack(book: Path) -> None:
+    found = functions_used(book)
+    assert {"LN", "NORMSDIST", "NORMDIST"} <= found <= ALLOWED_FUNCTIONS
+
+
+@pytest.mark.long
+@needs_libreoffice
+def test_libreoffice_gives_the_same(book: Path, tmp_path: Path) -> None:
+    edited, broken = tmp_path / "edited.xlsx", tmp_path / "broken.xlsx"
+    typed, _ = EDITS[3]
+    edit(book, edited, {f"in_{name}": value for name, value in typed.items()})
+    poison(edited, broken)
+    assert unlike(asked(3), values(recalculate(broken, tmp_path)), heads_of(book)) == []
+
+
+def test_what_was_typed_is_carried_back(book: Path, tmp_path: Path) -> None:
+    edited = tmp_path / "edited.xlsx"
+    typed, options = EDITS[3]
+    edit(book, edited, {f"in_{name}": value for name, value in typed.items()})
+    pulled = pull(str(edited), catalog(), None)
+    assert {name: pulled.options.get(name) for name in options} == {
+        "requests_per_second": None,
+        "requests_per_day": "200000",
+        "peak_hour_share": "0.2",
+        "burst_factor": "1.5",
+    }
+    asked_again = solve(ask(catalog(), pulled.options))
+    assert [c.monthly_usd for c in asked_again.choices] == [c.monthly_usd for c in asked(3).choices]
+    same = pull(str(book), catalog(), None)
+    assert not same.changed and not same.other_results and same.audit is not None

@@ -1,0 +1,178 @@
+"""What a workbook cannot refuse it says: no such name, facts missing, an answer longer than its context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from amounts import IN_LONG
+from cells_of import FEW
+from recalculation import compare, recalculate_with_formualizer, values_after
+from workbook_cells import PRICES_SHEET, ErrorValue, values
+
+INSTANCES = books.INSTANCES if IN_LONG else FEW
+OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": INSTANCES, "as_of": books.AS_OF}
+TO_RENT, CHEAPEST = ("What-if", "F11"), ("What-if", "F5")
+OWN = 6  # the first spare row of Models
+BEGUN = {"model": "Ours", "n_layers": 40, "n_heads": 40, "n_params": 14e9}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("refuses"), "one", OPTIONS)[0]
+
+
+def _after(book: Path, cells: dict[Any, Any]) -> dict[Any, Any]:
+    found = values_after(book, cells)
+    errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+    assert not errors, f"errors in {errors[:5]}"
+    return found
+
+
+def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
+    """The first spare row of Models with these facts."""
+    from sheetgen.book.catalogs import LABELS
+
+    columns = books.Sheets(book).columns
+    return {("Models", f"{columns['Models', {**LABELS, 'model': 'Model'}[k]]}{OWN}"): v for k, v in facts.items()}
+
+
+def test_as_built_all_checks_hold(book: Path) -> None:
+    found = _after(book, {})
+    assert found["chk_all"] == "OK" and found["chk_what_if"] == found["chk_answers_fit"] == "OK"
+
+
+def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> None:
+    found = _after(book, {"in_output_rag": 16_385})
+    assert (found["chk_all"], found["chk_answers_fit"]) == ("CHECK", "CHECK")
+    found = _after(book, {"in_whatif_answer_tokens": 16_385})
+    assert found["chk_all"] == "CHECK" and found[TO_RENT] == "the answer is longer than its context"
+    assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize(
+    ("choice", "typed", "said"),
+    [
+        ("model", "Llama 9", "no such model: Llama 9"),
+        ("model", "Llama*", "no such model: Llama*"),
+        ("hardware", "h1000", "no such GPU or instance: h1000"),
+        ("hardware", "-", "no such GPU or instance: -"),
+        ("tensor_parallel_size", 3, "no such tensor-parallel size: 3"),
+        ("weight_dtype", "fp-8", "no such precision of weights: fp-8"),
+        ("kv_cache_dtype", "fp-8", "no such precision of the KV cache: fp-8"),
+        ("users", None, "people online must be a whole number from 1"),
+        ("users", 1.5, "people online must be a whole number from 1"),
+        ("users", "many", "people online must be a whole number from 1"),
+        ("context_tokens", "16k", "the context must be a whole number from 1"),
+        ("answer_tokens", -5, "the answer must be a whole number from 0"),
+        ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
+    ],
+)
+def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
+    found = _after(book, {f"in_whatif_{choice}": typed})
+    assert found[TO_RENT] == found[CHEAPEST] == said
+    assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
+    names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
+    shown = {found[name] for name in names if name != "rec_whatif_instance"}
+    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(22, 30)}
+    assert shown == {"-"}, f"{choice} {typed}: {shown}"
+
+
+def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path) -> None:
+    found = _after(book, {**_begun(book, BEGUN), "in_whatif_model": "Ours"})
+    assert found[TO_RENT].startswith("Ours: facts missing: · hidden size · vocabulary")
+    assert "layers of some kind of attention" in found[TO_RENT] and "query heads" not in found[TO_RENT]
+    assert (found["chk_own_models"], found["chk_what_if_choices"], found["chk_all"]) == ("CHECK",) * 3
+    assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
+
+
+def test_a_row_without_a_name_is_unfinished(book: Path) -> None:
+    found = _after(book, _begun(book, {"n_layers": 40}))
+    assert found["chk_own_models"] == "CHECK" and "a name is missing" in found.values()
+
+
+def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path) -> None:
+    shape = {k: v for k, v in books.catalog().model("8b").shape().items() if v}
+    facts = {**shape, "model": "llama 3.1 70B"}
+    found = _after(book, _begun(book, facts))
+    assert found["chk_own_models"] == "CHECK" and "another row has this name" in found.values()
+    found = _after(book, _begun(book, {**facts, "model": "Ours 70B"}))
+    assert found["chk_own_models"] == "OK"
+
+
+def test_every_model_of_the_catalog_has_its_facts() -> None:
+    from sheetgen.book.what_if_choices import LACKS, model_lacks
+
+    lacks = {m.id: model_lacks.of(m.shape()) for m in books.catalog().models() if m.kind != "draft"}
+    assert not {k: v for k, v in lacks.items() if v != LACKS}
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"Type": "box"}, "facts missing: · provider · GPU · GPUs · $ per hour"),
+        (
+            {"Type": "box", "Provider": "acme", "GPU": "h1000", "GPUs": 8, "$ per hour": 2.0},
+            "facts missing: · a GPU of the GPUs sheet",
+        ),
+        (
+            {"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 0},
+            "facts missing: · $ per hour",
+        ),
+        ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 2.0}, "OK"),
+        (
+            {"Type": "G6.xlarge", "Provider": "aws", "GPU": "nvidia-l4-24gb", "GPUs": 1, "$ per hour": 2.0},
+            "another row has this name",
+        ),
+    ],
+)
+def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], said: str) -> None:
+    sheets = books.Sheets(book)
+    row = sheets.spare()
+    found = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
+    assert found["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
+    assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"inputs": {"whatif_model": "Llama 9"}},
+        {"inputs": {"whatif_hardware": "h1000", "whatif_kv_cache_dtype": "fp8"}},
+        {"inputs": {"whatif_weight_dtype": "fp-8", "whatif_tensor_parallel_size": 3}},
+        {"inputs": {"whatif_model": "(your own model)"}},
+        {"inputs": {"whatif_hardware": "aws/g6.xlarge", "whatif_tensor_parallel_size": 8}},
+        {"inputs": {"whatif_model": "Llama 3.1 405B", "whatif_hardware": "aws/g6.12xlarge"}},
+        {"inputs": {"whatif_model": "Ours"}, "own_models": [BEGUN]},
+        {"own_instances": [{"provider": "acme", "type": "box"}]},
+        {"inputs": {"whatif_hardware": "acme/box"}, "own_instances": [{"provider": "acme", "type": "box"}]},
+    ],
+    ids=lambda typed: str(list(typed.get("inputs", {"own": 1}))),
+)
+def test_python_says_the_same_in_every_cell(tmp_path: Path, typed: dict[str, Any]) -> None:
+    """A workbook built with these values has beside its formulas what they give."""
+    path = books.build(tmp_path, "typed", {**OPTIONS, "typed": typed})[0]
+    result = compare(path, recalculate_with_formualizer(path, tmp_path / "r.xlsx"))
+    assert not result.mismatches, str(result)
+
+
+def test_replicas_hold_what_all_their_ranks_hold(tmp_path: Path) -> None:
+    """A rank of a data-parallel layout holds a share of its replica's load: the check counts the replica's ranks."""
+    options = {
+        **OPTIONS,
+        "models": "deepseek-v3",
+        "workloads": "long-doc",
+        "tiers": "32,128",
+        "instances": "aws/p6-b200.48xlarge",
+    }
+    path, _ = books.build(tmp_path, "ranks", options, with_what_if=False)
+    found, sheets = values(path), books.Sheets(path)
+    heads = "DP", "Sequences per rank", "Replicas"
+    ranks, held, replicas = (sheets.values["Workings", f"{sheets.columns['Workings', head]}5"] for head in heads)
+    assert ranks > 1 and held * replicas < 32
+    assert found["chk_loads_held"] == found["chk_all"] == "OK"

@@ -1,0 +1,34 @@
+"""Questions answered and drawn as pages, for the tests of the page."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sheetgen.answer import Solution, solve
+from sheetgen.catalog import Catalog
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page, formatted
+
+THREE = "8b,70b,405b"
+FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
+AS_OF = "2026-11-20"
+MEMORY = {"tpot_ms": "off", "ttft_ms": "off"}  # size set by memory, as the question without targets
+
+
+@cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@cache
+def answered(models: str = THREE, **options: Any) -> Solution:
+    return solve(ask(catalog(), {"models": models, "as_of": AS_OF, **options}))
+
+
+@cache
+def page(models: str = THREE, **options: Any) -> Page:
+    """The page with the texts of its cells."""
+    shown: Page = formatted(build_page(answered(models, **options)))
+    return shown

@@ -1,0 +1,309 @@
+"""What the page is to decide: for which model, or all together, by whom, until when; as options and in a scenario."""
+
+from __future__ import annotations
+
+import functools
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from solved_pages import answered
+
+from sheetgen.answer import late_usd, solve
+from sheetgen.book import build_book
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import load_engine
+from sheetgen.cli.options import with_scenario
+from sheetgen.cli.output import warn_of_letters
+from sheetgen.errors import ScenarioError
+from sheetgen.question.sheet_question import ask
+from sheetgen.report import wording
+from sheetgen.report.build_page import build_page
+from sheetgen.report.notes import confidence, price_classes
+from sheetgen.report.page import NONE, Page, glance
+from sheetgen.writers.xlsx import write_xlsx
+
+ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
+
+
+@functools.cache
+def page(**more: Any) -> Page:
+    return build_page(solve(ask(Catalog(), ASKED | more)))
+
+
+def test_the_model_to_approve_stands_alone() -> None:
+    found = page(ask="70b", owner="Platform", approver="CFO", valid_until="2026-12-31", title="Serving <RAG>")
+    (one,) = found.asks
+    assert (one.subject, one.monthly, one.per_year) == (
+        "Llama 3.1 70B",
+        found.cards[1].monthly,
+        found.cards[1].per_year,
+    )
+    assert str(found.cards[1].classes[2]) in str(one.sentence) and "on a 3-year term" in str(one.sentence)
+    assert (found.title, found.owner, found.approver, found.valid_until) == (
+        "Serving <RAG>",
+        "Platform",
+        "CFO",
+        "2026-12-31",
+    )
+    assert [one.subject for one in page().asks] == ["Llama 3.1 8B", "Llama 3.1 70B"]  # without one, each
+
+
+def test_the_cheapest_way_of_all_is_named_where_it_is_fp8_on_a_term() -> None:
+    (one,) = page(ask="8b").asks
+    both, fp8, term = "$1,174 with FP8 on a 3-year term on 2 × g6e.xlarge", "$2,455 with FP8", "$2,935 on a 3-year"
+    assert all(words in str(one.sentence) for words in (both, fp8, term))
+    assert "FP8 on a" not in str(page(ask="8b", weight_dtype="fp8", kv_cache_dtype="fp8").asks[0].sentence)
+
+
+def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
+    def spare(**more: Any) -> list[str]:
+        return [str(one) for one in page(models="405b", **more).risks if "spare machine" in str(one)]
+
+    assert spare() == ["No spare machine if one fails; one more a month: Llama 3.1 405B $83,171."]
+    assert spare(survive="machine") == []
+
+
+def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
+    scenario = tmp_path / "both.yaml"
+    scenario.write_text("together: true\npages: 1\n")
+    found = page(**with_scenario(str(scenario), {"together": None, "pages": None}))
+    assert found.total is not None and found.pages == 1
+    months = [card.monthly.value for card in found.cards]
+    assert found.total.monthly.value == pytest.approx(sum(months)) and found.asks[0].monthly == found.total.monthly
+    assert [one.value for one in found.total.classes] == pytest.approx(
+        [sum(card.classes[i].value for card in found.cards) for i in range(4)]
+    )
+    assert page().total is None
+    none = page(together="yes", gpus="a10g", models="8b,405b")
+    assert str(none.request).startswith("There is nothing to approve yet for Llama 3.1 8B + Llama 3.1 405B")
+    assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
+
+
+@pytest.mark.parametrize("of", [{"ask": "70b"}, {"together": "yes"}, {}])
+def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of: dict[str, str]) -> None:
+    """The ask is what Money says is to be budgeted, in those words; the table under it is of rents, and says so."""
+    rent, found = page(**of), page(**of, contingency_fraction="0.1", currency="EUR", fx_rate="0.5")
+    for before, one in zip(rent.asks, found.asks, strict=True):
+        assert one.monthly.value == pytest.approx(1.1 * 0.5 * before.monthly.value)
+        months = one.rest.parts[1].parts[0]
+        assert str(one.rest).startswith(f", with 10% contingency ({months}, €") and str(months).startswith("rent €")
+        assert str(one.in_dollars).startswith(f"in US dollars ${1.1 * before.monthly.value:,.0f} a month")
+    said = [str(found.request), *(str(row[1]) for row in glance(found).rows)]
+    assert any(f"{one.monthly} a month" in line for line in said for one in found.asks)
+    assert all("with 10% contingency" in one for one in (said[1:] if len(found.asks) > 1 else said[:1]))
+    assert glance(found).columns[2].head.startswith("Rent, €") and glance(rent).columns[2].head.startswith("$")
+    assert "budgeted" not in str(found) and not any("contingency" in str(one.rest) for one in rent.asks)
+
+
+def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
+    """Of 70B at 32 the slow end takes another machine; a run that confirms the prediction leaves one."""
+    found = page(together="yes")
+    solved = solve(ask(Catalog(), ASKED))
+    row = next(i for i, load in enumerate(solved.question.loads) if load.model == 1 and load.requests == 32)
+    choice, card = solved.choices[row], found.cards[1]
+    low, high = choice.monthly_usd_ends
+    assert low and high and low < high
+    least, most = choice.monthly_usd_measured
+    assert least and most and low <= least <= most < high
+    assert card.machines == "1 to 2 machines" and card.measured == "$40.2k" and card.spread == high - low
+    reason = str(found.band_reason)
+    assert "1 to 2 machines" in reason and "measure one:" in reason and str(card.measured) in reason
+    assert found.band_reason in found.uncertain
+    ends = [solved.choices[i].monthly_usd_ends for i, c in enumerate(solved.question.loads) if c.requests == 32]
+    span = (
+        wording.short_money(sum(low or 0 for low, _ in ends)),
+        wording.short_money(sum(high or 0 for _, high in ends)),
+    )
+    assert found.asks[0].rest == f" ({span[0]} to {span[1]} at the speed band)"
+    assert not page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off").band_reason
+
+
+def test_without_a_band_there_is_no_dash_in_its_place() -> None:
+    found = page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off", discount_fraction="0.1")
+    assert not found.asks[0].rest and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("ask", "405b", "ask is '405b'. It must be one of the sheet's models: llama-3.1-8b, llama-3.1-70b."),
+        ("pages", "3", "pages is '3'"),
+        ("valid_until", "soon", "valid_until is 'soon'"),
+        ("valid_until", "2020-01-01", "valid_until is 2020-01-01, before the day of the sheet, 2026-"),
+        ("title", "a\nb", "title is 'a\\nb'. It holds a line break or a control character. Write it on one line."),
+        ("title", "x" * 201, "It must be a text of at most 200 characters."),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        page(**{option: value})
+    (line,) = error.value.problems
+    assert words in line
+
+
+def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with() -> None:
+    """Not of all versions, nor of the day of the sheet."""
+    catalog = Catalog()
+    for version, said in (
+        ("0.19.0", "KV pool checked on 35 starts under the rules of vLLM 0.19.0"),
+        ("0.29.0", "KV pool checked on 8 starts under the rules of vLLM 0.29.0"),
+        ("0.33.0", "KV pool checked on 80 starts of other versions, none yet of vLLM 0.33.0"),
+    ):
+        solved = solve(ask(catalog, ASKED | {"engine_version": version}))
+        assert said in list(confidence(solved))
+    solved = solve(ask(catalog, ASKED | {"tiers": "32"}))
+    classes = [one for found in solved.by_purchase.values() for one in found if one]
+    shown = {one.candidate.price_as_of for one in classes if one.candidate.purchase in price_classes(solved.question)}
+    dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
+    assert f"Prices of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
+
+
+def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
+    rows = [[cell.strip() for cell in line.split("|")] for line in Path("docs/engines.md").read_text().splitlines()]
+    counted = {(row[1], row[2]): row[6] for row in rows if len(row) > 8 and row[2][:1].isdigit()}
+    catalog = Catalog()
+    known = {
+        (engine.name, one.from_version): str(one.pools_checked or "–")
+        for engine in (load_engine(catalog, name) for name in ("vllm", "sglang", "tensorrt-llm"))
+        for one in engine.versions
+    }
+    assert counted == known
+
+
+HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", "title": "Serving RAG"}
+
+
+def test_the_workbook_says_who_asks_whom_on_its_first_sheet_and_in_its_properties(tmp_path: Path) -> None:
+    solved = solve(ask(Catalog(), ASKED | {"models": "8b", **HEAD}))
+    book = build_book(solved, build_page(solved, ((),) * len(solved.question.loads)))
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(write_xlsx(book))
+    read = openpyxl.load_workbook(path)
+    assert read["Sizing sheet"]["A2"].value == "Owner: Ann Lee · For approval: Bo Chen · prices valid to 2027-03-31"
+    assert (read.properties.title, read.properties.creator) == ("Serving RAG", "Ann Lee")
+    assert "Prices valid to 2027-03-31" in read.properties.description
+    with zipfile.ZipFile(path) as package:
+        assert b"<Manager>Bo Chen</Manager>" in package.read("docProps/app.xml")
+
+
+def test_a_total_and_one_model_are_not_both_to_be_approved() -> None:
+    with pytest.raises(ScenarioError, match="ask names one model to approve, and together the total"):
+        with_scenario(None, {"ask": "70b", "together": "yes"})
+
+
+def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ask(Catalog(), ASKED | {"models": "8b", "owner": "Ann \N{ROCKET}\N{ROCKET} Lee", "title": "Łódź"})
+    warn_of_letters(question, ("xlsx", "pdf"), None)
+    said = capsys.readouterr().err
+    assert said.count("owner is") == 1 and said.count("\N{ROCKET}") == 3 and "title" not in said
+    warn_of_letters(question, ("xlsx", "html"), None)
+    warn_of_letters(question, ("pdf",), None, quiet=True)
+    assert not capsys.readouterr().err
+
+
+def test_a_rate_is_no_number_of_requests_at_once() -> None:
+    found = page(models="8b", tiers=None, requests_per_second="4")
+    assert glance(found).columns[-1].head == "Serves" and "requests/s within the targets" in str(found.asks[0].sentence)
+    assert page().is_rate is False and glance(page()).columns[-1].head == "Serves at once"
+
+
+def test_the_bands_of_all_models_stand_on_the_page() -> None:
+    """Of the model to approve in the ask, of the others under the table; together the ask has the total's alone."""
+    one, both, each = page(ask="70b"), page(together="yes"), page()
+    eight, seventy = (f"{card.model} {card.span}" for card in one.cards)
+    assert eight in str(one.other_bands) and seventy not in str(one.other_bands) and one.other_bands in one.uncertain
+    assert eight in str(both.other_bands) and seventy in str(both.other_bands) and not each.other_bands
+
+
+def test_the_speed_is_said_at_the_load_it_is_of() -> None:
+    """Not beside the most that is served, at which a token takes the whole target."""
+    found = page(ask="70b")
+    card, sentence = found.cards[1], str(found.asks[0].sentence)
+    assert f"{card.token_time}, {card.first_token} at 32 at once; up to {card.serves} within the targets (" in sentence
+    assert "within the targets (50 ms, 5 s)." in sentence
+    assert " TP " not in sentence  # which is for engineers, behind the first page
+    assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
+    assert card.load == "32 requests at once"
+    assert page(models="8b", active_fraction="0.5").cards[0].load == "64 users, 32 requests at once"
+    rate = page(models="8b", tiers=None, requests_per_second="4")
+    assert rate.cards[0].load == "4 requests/s" and " at 4 requests/s; up to " in str(rate.asks[0].sentence)
+
+
+def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to() -> None:
+    found = page(ask="70b")
+    card = found.cards[1]
+    others = [rent and rent != card.rent for rent in (*card.class_rents, card.fp8_rent)]
+    assert ["†" in str(usd) for usd in (*card.marked_classes, card.marked_fp8)] == list(map(bool, others))
+    assert card.marks == ("", "†▲", "", "†")[: len(card.marks)] and "▲ Little headroom." in str(found.elsewhere)
+    assert any(others) and str(card.fp8_rent) in str(found.elsewhere)
+    assert all(
+        ("†" in str(row[4])) == ("†" in str(one.marked_fp8))
+        for row, one in zip(glance(found).rows, found.cards, strict=True)
+    )
+    lean = page(models="8b,70b", ask="70b", weight_dtype="fp8", kv_cache_dtype="fp8")
+    assert lean.cards[0].tight and not any("▲" in str(text) for row in glance(lean).rows for text in row)
+    assert "Little headroom" not in str(lean.elsewhere), "a mark that no shown amount has"
+    total = wording.money(card.classes[2].value * 36)
+    months = card.classes[2].value * 36 / card.classes[0].value
+    commits = f"On demand commits to nothing, a 3-year term to {total}, {months:.1f} months on demand."
+    assert commits in str(found.asks[0].sentence)
+    assert "commits" not in str(page(ask="70b", purchase="reserved-3yr").asks[0].sentence)
+
+
+def test_risks_name_a_first_token_that_may_be_late_and_what_nobody_asked_for() -> None:
+    """The month's band is of the time per token alone."""
+    found = page(models="8b,70b,405b", ask="70b")
+    said = " ".join(map(str, found.risks))
+    late = str(found.cards[1].first_token).split("–")[1].rstrip(")")
+    assert float(late) > 5
+    assert f"Not in the band of the month: Llama 3.1 70B first token to {late} s (target 5 s), $120.5k there." in said
+    assert f"Not requested, and cheaper: {found.cards[1].cheapest_not_asked}." in said and "Lambda" in said
+    assert "Not in the band" not in " ".join(map(str, page(ask="70b", ttft_ms="off").risks))
+    assert "Not requested" not in " ".join(map(str, page(models="8b,70b,405b").risks))
+
+
+@pytest.mark.parametrize(("model", "is_enough"), [("70b", True), ("405b", False)])
+def test_the_month_at_the_slow_end_of_the_first_token_is_that_of_a_first_token_so_slow(
+    model: str, is_enough: bool
+) -> None:
+    """Typed as its factor, the chosen hardware is asked for anew."""
+    load = {"models": model, "workloads": "rag", "tiers": "32"}
+    solved = answered(**load)
+    choice, late = solved.choices[0], late_usd(solved, 0)
+    slow = str(choice.bands[1][1] / choice.ttft_seconds)
+    again = answered(**load, ttft_factor=slow, instances=solved.candidate(choice.offer or 0).instance).choices[0]
+    assert (late is not None) == is_enough == (again.offer is not None)
+    assert not is_enough or late == pytest.approx(again.cheapest.usd if again.cheapest else 0) != choice.monthly_usd
+
+
+def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
+    said = " ".join(map(str, page(models="8b,70b,405b").risks))
+    near = "No answer on demand is near a target"
+    assert near not in said and near in str(page(models="70b").risks[0])
+    assert "Hardly a request to spare: Llama 3.1 8B serves 33, asked 32." in said
+    assert "405B serves" not in said and "GPU memory not measured: H100 NVL, B200 SXM." in said
+    assert any("without tax, storage, staff or a spare machine." in one for one in page().assumed)
+    assert not any("spare machine" in one for one in page(survive="machine", models="8b").assumed)
+
+
+def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
+    assert page(ask="8b").subject == "Llama 3.1 8B" and page().subject == "Llama 3.1 70B"
+
+
+def test_a_page_of_one_model_has_every_change_and_no_band_beside_bands_is_said() -> None:
+    one = page(models="70b", tiers="32", headline="rag:32")
+    assert one.best_levers == one.levers and len(one.levers) > 1
+    three = page(tiers="32")
+    assert [lever.model for lever in three.best_levers] == [card.model for card in three.cards]
+    level = replace(three, cards=(replace(three.cards[0], span=NONE), *three.cards[1:]))
+    assert level.asks[0].rest == " (the same at the speed band)"
+
+
+def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:
+    said = [one.text for one in page(tiers="32").sources]
+    assert any(re.fullmatch(r"[\w, ]*AWS[\w, ]* prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)

@@ -1,0 +1,73 @@
+"""Where a recommendation breaks: the page's curve is what the sizing engine says of the same hardware."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import sheetgen
+from sheetgen.answer import Fit, Solution, headline_rows, solve
+from sheetgen.catalog import Catalog
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.fingerprints import breaks, held_per_replica
+
+MODELS = "8b,70b,405b,deepseek-v3,gpt-oss-120b,qwen3.6-27b"
+
+
+@cache
+def solved(**more: str) -> Solution:
+    return solve(ask(Catalog(), {"models": MODELS, "as_of": "2026-11-20", **more}))
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"survive": "machine"}]
+)
+def test_the_load_answered_is_on_the_curve(more: dict[str, str]) -> None:
+    one = solved(**more)
+    for row, found in zip(headline_rows(one), breaks(one), strict=True):
+        choice = one.choices[row]
+        held = choice.n_replicas * choice.sequences_per_replica
+        assert found.held.requests == held >= found.asked.requests
+        assert (found.asked.context_tokens, held) in [(p.context_tokens, p.requests) for p in found.curve]
+        many = [p.requests for p in found.curve]
+        assert many == sorted(many, reverse=True)
+
+
+def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
+    one = solved()
+    for row, found in zip(headline_rows(one), breaks(one), strict=True):
+        fit = Fit.of(one, row)
+        assert fit is not None
+        longest = found.longest.context_tokens
+        limit = one.question.models[fit.model].model.max_context_tokens
+        at, beyond = (n * fit.choice.n_replicas for n in held_per_replica(fit, [longest, longest + 1]))
+        assert at >= found.asked.requests and (longest == limit or beyond < found.asked.requests)
+
+
+@pytest.mark.parametrize("context", [3_000, 16_384, 50_000, 131_072])
+def test_size_says_the_same(context: int) -> None:
+    """`size` of one replica on the same GPUs holds as many, where it is not capped."""
+    one = solved()
+    compared = 0
+    for row in headline_rows(one):
+        fit = Fit.of(one, row)
+        assert fit is not None
+        if fit.choice.pipeline_parallel_size > 1:
+            continue
+        held = held_per_replica(fit, [context])[0]
+        point = {
+            "model": one.question.models[fit.model].model.id,
+            "gpu": fit.candidate.gpu.id,
+            **fit.layout._asdict(),
+            "context_tokens": context,
+        }
+        assert [sheetgen.size(**point, concurrent_requests=held + more)["fits"] for more in (0, 1)] == [True, False]
+        compared += 1
+    assert compared >= 4
+
+
+def test_nothing_fits_is_no_curve() -> None:
+    one = solve(ask(Catalog(), {"models": "405b", "gpus": "l4", "as_of": "2026-11-20"}))
+    (found,) = breaks(one)
+    assert found.curve == () and found.next_request == one.choices[headline_rows(one)[0]].verdict

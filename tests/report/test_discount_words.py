@@ -1,0 +1,57 @@
+"""The page's words about prices: a discount is said where there is one, and nothing is said where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from solved_pages import catalog
+
+from sheetgen.answer import Solution, solve
+from sheetgen.question.sheet_question import ask
+from sheetgen.report import notes
+from sheetgen.report.wording import price_class
+
+SMALL = {"models": "70b", "workloads": "chat", "tiers": "32", "as_of": "2026-11-20"}
+
+
+def answered(**options: str) -> Solution:
+    return solve(ask(catalog(), {**SMALL, **options}))
+
+
+def test_of_which_prices() -> None:
+    assert price_class("on-demand", 0) == "on-demand"
+    assert price_class("spot", 0.2) == "spot less 20%" and price_class("spot", 0.125) == "spot less 12.5%"
+
+
+@pytest.mark.parametrize(
+    ("options", "banner", "sentence"),
+    [
+        ({}, "on-demand prices, the oldest", "at list price, without discounts, storage or tax."),
+        (
+            {"discount_fraction": "0.2"},
+            "on-demand prices less 20%, the oldest",
+            "at list price less 20%, without storage or tax.",
+        ),
+        (
+            {"purchase": "reserved-3yr"},
+            "reserved-3yr prices, the oldest",
+            "at the reserved-3yr price, without storage or tax.",
+        ),
+        (
+            {"purchase": "reserved-3yr", "discount_fraction": "0.075"},
+            "reserved-3yr prices less 7.5%, the oldest",
+            "at the reserved-3yr price less 7.5%, without storage or tax.",
+        ),
+    ],
+)
+def test_the_date_line_and_the_assumption(options: dict[str, str], banner: str, sentence: str) -> None:
+    question = answered(**options).question
+    assert notes.price_banner(question, 180).startswith(banner)
+    assert any(line.endswith(sentence) for line in notes.assumption_lines(question))
+
+
+def test_the_table_of_instances_has_list_prices_and_says_so() -> None:
+    listed, less = answered(), answered(discount_fraction="0.2")
+    assert notes.instance_rows(listed, 180) == notes.instance_rows(less, 180)
+    assert notes.left_out(less.question) == (
+        f"{notes.left_out(listed.question)} Prices of instances are as listed; what is paid is 20% less."
+    )

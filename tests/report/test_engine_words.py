@@ -1,0 +1,259 @@
+"""The page of every engine says only what is that engine's: its flags, its messages, numbers that it has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+import pytest
+from solved_pages import MEMORY, answered, catalog, page
+
+from sheetgen.api import size
+from sheetgen.book import build_book
+from sheetgen.catalog import guidance
+from sheetgen.report.fingerprints import Fingerprint, fingerprints_for, subject
+from sheetgen.report.page import NONE, formatted
+from sheetgen.report.wording import named_size
+
+OTHERS = ("sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
+ENGINES = ("vllm", *OTHERS)
+MODELS = "8b,70b"
+GRAPHS, SAMPLER, POOL = "startup_workspace_or_cuda_graph", "sampler_logits_peak", "startup_kv_pool_too_small"
+PREFILL, WEIGHTS, SPIKE = "prefill_long_prompt", "startup_weights_do_not_fit", "concurrency_spike"
+
+
+def deaths(engine: str, models: str = MODELS, **options: Any) -> dict[str, Fingerprint]:
+    return {f.label: f for f in fingerprints_for(answered(models, engine=engine, **options))}
+
+
+def flags(found: Fingerprint) -> list[str]:
+    return [fix.flag for fix in found.fixes]
+
+
+@cache
+def flags_of() -> dict[str, set[str]]:
+    """Every flag of the catalogs by engine, as typed and as the page has it."""
+    known: dict[str, set[str]] = {engine: set() for engine in ENGINES}
+    given = [fix.flags for one in guidance.fingerprints(catalog()) for fix in one.fixes]
+    given += [one.flags for one in guidance.assumptions(catalog()).values()]
+    for some in given:
+        for engine, flag in some.items():
+            known[engine] |= {flag, guidance.bare(flag)}
+    return known
+
+
+def foreign(engine: str) -> re.Pattern[str]:
+    """Any flag that other engines have and this one has not; names that are also plain words only with dashes."""
+    others = set().union(*flags_of().values()) - flags_of()[engine]
+    names = sorted(n for n in others if "_" in n or n.startswith("--"))
+    return re.compile("|".join(rf"(?<![\w-]){re.escape(n)}(?![\w-])" for n in names))
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_flag_of_another_engine(engine: str) -> None:
+    pattern = foreign(engine)
+    assert pattern.search("x --max-model-len y") or engine == "vllm"
+    for found in deaths(engine).values():
+        texts = asdict(found)
+        texts.pop("numbers")
+        assert not pattern.search(str(texts)), (found.label, pattern.search(str(texts)))
+        assert not pattern.search(found.change)
+    drawn = page(MODELS, engine=engine)
+    assert not pattern.search(str(drawn.fingerprints) + str(drawn.assumptions))
+    sheets = {s.name: s for s in build_book(answered(MODELS, engine=engine), drawn).sheets}
+    for name in ("OOM guide", "Notes and sources"):
+        said = " ".join(str(cell.value) for cell in sheets[name].cells.values())
+        assert not pattern.search(said), (name, pattern.search(said))
+
+
+@pytest.mark.parametrize(
+    "engine,words",
+    [
+        ("vllm", "gpu_memory_utilization 0.92"),
+        ("sglang", "mem_fraction_static 0.83"),
+        ("tensorrt-llm", "free_gpu_memory_fraction 0.90"),
+        ("lmdeploy", "cache_max_entry_count 0.80"),
+        ("tgi", "share of GPU memory 0.90"),
+        ("nim", "share of GPU memory 0.90"),
+        ("llama.cpp", "share of GPU memory 1.00"),
+    ],
+)
+def test_the_share_has_the_engines_name(engine: str, words: str) -> None:
+    assert f", {words}, KV cache" in page(MODELS, engine=engine).assumptions[0]
+
+
+@pytest.mark.parametrize(
+    "engine,sentence",
+    [
+        (
+            "vllm",
+            "Activations from shapes (sampler: 12 B a logit beside the logits); outside torch 0.25 to 2.25 GiB, "
+            "CUDA graphs 0.48 GiB a GPU.",
+        ),
+        ("tensorrt-llm", "Activations from shapes; outside torch 1.63 to 3.6 GiB, CUDA graphs 1 GiB a GPU."),
+        (
+            "lmdeploy",
+            "Activations from shapes (sampler: 6 B a logit beside the logits); outside torch 0.6 to 2.5 GiB a GPU.",
+        ),
+        ("llama.cpp", "Activations from shapes; outside torch 1.5 GiB a GPU."),
+    ],
+)
+def test_constants_of_nothing_are_not_said(engine: str, sentence: str) -> None:
+    assert page(MODELS, engine=engine).assumptions[1] == sentence
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+def test_no_constant_is_0_and_no_range_has_one_value(engine: str) -> None:
+    line = page(MODELS, engine=engine).assumptions[1]
+    assert not re.search(r"(?<![\d.])0 (B|GiB)", line)
+    assert all(low != high for low, high in re.findall(r"([\d.]+) to ([\d.]+)", line))
+
+
+@pytest.mark.parametrize("gpu,asked", [("nvidia-h100-sxm5-80gb", {**MEMORY, "gpus": "h100"}), ("", {})])
+def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) -> None:
+    """Where the share is one of what is free, what is left out is what is free and not in the pool."""
+    fit = subject(answered(MODELS, engine="tensorrt-llm", engine_version="0.20.0", **asked))
+    assert fit is not None and gpu in fit.candidate.gpu.id
+    found = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]
+    n = found.numbers
+    sized = size(
+        model=n["model"],
+        gpu=fit.candidate.gpu.id,
+        engine="tensorrt-llm",
+        engine_version="0.20.0",
+        tensor_parallel_size=n["tensor_parallel_size"],
+        context=n["context_tokens"],
+    )
+    bills = sum(sized[f"{bill}_bytes_per_gpu"] for bill in ("weights", "activation", "non_torch"))
+    left = sized["gpu_memory_bytes"] - bills - sized["kv_pool_bytes_per_gpu"]
+    assert 0 < left < 0.1 * sized["gpu_memory_bytes"]
+    assert found.here.endswith(f"a GPU, of the {named_size(left, 'gib')} left out")
+    total = deaths("sglang", **asked)[GRAPHS]
+    left = total.numbers["gpu_memory_bytes"] - total.numbers["memory_budget_bytes"]
+    assert total.here.endswith(f"of the {named_size(left, 'gib')} left out")
+    assert deaths("tensorrt-llm", **asked)[GRAPHS].here.endswith(
+        "graphs take about 1.0 GiB a GPU, before the pool takes its share"
+    )
+    assert deaths("vllm", engine_version="0.22.0", **asked)[GRAPHS].here.endswith("inside the pool's share")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_graphs_of_nothing_have_no_numbers(engine: str) -> None:
+    found = deaths(engine)[GRAPHS]
+    captured = answered(MODELS, engine=engine).question.engine.cuda_graph_gib > 0
+    assert captured == (engine not in ("lmdeploy", "llama.cpp")) == bool(found.here)
+    if not captured:
+        assert not any("graph" in f.lower() or "eager" in f for f in flags(found))
+    assert "0.0 GiB" not in found.here and found.change
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_are_told_of_what_they_are_compared_with(engine: str) -> None:
+    found = deaths(engine)[WEIGHTS]
+    free = answered(MODELS, engine=engine).question.engine.fraction_of_free
+    assert free == (engine in ("tensorrt-llm", "lmdeploy"))
+    whole = found.numbers["gpu_memory_bytes" if free else "memory_budget_bytes"]
+    assert found.here.endswith(f" of each GPU's {named_size(float(whole), 'gib')}")
+
+
+@pytest.mark.parametrize(
+    "engine,pool,sampler",
+    [
+        ("vllm", '"larger than the available KV cache memory"', '"warming up sampler with N dummy requests"'),
+        ("sglang", '"Not enough memory. Please try to increase"', ""),
+        ("tensorrt-llm", '"could not be created: KV cache"', ""),
+        ("tgi", '"Not enough memory to handle `max_total_tokens=N`"', ""),
+        ("llama.cpp", '"failed to allocate buffer for kv cache"', ""),
+        ("lmdeploy", "", ""),
+        ("nim", "", ""),
+    ],
+)
+def test_a_message_is_the_engines_own(engine: str, pool: str, sampler: str) -> None:
+    found = deaths(engine)
+    assert (found[POOL].looks_like, found[SAMPLER].looks_like) == (pool, sampler)
+    assert found[POOL].on_page(named=False).looks_like == (pool or NONE)
+    assert found[SAMPLER].on_page(named=False).looks_like == (sampler or NONE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_quoted_message_stands_in_a_log_line_of_the_engine(engine: str) -> None:
+    quoted = [f for f in deaths(engine).values() if f.looks_like.startswith('"')]
+    assert quoted or engine in ("nim", "lmdeploy")
+    for found in quoted:
+        pieces = re.split(r"\bN\b", found.looks_like.strip('"'))
+        assert any(all(piece in line for piece in pieces) for line in found.log_lines), found.looks_like
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("gpus", ["", "l4", "h100"])
+def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
+    options = {"gpus": gpus} if gpus else {}
+    found = deaths(engine, "8b", **options)
+    for one in found.values():
+        used = {"prefill_long_prompt": "max_num_batched_tokens", SAMPLER: "max_num_seqs", GRAPHS: ""}.get(one.label)
+        for fix in one.fixes:
+            if not (fix.value or "").isdigit():
+                continue
+            key = "max_num_batched_tokens" if "ubatch" in fix.flag else used
+            assert key and fix.direction == "lower"
+            assert 0 < int(fix.value or "") < int(one.numbers[key]), (one.label, fix)
+
+
+def test_a_value_that_is_met_is_halved_or_left_out() -> None:
+    found = deaths("llama.cpp", **MEMORY)
+    assert [fix.short for fix in found[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
+    assert [fix.short for fix in found[SAMPLER].fixes] == ["ubatch_size ↓ 256"], "4 requests: fewer free nothing"
+    assert found[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU"
+    assert deaths("llama.cpp")[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU"
+    tgi = deaths("tgi")[SAMPLER]
+    assert tgi.fixes[0].short == "requests at once ↓ 64"
+    n = tgi.numbers
+    assert n["max_num_seqs"] == 128 and n["sampler_bytes_at_fewer_sequences"] == n["sampler_bytes"] / 2  # type: ignore[operator]
+    assert tgi.here.endswith("64 take 0.1 GiB")
+    small = deaths("vllm", "8b", gpus="l4")
+    assert small[PREFILL].fixes[0].short == "max_num_batched_tokens ↓ 1024"
+    assert small[SAMPLER].fixes[0].short == "max_num_seqs ↓ 128"
+
+
+def test_a_precision_or_a_share_in_use_is_not_suggested() -> None:
+    bf16, fp8 = deaths("vllm", "70b"), deaths("vllm", "70b", weight_dtype="fp8", kv_cache_dtype="fp8")
+    for label in (SPIKE, POOL, "long_completion"):
+        assert "--kv-cache-dtype" in flags(bf16[label]) and "--kv-cache-dtype" not in flags(fp8[label])
+    assert "--quantization" in flags(bf16[WEIGHTS]) and "--quantization" not in flags(fp8[WEIGHTS])
+    full = deaths("vllm", "70b", gpu_memory_utilization=1.0)
+    assert "--gpu-memory-utilization" not in flags(full[POOL])
+    assert "--gpu-memory-utilization" in flags(full[GRAPHS]), "it can still be lowered"
+    shares = [flag for one in deaths("llama.cpp").values() for flag in flags(one) if flag.startswith("share of")]
+    assert not shares, "llama.cpp has no share to set"
+
+
+def test_an_engine_without_a_flag_keeps_the_general_words() -> None:
+    lmdeploy, llama = deaths("lmdeploy"), deaths("llama.cpp")
+    assert [fix.short for fix in lmdeploy[PREFILL].fixes] == [
+        "tokens in one step ↓ 2048",
+        "cache_max_entry_count ↓",
+        "the limit itself, where the prompt was refused ↑",
+    ]
+    assert flags(llama[WEIGHTS]) == ["GPUs of one replica", "precision of the weights", "weights kept in host memory"]
+    assert [fix.value for fix in llama[WEIGHTS].fixes][1] == "q8_0", "GGUF has no FP8"
+    assert llama[SPIKE].change == "precision of the KV cache q8_0 · parallel ↓"
+    assert lmdeploy[SPIKE].fixes[0].short == "precision of the KV cache int8"
+
+
+def test_a_request_that_waits_is_told_by_the_engines_limit() -> None:
+    fits = deaths("llama.cpp", "8b", gpus="h100")[SPIKE]
+    assert fits.here.endswith("holds 4; request 5 waits (parallel)")
+    unnamed = deaths("lmdeploy", "llama-3.2-1b", gpus="b200")
+    assert unnamed[SPIKE].here.endswith("holds 128; request 129 waits (128 at most)")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_row_has_something_to_change(engine: str) -> None:
+    for models, options in ((MODELS, {}), ("qwen3.8-2.4t-a95b", {"gpus": "l4"})):
+        prints = deaths(engine, models, **options).values()
+        rows = formatted(tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)))
+        assert len(rows) == 7 and all(row.change != NONE and row.looks_like for row in rows)
+        assert all(len(row.here) <= 80 and len(row.change) <= 60 for row in rows)

@@ -1,0 +1,145 @@
+"""Where a deployment dies: the catalog's facts, with this sheet's numbers, checked against `size`."""
+
+from __future__ import annotations
+
+import pytest
+from solved_pages import FIVE, MEMORY, THREE, answered
+
+from sheetgen.answer import headline_rows
+from sheetgen.api import size
+from sheetgen.catalog import guidance
+from sheetgen.report.fingerprints import Fingerprint, Fix, fingerprints_for, subject
+from sheetgen.report.page import FingerprintRow as Row
+from sheetgen.report.page import formatted
+
+RUNNING = ["During a long completion", "Under a concurrency spike", "On the prefill of one long prompt"]
+
+
+def deaths(models: str = THREE, **options: object) -> dict[str, Fingerprint]:
+    return {f.label: f for f in fingerprints_for(answered(models, **options))}
+
+
+def test_the_four_rows_of_the_guide_the_last_by_bill() -> None:
+    found = list(deaths().values())
+    assert [f.where for f in found] == RUNNING + ["At start"] * 4
+    assert len({f.bill for f in found}) == 7 and {f.label for f in found} <= set(guidance.LABELS)
+    for f in found:
+        assert f.fixes and f.sources and f.log_lines and f.here
+        assert all(s.url and s.url.startswith("https://github.com/") for s in f.sources)
+        assert all(fix.reason and fix.cost for fix in f.fixes)
+        assert all(fix.flag.startswith("--") for fix in f.fixes), "every fix has a vLLM flag"
+
+
+@pytest.mark.parametrize(
+    "label,flag,direction",
+    [
+        ("concurrency_spike", "--gpu-memory-utilization", "raise"),
+        ("startup_kv_pool_too_small", "--gpu-memory-utilization", "raise"),
+        ("long_completion", "--gpu-memory-utilization", "raise"),
+        ("prefill_long_prompt", "--gpu-memory-utilization", "lower"),
+        ("startup_workspace_or_cuda_graph", "--gpu-memory-utilization", "lower"),
+        ("sampler_logits_peak", "--gpu-memory-utilization", "lower"),
+        ("prefill_long_prompt", "--max-num-batched-tokens", "lower"),
+        ("startup_weights_do_not_fit", "--tensor-parallel-size", "raise"),
+        ("sampler_logits_peak", "--max-num-seqs", "lower"),
+        ("startup_workspace_or_cuda_graph", "--enforce-eager", "set"),
+    ],
+)
+def test_the_same_flag_turns_either_way(label: str, flag: str, direction: str) -> None:
+    assert {f.flag: f.direction for f in deaths()[label].fixes}[flag] == direction
+    weights = [f.flag for f in deaths()["startup_weights_do_not_fit"].fixes]
+    assert "--gpu-memory-utilization" not in weights and "--kv-cache-dtype" not in weights
+
+
+def test_the_subject_is_the_largest_model_without_stages() -> None:
+    for models in (THREE, FIVE):
+        for options, largest in (({**MEMORY, "gpus": "h100"}, "llama-3.1-70b"), ({}, "llama-3.1-405b")):
+            solved = answered(models, **options)
+            fit = subject(solved)
+            assert fit is not None and fit.solved.question.models[fit.model].model.id == largest
+            whole = [row for row in headline_rows(solved) if solved.choices[row].pipeline_parallel_size == 1]
+            models_of = [solved.question.loads[row].model for row in whole]
+            assert fit.model == max(models_of, key=lambda model: solved.models["weights_bytes"][model])
+    assert subject(answered("405b", **MEMORY)) is not None and subject(answered("405b")) is not None
+    assert subject(answered("qwen3.8-2.4t-a95b", gpus="l4")) is None
+
+
+@pytest.mark.parametrize(
+    "models,gpu,asked",
+    [
+        (THREE, "nvidia-b200-sxm6-180gb", MEMORY),
+        (THREE, "", {}),
+        ("70b", "nvidia-h100-sxm5-80gb", {"gpus": "h100"}),
+        ("gemma-3-27b", "nvidia-h100-sxm5-80gb", {"gpus": "h100"}),
+        ("70b", "nvidia-h100-sxm5-80gb", {"gpus": "h100", "tpot_ms": "20"}),
+    ],
+)
+def test_the_numbers_are_those_of_size(models: str, gpu: str, asked: dict[str, str]) -> None:
+    n = deaths(models, **asked)["concurrency_spike"].numbers
+    fit = subject(answered(models, **asked))
+    assert fit is not None and gpu in fit.candidate.gpu.id
+    load = {
+        "model": n["model"],
+        "gpu": fit.candidate.gpu.id,
+        "tensor_parallel_size": n["tensor_parallel_size"],
+        "context": n["context_tokens"],
+    }
+    assert n["pipeline_parallel_size"] == 1 and n["next_request"] == n["sequences_held"] + 1
+    held = size(**load, users=n["sequences_held"])
+    assert held["fits"] and held["kv_pool_bytes_per_gpu"] == n["kv_pool_bytes_per_gpu"]
+    assert held["weights_bytes_per_gpu"] == n["weights_bytes_per_gpu"]
+    assert held["activation_bytes_per_gpu"] == n["activation_bytes_per_gpu"]
+    assert not size(**load, users=n["next_request"])["fits"] or n["next_request"] > n["max_num_seqs"]
+    longest = n["longest_tokens_at_load"]
+    load.pop("context")
+    assert size(**load, context=longest, users=n["requests_per_replica"])["fits"]
+    if longest < n["max_context_tokens"]:
+        assert not size(**load, context=longest + 16, users=n["requests_per_replica"])["fits"]
+    fewer = size(**load, context=2048, max_num_batched_tokens=2048)["activation_bytes_per_gpu"]
+    assert fewer == n["activation_bytes_at_fewer_tokens"]
+
+
+@pytest.mark.parametrize("asked,model", [(MEMORY, "Llama 3.1 405B"), ({}, "Llama 3.1 405B")])
+def test_the_sentences_say_the_numbers(asked: dict[str, str], model: str) -> None:
+    found, fit = deaths(**asked), subject(answered(THREE, **asked))
+    n = found["concurrency_spike"].numbers
+    assert fit is not None
+    gpus = f"{fit.layout.tensor_parallel_size}× {fit.candidate.gpu.short_name}"
+    assert gpus == "8× B200 SXM"
+    assert found["concurrency_spike"].here == (
+        f"{model}: at 16k {gpus} hold {n['sequences_held']}; request {n['next_request']} does not fit"
+    )
+    assert found["long_completion"].here.endswith(f"fill the pool at {n['longest_tokens_at_load']:,} tokens each")
+    rows = formatted(tuple(f.on_page(named=i == 0) for i, f in enumerate(found.values())))
+    assert rows[0].here.startswith(f"{model}: ") and not rows[1].here.startswith("Llama")
+    assert all(isinstance(row, Row) and len(row.here) <= 80 and len(row.change) <= 60 for row in rows)
+    gb = deaths("70b", units="gb")
+    assert "141.1 GB in bf16" in gb["startup_weights_do_not_fit"].here
+
+
+def test_stages_are_counted_on_the_fullest_one() -> None:
+    numbers = deaths("405b", gpus="h100", **MEMORY)["concurrency_spike"].numbers
+    fit = subject(answered("405b", gpus="h100", **MEMORY))
+    assert fit is not None and numbers["pipeline_parallel_size"] == 2
+    assert numbers["sequences_held"] == int(
+        numbers["kv_pool_bytes_per_gpu"] // numbers["kv_bytes_per_sequence_per_gpu"]
+    )
+    total = sum(numbers[k] for k in ("weights_bytes_per_gpu", "kv_pool_bytes_per_gpu"))
+    overhead = fit["stage_overhead_bytes"]
+    assert total + overhead == pytest.approx(numbers["memory_budget_bytes"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "fix,words",
+    [
+        (Fix("--max-model-len", "lower", None, "r", "c"), "max_model_len ↓"),
+        (Fix("--max-num-seqs", "lower", "256", "r", "c"), "max_num_seqs ↓ 256"),
+        (Fix("--gpu-memory-utilization", "lower", "by 0.01 to 0.05", "r", "c"), "gpu_memory_utilization ↓"),
+        (Fix("--kv-cache-dtype", "set", "fp8", "r", "c"), "kv_cache_dtype fp8"),
+        (Fix("--enforce-eager", "set", None, "r", "c"), "enforce_eager"),
+        (Fix("--swap-space", "unset", None, "r", "c"), "without swap_space"),
+        (Fix("end the other process", "free", None, "r", "c"), "end the other process"),
+    ],
+)
+def test_a_fix_in_short(fix: Fix, words: str) -> None:
+    assert fix.short == words

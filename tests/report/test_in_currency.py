@@ -1,0 +1,69 @@
+"""A budget's currency: the whole page is in it, with US dollars beside what is to be approved."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import pytest
+
+from sheetgen.answer import solve
+from sheetgen.catalog import Catalog
+from sheetgen.mail.message import Letter, bodies
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page, page_in_dollars
+from sheetgen.report.page import Page
+from sheetgen.writers.formats import Options, templates_folder
+from sheetgen.writers.html import render_html, write_web
+from sheetgen.writers.markdown import write_brief
+from sheetgen.writers.pdf import lay_out
+
+ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
+EURO = {"currency": "EUR", "fx_rate": "0.86", "fx_date": "2026-11-01"}
+AMOUNT = re.compile(r"\$\s?\d|\$ ?/|\$ an?\b")
+
+
+@functools.cache
+def pages(**more: Any) -> tuple[Page, Page]:
+    """In the budget's currency, and as prices are."""
+    solved = solve(ask(Catalog(), ASKED | more))
+    return build_page(solved), page_in_dollars(solved)
+
+
+def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -> None:
+    page, dollars = pages(**EURO)
+    assert page.cards[1].monthly.value == pytest.approx(dollars.cards[1].monthly.value * 0.86)
+    (asked,) = page.asks
+    assert str(asked.monthly).startswith("€") and f"{dollars.cards[1].monthly} a month" in str(asked.in_dollars)
+    beside = {str(card.in_dollars) for card in page.cards}
+    first, *letter = render_html(page, templates=templates_folder()), *bodies(Letter(page, "x"), templates_folder())
+    for text in (first, *letter, write_web(page, Options()).decode(), write_brief(page, Options()).decode()):
+        told = re.sub(r"\\(.)", r"\1", text)
+        for said in beside:
+            told = told.replace(said, "")
+        assert not AMOUNT.findall(told)
+        assert "€34,554" in told
+    assert any("1 US dollar is 0.86 EUR, as of 2026-11-01" in str(said) for said in page.confidence)
+    points = [p.monthly for one in page.cost_lines for p in one.points]
+    assert points == pytest.approx([p.monthly * 0.86 for one in dollars.cost_lines for p in one.points])
+
+
+def test_a_budget_is_said_where_it_is_more_than_the_amount() -> None:
+    page, _ = pages(**EURO)
+    assert not any(card.budget for card in page.cards)
+    page, _ = pages(**EURO, contingency_fraction="0.1")
+    assert str(page.cards[1].budget).startswith("€38,010 a month")
+
+
+def test_a_page_in_dollars_stays_as_it_is() -> None:
+    page, dollars = pages()
+    assert page == dollars and page.sign == "$" and not page.asks[0].in_dollars
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize(("code", "rate", "said"), [("CHF", "0.8", "CHF 32,143"), ("KRW", "1410", "KRW 56.65M")])
+def test_a_currency_without_a_sign_goes_by_its_code(code: str, rate: str, said: str) -> None:
+    page, _ = pages(currency=code, fx_rate=rate)
+    assert page.cards[1].monthly == said
+    assert lay_out(page, templates=templates_folder()).is_whole

@@ -1,0 +1,82 @@
+"""Money in words, per model at the headline load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solved_pages import catalog
+
+from sheetgen.answer import Solution, solve, ways_to_pay
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import class_costs, facts_of
+from sheetgen.report.page import NONE, MoneyFacts
+
+P5 = {"models": "70b", "workloads": "rag", "tiers": "32", "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
+
+
+def solved(**options: Any) -> Solution:
+    return solve(ask(catalog(), {**P5, **options}))
+
+
+def facts(**options: Any) -> MoneyFacts:
+    return facts_of(solved(**options), 0)
+
+
+def test_a_model_by_hand() -> None:
+    one = facts()
+    assert one.model == "Llama 3.1 70B"
+    assert class_costs(solved(), 0) == {
+        "on-demand": "$40,179",
+        "reserved-1yr": NONE,
+        "reserved-3yr": "$17,357",
+        "spot": NONE,
+        "capacity-block": NONE,
+    }
+    assert one.per_year == "$482,150 a year" and one.per_user == "$1,256 per user"
+    assert one.owned == "8× H100 SXM: $8,640 to $11,720" and not one.capex_is_old
+    assert one.break_even == "cheaper than renting on demand above 24% of the hours (22% to 29%)"
+    assert one.budget == NONE
+
+
+def test_tokens_are_said_at_their_utilization() -> None:
+    one = facts(utilization=0.35)
+    units = ways_to_pay.unit_costs(solved(utilization=0.35), 0)
+    assert one.per_million_tokens == (
+        f"${units['usd_per_million_input_tokens']:.2f} prompt, ${units['usd_per_million_output_tokens']:.2f} answer "
+        "per million tokens at 35% utilization"
+    )
+
+
+def test_a_budget_of_its_own() -> None:
+    one = facts(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
+    assert one.budget == "EUR 40,661 a month, EUR 487,936 a year, with 10% contingency (1 USD = 0.92 EUR)"
+    assert facts(contingency_fraction=0.05).budget == "USD 42,188 a month, USD 506,258 a year, with 5% contingency"
+
+
+def test_a_quote_and_an_old_price() -> None:
+    quoted = facts(capex_usd_per_gpu=39_375)
+    assert quoted.owned == "8× H100 SXM: $8,756" and "(" not in str(quoted.break_even)
+    assert quoted.is_quoted and not facts().is_quoted
+    assert facts(as_of="2027-03-01").capex_is_old and not facts(as_of="2027-03-01", capex_usd_per_gpu=1).capex_is_old
+
+
+def test_a_high_price_that_never_pays() -> None:
+    assert facts(discount_fraction=0.73).break_even == (
+        "cheaper than renting on demand above 89% of the hours (80% to never)"
+    )
+
+
+def test_renting_that_always_pays() -> None:
+    one = facts(capex_usd_per_gpu=1_000_000)
+    assert str(one.break_even).startswith("renting on demand is cheaper at any use (owning costs ")
+
+
+def test_nothing_is_said_where_nothing_fits() -> None:
+    one = facts(models="405b", instances="aws/g6e.xlarge")
+    assert class_costs(solved(models="405b", instances="aws/g6e.xlarge"), 0) == {} and {
+        one.owned,
+        one.break_even,
+        one.per_user,
+        one.per_million_tokens,
+    } == {NONE}
+    assert facts(instances="azure/Standard_NC80adis_H100_v5", workloads="chat", tiers="1").owned == NONE
