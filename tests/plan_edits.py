@@ -14,9 +14,10 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import decisions
 from sheetgen.plan.findings import Findings
 from sheetgen.plan.hardware_by_quarter import Placed
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.plan.yellow import Yellow, listed_prices_of, yellow_rows
 from sheetgen.readback.package import Place

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
     from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
-    from sheetgen.plan.read_plan import Plan
+    from sheetgen.plan.stated_plan import Plan
     from sheetgen.plan.worked_plan import Answer
 
 EXAMPLE = "plan.yaml"

@@ -18,9 +18,10 @@ from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import Service
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.spending import (
     arrives_day,
@@ -19,6 +18,7 @@ from sheetgen.plan.spending import (
     ordered_instances,
     waiting_usd,
 )
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.plan.worked_plan import Answer

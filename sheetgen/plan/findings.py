@@ -15,8 +15,8 @@ from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments,
 from sheetgen.plan.decisions import MONTHS_OF_TERM, Decision, decisions, in_order, lead_days, order_by, with_orders
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.quarters import Quarter
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.stated_load import mean_over_peak

@@ -19,8 +19,8 @@ from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solve import with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.read_plan import Key, Plan, served_in
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.together import together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate

@@ -14,10 +14,10 @@ from sheetgen.plan.decisions import Decision, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
 from sheetgen.plan.plan_currency import in_currency
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.notes import own_version, sources_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy
 
 from sheetgen.catalog.base import Document, E, Entry, Loc, Problem, by_line, checked, read_document
 from sheetgen.catalog.engines import load_engine
@@ -15,27 +15,21 @@ from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
-    OF_ENGINE,
     OF_LIKE,
-    Allowed,
     Budget,
     Committed,
     EngineOf,
     Head,
     Policy,
     Prices,
-    Redundancy,
-    Request,
-    Served,
     Service,
     Supply,
-    Targets,
 )
-from sheetgen.question.market import Candidate
+from sheetgen.plan.stated_plan import Key, Plan, options_of_service
+from sheetgen.plan.tables import Z, demand_grid
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
 from sheetgen.units import ON_DEMAND
@@ -43,89 +37,6 @@ from sheetgen.units import ON_DEMAND
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
 MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
 KEYS = (*SECTIONS, "budget", "services")
-Key = tuple[tuple[str, Any], ...]  # the options of a question
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A plan as it was written, its names found in the catalogs, and the questions that its services ask."""
-
-    head: Head
-    policy: Policy
-    services: tuple[Service, ...]  # each with what it takes from the one that it is `like`
-    supply: Supply
-    prices: Prices
-    budget: Mapping[Quarter, float]  # US dollars, as all that follows
-    as_of: datetime.date
-    gpus: Mapping[str, Gpu]  # of the owned pools, by their id
-    types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
-    data: Mapping[str, Any]  # as it was written
-    catalog: Catalog = field(repr=False)
-    questions: dict[Key, Question] = field(repr=False)  # that were asked
-    listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
-    priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
-
-    @property
-    def quarters(self) -> tuple[Quarter, ...]:
-        return self.head.every_quarter
-
-    @cached_property
-    def _candidates(self) -> dict[tuple[str, str, int], str]:
-        """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
-        return {one.shape: one.instance for found in self.questions.values() for one in found.candidates}
-
-    def machine(self, name: str) -> str:
-        """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
-        one, as only the cheapest of those is."""
-        row = self.types[name]
-        return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
-
-    def redundancy(self, s: int) -> Redundancy:
-        """What of a service may be lost."""
-        return self.services[s].redundancy or self.policy.redundancy
-
-    def first_day(self, quarter: Quarter) -> datetime.date:
-        return quarter.first_day(self.head.fiscal_year_starts)
-
-    def last_day(self, quarter: Quarter) -> datetime.date:
-        return quarter.last_day(self.head.fiscal_year_starts)
-
-    def question(self, key: Key) -> Question:
-        """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
-        if key not in self.questions:
-            self.questions[key] = ask(self.catalog, dict(key))
-        found = self.questions[key]
-        if self.listed is None:
-            return found
-        at = key, id(self.listed)
-        if at not in self.priced:
-            candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
-            self.priced[at] = replace(found, candidates=tuple(candidates))
-        return self.priced[at]
-
-    def quarter_of(self, day: datetime.date) -> int | None:
-        """The quarter in which a day lies, by position; none after the plan's end."""
-        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
-        return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
-
-    def question_in(self, service: Service, quarter: Quarter) -> Question:
-        """What a service asks in a quarter."""
-        return self.question(self.key(service, served_in(service, quarter)))
-
-    def key(self, service: Service, served: Served) -> Key:
-        return tuple(sorted(_options(self.policy, self.prices, self.supply, self.as_of, service, served).items()))
-
-
-def served_in(service: Service, quarter: Quarter) -> Served:
-    """The model that is served in a quarter; before the first one's it is the first one."""
-    models = service.model or ()
-    return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
-
-
-def _at_prices(one: Candidate, listed: Mapping[str, float]) -> Candidate:
-    """A candidate at other list prices, where they are known."""
-    prices = (replace(each, usd_per_hour=listed.get(each.purchase, each.usd_per_hour)) for each in one.prices)
-    return replace(one, usd_per_hour=listed.get(one.purchase, one.usd_per_hour), prices=tuple(prices))
 
 
 def read_plan(path: Path, catalog: Catalog) -> Plan:
@@ -312,7 +223,7 @@ class _Reading:
                 elif self._found(place, resolve_model, served.id, self.catalog) is None:
                     continue
                 try:
-                    options = _options(policy, prices, supply, as_of, service, served)
+                    options = options_of_service(policy, prices, supply, as_of, service, served)
                 except ValueError as error:
                     self.problems.append(((*at, "request"), str(error)))
                     continue
@@ -324,10 +235,6 @@ class _Reading:
 
 def _too_much(plan: Plan) -> Iterator[Problem]:
     """Services whose numbers, each of them possible, come to a demand that is none."""
-    import numpy
-
-    from sheetgen.plan.tables import Z, demand_grid
-
     with numpy.errstate(over="ignore", invalid="ignore"):
         found = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
     for s, service in enumerate(plan.services):
@@ -482,55 +389,3 @@ def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]
     for j, quarter in enumerate(starts):
         if quarter is not None and quarter > end:
             yield (*at, "model", j, "from"), f"from {quarter} is after the plan's end, {end}."
-
-
-DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
-
-
-def _lengths(request: Request) -> dict[str, int]:
-    """Context, prompt and answer as `recommend` takes them: the context is that of the long requests, times are those
-    of the mean ones. Raises ValueError where a part is missing."""
-    prompt, answer, context = request.input_tokens, request.output_tokens, request.context_tokens
-    known = {"input_tokens": prompt.mean if prompt else None, "output_tokens": answer.mean if answer else None}
-    if context is None:
-        if (prompt is None) != (answer is None):
-            raise ValueError("request has one of input_tokens and output_tokens. Give both, or context_tokens.")
-        context = prompt.p95 + answer.p95 if prompt and answer else DEFAULT_CONTEXT
-    return {"context_tokens": context, **{name: value for name, value in known.items() if value is not None}}
-
-
-def _options(
-    policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date, service: Service, served: Served
-) -> dict[str, Any]:
-    """What a service asks of `recommend`, less its load."""
-    targets, engine = service.targets or Targets(), service.engine or EngineOf()
-    request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
-    own, common = service.allowed or Allowed(), supply.allowed
-    given = {
-        **_lengths(request),
-        "models": served.id,
-        "weight_dtype": served.weight_dtype,
-        "kv_cache_dtype": served.kv_cache_dtype,
-        "engine": engine.name,
-        "engine_version": engine.version,
-        "prefix_cache_hit_fraction": request.prefix_hit_fraction,
-        "extra_headroom_fraction": policy.headroom_fraction,
-        "survive": redundancy.survive,
-        "zones": redundancy.zones if redundancy.survive == "zone" else None,
-        "near_tie_fraction": policy.near_tie_fraction,
-        "discount_fraction": prices.discount_fraction,
-        "hours_per_month": prices.hours_per_month,
-        "purchase": policy.buy,
-        "max_wait_fraction": targets.max_wait_probability,
-        "tpot_ms": targets.tpot_ms,
-        "ttft_ms": targets.ttft_ms,
-        "region": own.region or common.region,
-        "as_of": as_of.isoformat(),
-        "concurrent_requests": 1,
-        **{
-            name: ",".join(getattr(own, name) or getattr(common, name)) or None
-            for name in ("providers", "vendors", "gpus", "instances")
-        },
-        **{name: getattr(engine, name) for name in OF_ENGINE},
-    }
-    return {name: str(value) for name, value in given.items() if value is not None}

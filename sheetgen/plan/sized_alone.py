@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sheetgen.plan.read_plan import served_in
 from sheetgen.plan.schema import DOLLARS
+from sheetgen.plan.stated_plan import served_in
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.sheet_question import ASKED

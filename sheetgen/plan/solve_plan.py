@@ -6,9 +6,9 @@ import numpy
 
 from sheetgen.plan.decisions import late_usd
 from sheetgen.plan.hardware_by_quarter import Loads, placed
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import price_factor
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import (
     CONSTANTS,
     Z,

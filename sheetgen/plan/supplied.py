@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import Committed, Owned
+from sheetgen.plan.stated_plan import Plan
 
 if TYPE_CHECKING:
     from sheetgen.plan.hardware_by_quarter import Placed

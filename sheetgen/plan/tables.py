@@ -15,8 +15,8 @@ import numpy
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.quarters import Quarter
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import live, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from sheetgen.plan import needs
-from sheetgen.plan.read_plan import Plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import Supplied, supplied
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.needs import set_by
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS, Type
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Head
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import bands_of, growth_bands, numbers_of
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part

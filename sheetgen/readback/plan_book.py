@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.bridge import checked_record, is_record
 from sheetgen.plan.flat_book import RECORD, SCHEMA
-from sheetgen.plan.read_plan import Plan
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.yellow import Yellow, YellowCell, listed_prices_of, yellow_rows
 from sheetgen.question import parse
 from sheetgen.readback.file_cells import BLANK, Cell, as_shown, read_cells

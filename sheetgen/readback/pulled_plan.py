@@ -19,9 +19,10 @@ from sheetgen.plan.bridge import document_of
 from sheetgen.plan.findings import findings
 from sheetgen.plan.flat_book import build_plan_book
 from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.question.parse import plain
 from sheetgen.readback.audit import Overwritten, audit
 from sheetgen.readback.compare import shown_value

@@ -18,11 +18,12 @@ from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.findings import findings
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.service_pages import service_parts
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()

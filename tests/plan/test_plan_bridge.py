@@ -32,9 +32,10 @@ from sheetgen.plan.bridge import (
 )
 from sheetgen.plan.findings import findings
 from sheetgen.plan.hardware_by_quarter import Loads
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 
 CATALOG = Catalog()
 N_PAIRS = amount(4, 200)

@@ -30,10 +30,11 @@ from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.charts import Machines, Waterfall
 from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.service_pages import MOST
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options

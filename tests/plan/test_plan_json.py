@@ -20,9 +20,10 @@ from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, spend_usd
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
-from sheetgen.plan.read_plan import Plan, plan_of
+from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.writers.plan_text import plan_markdown
 
 ROOT = Path(__file__).parents[2]
