@@ -13,7 +13,7 @@ from typing import Any
 from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import decisions
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.hardware_by_quarter import Placed
+from sheetgen.plan.placement import Placed
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan

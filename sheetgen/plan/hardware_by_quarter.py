@@ -19,6 +19,7 @@ from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solve import with_speed
 from sheetgen.plan import needs
+from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.together import together
@@ -27,32 +28,6 @@ from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism
 from sheetgen.units import Layout
-
-At = tuple[int, int]  # a service and a quarter, by position
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Where a service runs in a quarter, and what one replica there serves."""
-
-    offer: int  # of its question, by position
-    candidate: Candidate
-    layout: Layout
-    machines: float  # that its replicas fill at the quantile that is bought
-    pipeline_parallel_size: int
-    paced_requests: float
-    replicas_per_instance: float
-    full_turn_seconds: float  # NaN where the load is no rate
-    instance_month_usd: float
-    wait_z: float
-    output_tokens: float
-    is_together: bool = False  # where it would not be alone: on what others fill a part of, or what is there anyway
-    moved: bool = False
-    saves_usd: float = 0.0  # until the plan's end, of a move
-
-    @property
-    def instance(self) -> str:
-        return self.candidate.instance
 
 
 @dataclass(frozen=True)

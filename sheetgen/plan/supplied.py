@@ -5,15 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from sheetgen.plan.placement import Placed
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.stated_plan import Plan
-
-if TYPE_CHECKING:
-    from sheetgen.plan.hardware_by_quarter import Placed
 
 
 @dataclass(frozen=True)

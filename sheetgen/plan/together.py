@@ -13,18 +13,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from sheetgen.plan import needs
+from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import Supplied, supplied
 
-if TYPE_CHECKING:
-    from sheetgen.plan.hardware_by_quarter import Placed
-
-At = tuple[int, int]  # a service and a quarter, by position
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 TRIES = 60  # services that are put together to begin with: all types for few services, one for many
