@@ -9,24 +9,25 @@ from typing import Any
 import numpy
 
 from sheetgen.answer import Solution
-from sheetgen.book.catalogs import OF_GPU, of_class_in_use
+from sheetgen.book.catalogs import of_class_in_use
+from sheetgen.book.compiler import Compiler
 from sheetgen.book.sentences import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.sheets import (
     NONE,
     Lookup,
     Range,
     Ref,
-    RepeatedRow,
     Row,
     RowValues,
     Sheet,
+    choose,
     column_name,
     derived,
     lookup,
     place_of,
     worked_out,
 )
-from sheetgen.book.speed_sheet import OF_PROFILE, PARTS, SUMS
+from sheetgen.book.speed_sheet import PARTS, SUMS
 from sheetgen.book.what_if_choices import BASE
 from sheetgen.book.wiring import (
     HEAD_ROWS,
@@ -34,13 +35,10 @@ from sheetgen.book.wiring import (
     Head,
     RowLookup,
     Wiring,
-    gpus_from,
     matrix,
-    named,
     profile_columns,
     titled,
 )
-from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.formula import (
     Expr,
     Formula,
@@ -61,7 +59,6 @@ from sheetgen.sizing import kv_cache, memory, parallelism, rates
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
-    DTYPES,
     PLAIN,
     PLAIN_LAYOUTS,
     PURCHASES,
@@ -81,16 +78,6 @@ WHOLE_OF = (
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
-# Rows of the head that are alike on every GPU.
-ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "rank_position")
-# Of GPUs, beside what a step takes.
-FACTS = (
-    "gpu_memory_bytes", "steps_before_prefill", "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured",
-    "pool_error_bytes_elsewhere", "is_older_gpu", "runs_sparse_attention", "plain_fp8_latent",
-    "measured_kinds",
-)  # fmt: skip
-# What differs by data-parallel ranks, and so does whatever reads it.
-OF_RANKS = ("data_parallel_size", "busy_ranks", "untouched_by_request", "untouched_by_stride")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
 # Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
@@ -118,18 +105,12 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
 
     what_if: gets rows of its own below those of the sheet's models, and, at the right, the columns of its GPU.
     """
-    gpus = wiring.tables["gpus"]
+    gpus, question = wiring.tables["gpus"], solved.question
     every = [wiring] if what_if is None else [wiring, what_if]
-    n_models = len(solved.question.models)
-    profiles = profile_columns(solved.question)
-    n_profiles, n_plain = len(profiles), len(solved.question.gpus) * len(PLAIN_LAYOUTS)
+    profiles = profile_columns(question)
+    n_profiles, n_plain = len(profiles), len(question.gpus) * len(PLAIN_LAYOUTS)
     if what_if is not None:
-        profiles += [(len(solved.question.gpus), layout) for layout in PLAIN_LAYOUTS]
-    models = _together([w.tables["models"].columns for w in every])
-    contexts = _together([w.tables["contexts"].columns for w in every])
-    ranges = _together([w.ranges for w in every])
-    model_of = [int(r.value) - 1 for r in wiring.tables["contexts"].columns["model_row"]]
-    model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
+        profiles += [(len(question.gpus), layout) for layout in PLAIN_LAYOUTS]
     sheet = titled(
         "Profiles",
         "Profiles",
@@ -139,7 +120,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     )
     sheet.widths = {0: 30, 1: 26}
     head = Head(wiring, sheet, len(profiles), "profiles")
-    ranks = list(dict.fromkeys(one.data_parallel_size for one in solved.question.layouts))
+    ranks = list(dict.fromkeys(one.data_parallel_size for one in question.layouts))
     plain = {of: at for at, of in enumerate(profiles) if of[1] in PLAIN_LAYOUTS}
     head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
     head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
@@ -152,97 +133,52 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
     head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
-    for fact in (*OF_PROFILE, *FACTS, *OF_GPU):  # no rows of their own: who reads them looks them up on GPUs
-        head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
+    older = (lookup(gpus.with_below("is_older_gpu"), at) for at in head.columns["gpu_row"])
     n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])
     rows_of_sizes = (
         worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
-        for at, of in zip(head.columns["tp_position"], head.columns["is_older_gpu"], strict=True)
+        for at, of in zip(head.columns["tp_position"], older, strict=True)
     )
     non_torch = (lookup(wiring.lists["non_torch"], at) for at in rows_of_sizes)
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
     head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
-    head.computed(memory.memory_budget_bytes)
+    memory_of = [lookup(gpus.with_below("gpu_memory_bytes"), at) for at in head.columns["gpu_row"]]
+    head.computed(memory.memory_budget_bytes, {"gpu_memory_bytes": memory_of})
     head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
-    ranges |= _by_rank(every, head)
-    # By model, what GPUs says at its precisions; by model, or by model and workload, what stands in the blocks below.
-    of_gpu = (
-        {
-            f"runs_{what}": _by_precision(wiring, head, what, models[key])
-            for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
-        }
-        | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
-        | {
-            f"{figure}_of_{what}": _by_column(wiring, head, [f"{figure}_of_{what}_{one}" for one in every], models[key])
-            for figure in ("tpot", "ttft")
-            for what, every, key in (("kind", MODEL_KINDS, "speed_kind"), ("dtype", DTYPES, "weight_dtype_row"))
-        }
+    for of in every:
+        of.tables["profiles"] = head
+    ranks_of = frozenset({"dp"} if n_profiles > n_plain else ())
+    sizes = dict.fromkeys(("tensor_parallel_size", "tp_position"), frozenset({"tp"}))
+    compiler = Compiler(
+        sheet,
+        head,
+        every,
+        down=("models", "contexts"),
+        along={"tp": len(TENSOR_PARALLEL_SIZES), "plain": n_plain, "profile": n_profiles},
+        facts={**sizes, **dict.fromkeys(("data_parallel_size", "busy_ranks", "rank_position"), ranks_of)},
+        inside=NOT_WRITTEN,
+        alike=frozenset(() if question.has_latent_entries else {"plain_fp8_latent"}),
+        by_model={
+            name: (
+                frozenset() if name == "steps" else ranks_of | {"model"},
+                [_of_ranks(of, name, head) for of in every],
+            )
+            for name in wiring.tried
+        },
     )
-    of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
-    has_rate = "peak_requests_per_second" in wiring.inputs
-    of_rate = {"requests_per_second": wiring.inputs["peak_requests_per_second"]} if has_rate else {}
-    blocks: dict[str, Any] = {}
-    by_model: set[str] = set()
-    short: set[str] = set(ALIKE)
-    of_ranks = set(OF_RANKS if n_profiles > n_plain else ())
-    # What differs between GPUs by the entries of FP8 latents alone: not at all where no checkpoint has any.
-    of_latent = {"plain_fp8_latent"}
-    written: dict[str, str] = {}
-    of_workload = {*contexts, *ranges} - models.keys()
-    n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
-    for name, quantity in _quantities(solved.question.draft is not None, has_rate):
-        if is_same(quantity):
-            if quantity.inputs[0] in blocks:
-                blocks[name] = blocks[quantity.inputs[0]]
-                by_model |= {name} if quantity.inputs[0] in by_model else set()
-            continue
-        if quantity.name in written:  # once, where the grid has it under two names
-            blocks[name] = blocks[written[quantity.name]]
-            by_model.add(name)
-            continue
-        one = quantity.with_parts(NOT_WRITTEN, first=True)
-        one = one.with_parts(NOT_WRITTEN, first=True)  # a stage's overhead holds what it hands over
-        known = {n: v for n, v in {**of_gpu, **blocks}.items() if n in one.inputs}
-        of_context = bool({*one.inputs} & {*of_workload, *(known.keys() - by_model - of_gpu.keys())})
-        if of_context:
-            known = {n: [v[m] for m in model_of] if n in by_model or n in of_gpu else v for n, v in known.items()}
-        rows_of = {**contexts, **ranges} if of_context else models
-        labels = rows_of["model"]
-        if name in OF_RATE:  # What-if, whose rows are the last, takes no rate
-            labels = labels[:n_contexts]
-        # What data-parallel ranks are nothing to stands in the plain columns; what depends on the tensor-parallel size
-        # alone, in those of the first GPU. What-if, whose GPU is the last, has all columns.
-        ranked = not of_ranks.isdisjoint(one.inputs)
-        apart = {*one.inputs} & ({*head.columns, *known} - short)
-        alike = not ranked and not apart
-        of_latent |= {name} if not ranked and not alike and apart <= of_latent else set()
-        n_own = n_contexts if of_context else n_models
-        columns = [n_profiles if ranked else n_plain] * n_own + [len(profiles)] * (len(labels) - n_own)
-        n_alike = len(labels) if alike else n_own if name in of_latent and not solved.question.has_latent_entries else 0
-        columns[:n_alike] = [len(TENSOR_PARALLEL_SIZES)] * n_alike
-        given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
-        rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
-        blocks[name] = [
-            RepeatedRow(row, head.columns["tp_position"])
-            if r < n_alike
-            else RepeatedRow(row, head.columns["plain_position"][:n_profiles])
-            if len(row) < n_profiles
-            else row
-            for r, row in enumerate(rows)
-        ]
-        short |= {name} if alike else set()
-        of_ranks |= {name} if ranked else set()
-        by_model |= set() if of_context else {name}
-        written[quantity.name] = name
-        top += len(labels) + 2
-    for of, models_of, contexts_of in zip(
-        every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
-    ):
-        of.tables["profiles"], of.by_model = head, by_model
-        of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in blocks.items()}
-        stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"]]
+    if has_rate := "peak_requests_per_second" in wiring.inputs:
+        compiler.inputs["requests_per_second"] = wiring.inputs["peak_requests_per_second"]
+    written: dict[str, str] = {}  # once, where the grid has it under two names
+    for name, quantity in _quantities(question.draft is not None, has_rate):
+        other = quantity.inputs[0] if is_same(quantity) else written.setdefault(quantity.name, name)
+        if other == name:
+            compiler.write(name, quantity, live=name not in OF_RATE)
+        else:
+            compiler.same(name, other)
+    for of in every:
+        stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"].rows]
         offered = [Range(head.columns["n_offered"][: len(row.refs)]) for row in stages]
         of.tables["contexts"].computed(
             parallelism.held_inside, {"pipeline_stages": stages, "instance_month_usd": offered}
@@ -267,21 +203,17 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
         yield Lookup.of(count, text, names, gpu, counts, tp, dp, prices)
 
 
-def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
-    """By context, the experts that the batches tried leave alone: the same for all profiles, or by their ranks."""
-    found: dict[str, list[Any]] = {}
+def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Any]:
+    """By model, what the batches tried have in each profile's column: the same for all, or by their ranks."""
+    sources: list[Any] = []
     places = head.columns["rank_position"]
-    for name in every[0].by_rank:
-        found[name] = []
-        for ranges in (of_context for of in every for of_context in of.by_rank[name]):
-            if len(ranges) == 1:
-                found[name].append(ranges[0])
-            else:
-                values = numpy.stack([one.value for one in ranges], axis=1)[:, [int(p.value) - 1 for p in places]]
-                # Not INDEX(area,0,column): Gnumeric reads that as one cell.
-                text = f"CHOOSE({{0}},{','.join(f'{{{n}}}' for n in range(1, 1 + len(ranges)))})"
-                found[name].append(RowValues(values, Lookup.of(None, text, places[0], *ranges)))
-    return found
+    for ranges in wiring.tried[name]:
+        if len(ranges) == 1:
+            sources.append(ranges[0])
+            continue
+        values = numpy.stack([tried.value for tried in ranges], axis=1)[:, [int(place.value) - 1 for place in places]]
+        sources.append(RowValues(values, choose(places[0], ranges)))
+    return sources
 
 
 def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]]:
@@ -297,26 +229,6 @@ def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]
         yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
         yield "full_turn_seconds", rates.full_turn_seconds
         yield "places", rates.places.with_parts([rates.offered_requests])
-
-
-def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
-    """The rows of several tables one below the other, of the columns that all of them have."""
-    return {name: [ref for of in columns for ref in of[name]] for name in columns[-1] if name in columns[0]}
-
-
-def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[RowLookup]:
-    """By model, what the columns of all precisions on GPUs hold at the model's one, for each profile's GPU."""
-    return _by_column(wiring, head, [f"{what}_{d}" for d in DTYPES], dtype_rows)
-
-
-def _by_column(wiring: Wiring, head: Head, names: Sequence[str], places: Sequence[Ref]) -> list[RowLookup]:
-    """By model, what that one of some columns of GPUs, side by side, holds whose place is the model's."""
-    columns = [wiring.tables["gpus"].with_below(name).refs for name in names]
-    block = named(wiring.names, gpus_from(names[0]), (columns[0][0], columns[-1][-1]))
-    gpu_rows = head.columns["gpu_row"]
-    by_place = [[column[int(g.value) - 1].value for g in gpu_rows] for column in columns]
-    read = (block, gpu_rows[0])
-    return [RowLookup(by_place[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in places]
 
 
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
@@ -516,7 +428,7 @@ def build_candidates(
             top += len(labels) + 1
             return [row.padded(len(offers)) for row in rows]
 
-        runs = _by_precision(wiring, head, "weights", models.columns["weight_dtype_row"])
+        runs = Compiler(sheet, head, [wiring], (), {}, {}).side_by_side(of, "runs_weights")
         of.rows["precisions"] = block(precision_run, "models", {**of_head, "runs_weights": runs})
         paces = range(contexts.n_rows)
         held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
@@ -589,8 +501,7 @@ def _column_of(rows: Sequence[Row]) -> Lookup:
 def _held(wiring: Wiring, what: str, latency: Sequence[int | Ref], head: Head) -> list[RowLookup]:
     """By load, what a block of Profiles says of its context at each candidate's profile; contexts by their place, or
     by the cell that numbers them."""
-    rows = wiring.blocks[what]
-    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
+    rows, block = wiring.blocks[what].rows, wiring.area_of_block(what)
     places = head.columns["profile"]
     at = [int(p.value) - 1 for p in places]
     values, read = [numpy.asarray(row.values)[at] for row in rows], (block, places[0])

@@ -518,6 +518,21 @@ def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
     return Lookup(NONE if at.value == NONE else refs.refs[int(at.value) - 1].value, write)
 
 
+def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = None) -> Lookup:
+    """The source at a place from 1, each read as a whole; `otherwise` where the place is none.
+
+    Not INDEX(area,0,column): Gnumeric reads that as a single cell.
+    """
+    is_place = isinstance(place.value, int | float) and 1 <= place.value <= len(sources)
+    held = sources[int(place.value) - 1].value if is_place else otherwise and otherwise.value
+
+    def write(here: str) -> Expr:
+        more = () if otherwise is None else (otherwise.expr(here),)
+        return function("CHOOSE", place.expr(here), *(source.expr(here) for source in sources), *more)
+
+    return Lookup(held, write)
+
+
 @dataclass(frozen=True)
 class BlockColumn(Sequence[Ref]):
     """A column through the rows of a block, made when it is read."""

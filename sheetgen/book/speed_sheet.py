@@ -7,42 +7,14 @@ from typing import Any
 
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import STRIDE
-from sheetgen.book.catalogs import LABELS
-from sheetgen.book.sheets import Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position, worked_out
+from sheetgen.book.sheets import Cell, Lookup, Ref, Sheet, Validation, derived, lookup, position, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, profile_columns, titled
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.sizing import parallelism, speed
-from sheetgen.sizing.weights import SHARES
 from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
-_OF_MODEL = (
-    "n_layers",
-    "n_experts",
-    "hidden_size",
-    "window_tokens",
-    "window_is_chunked",
-    "n_state_layers",
-    "attention_elements",
-    "windowed_attention_elements",
-    "n_params_active",
-    "dense_read_bytes",
-    "routed_bytes",
-    "expert_miss_fraction",
-    "active_expert_params",
-    "n_growing_groups",
-    "n_windowed_groups",
-    "n_state_groups",
-    "side_blocks",
-    "on_second_runner",
-    "n_heads",
-    "full_kv_heads",
-    "windowed_kv_heads",
-    "speed_kind",
-    "is_mixture",
-    *SHARES,
-)
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
     "output_tokens_per_second", "prefill_fraction", "bound_by",
@@ -115,21 +87,20 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
             name=f"{figure}_limit_seconds",
             label=f"{figure.upper()} in force, s",
         )
-    for fact in _OF_MODEL:
-        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
+    table.bring("window_tokens", "attention_elements", "windowed_attention_elements")
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     table.computed(pace_words, width=34)
-    _tried(table, [pairs.index((m, 0)) for m in range(n_models)])
+    _tried(table, models.columns["expert_miss_fraction"])
     if not wiring.prefix:
         wiring.names["list_pace"] = table.range("pace_words")
     return sheet
 
 
-def _tried(latency: Table, first: Sequence[int]) -> None:
+def _tried(latency: Table, missed: Sequence[Ref]) -> None:
     """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
-    experts that they leave alone. first: the first row of each model."""
+    experts that they leave alone. missed: by model, the share that one token leaves alone."""
     wiring = latency.wiring
     tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
     tried.given(
@@ -149,23 +120,23 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
         ),
     }
     ranks = {ref.value: ref for ref in reversed(wiring.lists["dp"].refs)}  # the first cell of each size
-    areas: dict[tuple[str, int], list[Range]] = {}
-    for m, row in enumerate(first):
-        missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
+    wiring.tried = {"steps": [[tried.range("steps")]] * len(missed), **{name: [] for name in batches}}
+    for m, share in enumerate(missed):
         for name, (batch, words) in batches.items():
-            for d, size in enumerate(ranks[value] for value in sorted(ranks)):
-                given = {"expert_miss_fraction": missed, "batch_requests": batch, "data_parallel_size": size}
+            columns = [f"{name}_{m}_{d}" for d in range(len(ranks))]
+            for column, value in zip(columns, sorted(ranks), strict=True):
                 tried.computed(
                     speed.untouched_fraction,
-                    given,
-                    name=f"{name}_{m}_{d}",
-                    label=f"Experts left alone, model {m + 1}, {words}, DP {size.value}",
+                    {
+                        "expert_miss_fraction": share._replace(lock="both"),
+                        "batch_requests": batch,
+                        "data_parallel_size": ranks[value],
+                    },
+                    name=column,
+                    label=f"Experts left alone, model {m + 1}, {words}, DP {value}",
                     width=14,
                 )
-                areas.setdefault((name, m), []).append(tried.range(f"{name}_{m}_{d}"))
-    model = [r.value - 1 for r in latency.columns["model_row"]]
-    wiring.ranges = {"steps": [tried.range("steps")] * latency.n_rows}
-    wiring.by_rank = {name: [areas[name, m] for m in model] for name in batches}
+            wiring.tried[name].append([tried.range(column) for column in columns])
 
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
@@ -216,14 +187,10 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         "token_hop_seconds": no_way,
         "stage_hop_seconds": no_way,
         "prefill_seconds": at_profile("prefill_seconds"),
+        "output_tokens": lookup(latency.range("output_tokens"), row),
         **{
-            k: lookup(latency.range(k), row)
-            for k in (
-                "output_tokens",
-                "expert_miss_fraction",
-                "hidden_size",
-                "n_experts",
-            )
+            fact: lookup(wiring.tables["models"].range(fact), model)
+            for fact in ("expert_miss_fraction", "hidden_size", "n_experts")
         },
         **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE, *LEFT)},
     }

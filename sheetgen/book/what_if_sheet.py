@@ -374,7 +374,8 @@ class WhatIfSheets:
     def _of_sizes(self, name: str) -> tuple[Ref, ...]:
         """What a block of Profiles says of the model, or of the base context, on the chosen GPU at each size; where
         all GPUs are alike, on any."""
-        row = self.wiring.blocks[name][0 if name in self.wiring.by_model else CASES.index("base")]
+        block = self.wiring.blocks[name]
+        row = block.rows[0 if block.down == "models" else CASES.index("base")]
         first = 0 if isinstance(row, RepeatedRow) else self.first_profile
         return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
 

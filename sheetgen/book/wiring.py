@@ -23,6 +23,7 @@ from sheetgen.book.sheets import (
     lookup,
     number,
 )
+from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.formula import Expr, Formula
 from sheetgen.question.overrides import TABLES
 from sheetgen.question.sheet_question import Question
@@ -55,6 +56,17 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
     return Range(refs, name=name)
 
 
+PLACES = {"models": "model_row", "contexts": "pace_row"}  # by table, the column of others that numbers its rows
+# What GPUs has in columns side by side: these, and the column of Models whose place picks one.
+SIDE_BY_SIDE = {
+    **{name: ([f"{stem}_{dtype}" for dtype in DTYPES], key) for name, stem, key in (
+        ("runs_weights", "weights", "weight_dtype_row"), ("runs_kv", "kv", "kv_dtype_row"),
+        ("peak_flops", "peak_flops", "weight_dtype_row"), ("tpot_of_dtype", "tpot_of_dtype", "weight_dtype_row"),
+        ("ttft_of_dtype", "ttft_of_dtype", "weight_dtype_row"),
+    )},
+    **{f"{figure}_of_kind": ([f"{figure}_of_kind_{kind}" for kind in MODEL_KINDS], "speed_kind")
+       for figure in ("tpot", "ttft")},
+}  # fmt: skip
 Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
 
 
@@ -192,6 +204,19 @@ class Table:
         """The cells of row `i` by column name."""
         return {name: refs[i] for name, refs in self.columns.items()}
 
+    def by_row(self, key: str, rows: Sequence[Any]) -> Sequence[Any]:
+        """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads."""
+        if self.wiring.tables[key] is self:
+            return rows
+        return [rows[int(place.value) - 1] for place in self.columns[PLACES[key]]]
+
+    def bring(self, *names: str) -> None:
+        """Columns of what the models of the rows have, by look-up."""
+        models = self.wiring.tables["models"]
+        for name in names:
+            label = str(models.sheet.cells[models.top, models.columns[name][0].column].value)
+            self.picked(name, label, models.range(name), "model_row", width=18)
+
     def range(self, name: str) -> Range:
         """A whole column, by a defined name where the table has a key."""
         refs = tuple(self.columns[name])
@@ -223,6 +248,14 @@ class Head(Table):
         return column, LEFT + i
 
 
+@dataclass(frozen=True)
+class Block:
+    """The rows of a quantity on Profiles: of a table, "models" or "contexts", with a cell for each profile."""
+
+    down: str
+    rows: Sequence[Row | RepeatedRow]
+
+
 @dataclass
 class Wiring:
     """Inputs by the name that formulas read them under, and the tables."""
@@ -241,10 +274,8 @@ class Wiring:
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
     states_as_built: list[tuple[Sheet, int, int]] = field(default_factory=list)  # cells that say whether that holds
     of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
-    blocks: dict[str, list[Any]] = field(default_factory=dict)  # on Profiles: [model, workload][profile]
-    by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
-    ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
-    by_rank: dict[str, list[list[Range]]] = field(default_factory=dict)  # the same for each data-parallel size
+    blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles
+    tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     rows: dict[str, list[Row]] = field(default_factory=dict)  # on Candidates: by load, by context or by model
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
@@ -260,11 +291,10 @@ class Wiring:
         assert isinstance(found, Range)
         return Range(found.refs, name=name)
 
-    def of_block(self, name: str, row: Ref, profile: Ref) -> Lookup:
+    def of_block(self, name: str, row: Ref | Lookup, profile: Ref) -> Lookup:
         """What a block of Profiles holds in one of its rows and at a profile, by their positions."""
-        rows, heads = self.blocks[name], self.tables["profiles"]
-        first, last = (one.row if isinstance(one, RepeatedRow) else one for one in (rows[0], rows[-1]))
-        block = named(self.names, f"tbl_{self.prefix}profiles_{name}", (first[0], last[-1]))
+        rows, heads = self.blocks[name].rows, self.tables["profiles"]
+        block = self.area_of_block(name)
         at: Ref | Lookup = profile
         if isinstance(rows[0], RepeatedRow):
             place = rows[0].positions[0]
@@ -272,6 +302,19 @@ class Wiring:
             at = lookup(heads.range(short), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
+
+    def area_of_block(self, name: str) -> Range:
+        """All cells of a block of Profiles, by a defined name."""
+        rows = self.blocks[name].rows
+        first, last = (row.row if isinstance(row, RepeatedRow) else row for row in (rows[0], rows[-1]))
+        return named(self.names, f"tbl_{self.prefix}profiles_{name}", (first[0], last[-1]))
+
+    def side_by_side(self, name: str) -> Range:
+        """The columns of GPUs that stand side by side, of which a model's place picks one."""
+        first, *_, last = SIDE_BY_SIDE[name][0]
+        gpus = self.tables["gpus"]
+        ends = gpus.with_below(first).refs[0], gpus.with_below(last).refs[-1]
+        return named(self.names, f"tbl_gpus_from_{first}", ends)
 
     def first_name(self, dtype: Ref) -> Lookup:
         """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
@@ -283,27 +326,21 @@ class Wiring:
         """What a formula on Profiles reads by this name, for a model, a context and a profile, by their positions."""
         heads, gpus, contexts, models = (self.tables[key] for key in ("profiles", "gpus", "contexts", "models"))
         if name in self.blocks:
-            return self.of_block(name, model if name in self.by_model else pace, profile)
+            return self.of_block(name, model if self.blocks[name].down == "models" else pace, profile)
         gpu = lookup(heads.range("gpu_row"), profile)
-        if name == "peak_flops":
-            dtype = lookup(models.range("weight_dtype_row"), model)
+        if name in SIDE_BY_SIDE:
+            columns, key = SIDE_BY_SIDE[name]
+            at = lookup(models.range(key), model)
             value = NONE
             if profile.value != NONE:
-                value = gpus.with_below(f"{name}_{list(DTYPES)[int(dtype.value) - 1]}").refs[int(gpu.value) - 1].value
-            every = Range((), name=gpus_from(f"{name}_{next(iter(DTYPES))}"))
-            return Lookup.of(value, "INDEX({0},{1},{2})", every, gpu, dtype)
+                value = gpus.with_below(columns[int(at.value) - 1]).refs[int(gpu.value) - 1].value
+            return Lookup.of(value, "INDEX({0},{1},{2})", self.side_by_side(name), gpu, at)
         if name in heads.columns:
-            is_row = isinstance(heads.columns[name][0], Ref)
-            return lookup(heads.range(name), profile) if is_row else lookup(gpus.with_below(name), gpu)
-        for table, row in ((contexts, pace), (models, model)):
+            return lookup(heads.range(name), profile)
+        for table, row in ((gpus, gpu), (contexts, pace), (models, model)):
             if name in table.columns:
-                return lookup(table.range(name), row)
+                return lookup(table.with_below(name), row)
         return self.inputs[name]
-
-
-def gpus_from(column: str) -> str:
-    """The name of the columns of GPUs from this one on, side by side, of which a model's place picks one."""
-    return f"tbl_gpus_from_{column}"
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:

@@ -16,7 +16,7 @@ from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.matrices import WHOLE_OF
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
-from sheetgen.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, titled
+from sheetgen.book.wiring import HEAD_ROWS, PLACES, ZERO, Read, Table, Wiring, in_words, titled
 from sheetgen.formula import (
     Formula,
     formula,
@@ -446,7 +446,7 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
 def _of_block(table: Table, name: str, label: str = "") -> None:
     """What a block of Profiles, a row for each model and workload or each model, holds in the chosen profile's
     column; 0 where nothing was chosen."""
-    rows = table.columns["model_row" if name in table.wiring.by_model else "pace_row"]
+    rows = table.columns[PLACES[table.wiring.blocks[name].down]]
     table.looked_up(
         name,
         label or in_words(name),
@@ -486,17 +486,18 @@ def _add_parts(table: Table) -> None:
         table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"))  # numbers in any case
     for name, refs in _at_profile(table, OF_PROFILE).items():
         table.looked_up(name, in_words(name), map(_held, places, refs, repeat(ZERO)), _display(name))
-    for name in ("output_tokens", "expert_miss_fraction"):
-        table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
+    tables = table.wiring.tables
+    for name, key in (("output_tokens", "contexts"), ("expert_miss_fraction", "models")):
+        table.picked(name, in_words(name), tables[key].range(name), PLACES[key], _display(name))
 
 
 def _between_stages(table: Table, ranks: str) -> dict[str, Read]:
     """What the way between stages depends on. ranks: the column of those that send tokens."""
-    hidden = table.wiring.tables["contexts"].range("hidden_size")
+    hidden = table.wiring.tables["models"].range("hidden_size")
     return {
         "pipeline_parallel_size": table.columns["pipeline_stages"],
         "data_parallel_size": table.columns[ranks],
-        "hidden_size": [lookup(hidden, at) for at in table.columns["pace_row"]],
+        "hidden_size": [lookup(hidden, at) for at in table.columns["model_row"]],
     }
 
 
