@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import functools
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     import pandas
 
     from sheetgen.answer import Solution
+    from sheetgen.answer.answer_record import Record
     from sheetgen.answer.calibration import Anchored
     from sheetgen.answer.levers import EveryLever
     from sheetgen.answer.reverse import Reverse
+    from sheetgen.book.sheets import Book
     from sheetgen.question.sheet_question import Question
+    from sheetgen.report.page import Page
 
 Catalogs = str | Path | Sequence[str | Path] | Catalog
 ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
@@ -339,7 +342,8 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     catalog, reverse = _catalog(catalogs), {name: options.pop(name, None) for name in REVERSE}
     if any(value is not None for value in reverse.values()):
         return reversed_question(options, catalog, **reverse).record()
-    return recommend_record(recommended(options, catalog))
+    solved = recommended(options, catalog)
+    return recommend_document(sheet_record(solved), solved.question)
 
 
 REVERSE = ("budget_usd", "have")
@@ -375,21 +379,54 @@ def reversed_question(
     return replace(found, step=recommended({**options, "concurrent_requests": more}, catalog))
 
 
-def recommend_record(solved: Solution) -> dict[str, Any]:
-    """The record that `recommend` gives for its solved question."""
-    answer = sheet_record(solved)
-    answer["inputs"]["users"] = solved.question.loads[0].users
+def recommend_document(record: Record, question: Question) -> dict[str, Any]:
+    """The answer of `recommend` as JSON has it: the keys of its one cell stand at the top as well."""
+    from sheetgen.answer.answer_record import as_json
+
+    answer: dict[str, Any] = as_json(record)
+    answer["inputs"]["users"] = question.loads[0].users
     return {**answer, **answer["cells"][0]}
 
 
-def sheet_record(solved: Solution, levers: EveryLever | None = None) -> dict[str, Any]:
-    """An answer as JSON has it, with where its deployments die; `levers` are of every load where known already."""
+def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: bool = False) -> Record:
+    """The record of an answer, with where its deployments die; `levers` are of every load where known already."""
     from sheetgen.answer.levers import levers_of_sheet
-    from sheetgen.report.fingerprints import fingerprints_for
-    from sheetgen.writers.json import document
+    from sheetgen.answer.recording import record_of
+    from sheetgen.report.fingerprints import with_fingerprints
 
-    fingerprints = [one.record() for one in fingerprints_for(solved)]
-    return document(solved, fingerprints, levers_of_sheet(solved) if levers is None else levers)
+    levers = levers_of_sheet(solved) if levers is None else levers
+    return with_fingerprints(record_of(solved, levers, for_page), solved.question)
+
+
+class Answer(NamedTuple):
+    """A sheet's question answered: the record, the question, and the workbook beside a page, which has formulas."""
+
+    record: Record
+    question: Question
+    book: Callable[[Page], Book]
+
+
+def answered(question: Question) -> Answer:
+    """The answer of a sheet."""
+    from sheetgen.answer import solve
+
+    return answer_of(solve(question))
+
+
+def answer_of(solved: Solution) -> Answer:
+    """The same of a question that is solved."""
+    from sheetgen.answer.levers import levers_of_sheet
+
+    levers = levers_of_sheet(solved)
+    record = sheet_record(solved, levers, for_page=True)
+
+    def book(page: Page) -> Book:
+        from sheetgen.book import build_book
+        from sheetgen.book.what_if_choices import what_if
+
+        return build_book(solved, record, page, levers, what_if(solved))
+
+    return Answer(record, solved.question, book)
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:

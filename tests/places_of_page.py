@@ -214,7 +214,7 @@ def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
     listed = [r[head] for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name]
     # What has a price in another class alone is on no sheet.
     others = built.solved.question.others.get(purchase, ())
-    (hourly,) = listed or [one.usd_per_hour for one in others if instance_name(one) == name]
+    (hourly,) = listed or [one.usd_per_hour for one in others if instance_name(one.instance) == name]
     hours = HOURS_IN_A_MONTH if PURCHASES[purchase].committed else settings.hours_per_month
     month = hourly * (1 - settings.discount_fraction) * hours
     if money:

@@ -13,6 +13,7 @@ from typing import Any
 import brute_force
 import pytest
 from amounts import IN_LONG, amount
+from answers import document
 from brute_force import (
     CLASSES,
     Answer,
@@ -33,7 +34,6 @@ from sheetgen.answer import solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.writers.json import document
 
 THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"

@@ -23,6 +23,7 @@ from places_of_page import Built, load_cells, names_of, place_on_page
 from workbook_cells import PRICES_SHEET
 
 from sheetgen.answer import solve
+from sheetgen.api import answer_of
 from sheetgen.cli.build import draw
 from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.question.sheet_question import ask
@@ -116,11 +117,13 @@ PARTS = {
 @pytest.fixture(scope="module", params=[ASKED, BUDGETED], ids=["usual", "with a budget"])
 def built(request: pytest.FixtureRequest) -> Built:
     solved = solve(ask(catalog(), request.param))
-    files, missing = draw(solved, FORMATS, catalog())
+    answer = answer_of(solved)
+    files, missing = draw(answer, FORMATS, catalog())
     assert not missing and set(files) == set(FORMATS)
     book = Book(files["xlsx"])
     in_dollars, shown = (
-        with_launch_rows(one, solved, {}, catalog()) for one in (page_in_dollars(solved), build_page(solved))
+        with_launch_rows(draw_page(answer.record, answer.question), answer.record, answer.question, {}, catalog())
+        for draw_page in (page_in_dollars, build_page)
     )
     return Built(solved, formatted(in_dollars), formatted(shown), files, book, book.texts(), names_of(book))
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import openpyxl
 import pytest
+from answers import cell_of, page_for
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sheetgen
 from sheetgen.answer import hosts_of
 from sheetgen.answer.hosts import Hosted, by_host
-from sheetgen.api import recommended
+from sheetgen.api import answer_of, recommended
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import hosted_file
 from sheetgen.cli.build import draw
-from sheetgen.report.build_page import build_page
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.sizing import cost
 
@@ -182,7 +182,9 @@ def test_a_model_that_nobody_hosts_says_so() -> None:
     solved = recommended({"model": "llama-7b", "context": "2k", "users": 4}, catalog())
     assert asked(model="llama-7b", context="2k", users=4)["hosted"] == []
     assert hosts_of(solved, 0).n_hosts == 0
-    assert str(hosted_facts(solved, 0).hosts) == "nobody in our list of 2026-11-23 hosts this model"
+    assert (
+        str(hosted_facts(solved.question, cell_of(solved)).hosts) == "nobody in our list of 2026-11-23 hosts this model"
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,13 +193,13 @@ def test_a_model_that_nobody_hosts_says_so() -> None:
 def test_the_host_named_says_of_how_many_it_is_the_cheapest(model: str, said: str) -> None:
     solved = recommended({"model": model, **LOAD}, catalog())
     assert (hosts_of(solved, 0).n_hosts > 1) is ("cheapest" in said)
-    assert said in str(hosted_facts(solved, 0).hosted)
+    assert said in str(hosted_facts(solved.question, cell_of(solved)).hosted)
 
 
 def test_hosts_that_take_no_such_prompt_are_counted() -> None:
     solved = recommended({"model": "mixtral-8x7b-v0.1", "context": "32k", "users": 4, "output_tokens": 1}, catalog())
     found = hosts_of(solved, 0)
-    said = str(hosted_facts(solved, 0).hosts)
+    said = str(hosted_facts(solved.question, cell_of(solved)).hosts)
     assert found.n_hosts > len(found.cheapest)
     assert f"{found.n_hosts} hosts serve it" in said if not found.cheapest else "a month" in said
 
@@ -211,9 +213,9 @@ def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "hosted.yaml").write_text(text)
     own = Catalog(tmp_path)
     solved = recommended({"model": "70b", "instances": "aws/g6e.12xlarge,aws/p5.48xlarge", **LOAD}, own)
-    assert odd in str(hosted_facts(solved, 0).hosts)
-    page = build_page(solved)
-    files, _ = draw(solved, ("html", "md", "xlsx"), own)
+    assert odd in str(hosted_facts(solved.question, cell_of(solved)).hosts)
+    page = page_for(solved)
+    files, _ = draw(answer_of(solved), ("html", "md", "xlsx"), own)
     assert odd in str(page.cards[0].hosts)
     html = files["html"].decode()
     assert "A&amp;B {0.value} {} %s &#34;quoted&#34; &#39;too&#39;" in html and "A&B {0" not in html

@@ -10,6 +10,7 @@ from typing import Any
 import pandas
 import pytest
 from amounts import amount
+from answers import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,6 @@ from sheetgen.sizing.rates import (
     replica_requests_per_second,
     z_of,
 )
-from sheetgen.writers.json import document
 
 MODELS = ("8b", "70b", "gpt-oss-120b")
 CONTEXTS = ("4k", "16k", "128k")

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import pytest
+from answers import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.units import PURCHASES
-from sheetgen.writers.json import document
 
 P5 = {"model": "70b", "context": "16k", "users": 32, "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
 INSTANCES = "aws/g6e.12xlarge,aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5"
@@ -66,9 +66,9 @@ def test_the_class_in_use_is_the_recommendation() -> None:
             assert first.hourly_usd == pytest.approx(choice.hourly_usd)
             assert first.monthly_usd == pytest.approx(choice.monthly_usd)
             assert first.annual_usd == ways_to_pay.unit_costs(solved, row)["annual_usd"]
-            best = ways_to_pay.providers(solved, row)
+            best = ways_to_pay.providers(solved)[row]
             assert choice.cheapest is not None and choice.cheapest.usd <= choice.monthly_usd
-            lowest = min(p.monthly_usd for p in best if p.offer is not None)
+            lowest = min(p.monthly_usd for p in best if p.instance is not None)
             assert choice.cheapest.usd <= lowest <= choice.monthly_usd * 1.05, "each provider's best by the same rule"
 
 
@@ -79,11 +79,11 @@ def test_a_provider_s_best_is_the_answer_where_only_it_is_asked() -> None:
     alone = {name: solve(ask(catalog(), {**options, "providers": name})) for name in ("aws", "azure", "gcp")}
     n_ties = 0
     for row in range(len(solved.choices)):
-        for best in ways_to_pay.providers(solved, row):
+        for best in ways_to_pay.providers(solved)[row]:
             other = alone[best.provider]
             choice = other.choices[row]
-            assert best.offer is not None and choice.offer is not None and choice.cheapest is not None
-            assert solved.candidate(best.offer).instance == other.candidate(choice.offer).instance
+            assert best.instance is not None and choice.offer is not None and choice.cheapest is not None
+            assert best.instance == other.candidate(choice.offer).instance
             assert (best.n_instances, best.monthly_usd) == (choice.n_instances, pytest.approx(choice.monthly_usd))
             assert best.hourly_usd == pytest.approx(choice.hourly_usd)
             n_ties += choice.cheapest.offer != choice.offer
@@ -106,9 +106,9 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
 
 def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:
     solved = recommended({"model": "70b", "context": "16k", "users": 32}, Catalog())
-    found = ways_to_pay.providers(solved, 0)
-    assert [one.provider for one in found] == ["aws", "gcp", "azure"] and all(one.offer is not None for one in found)
-    assert all(solved.candidate(one.offer).provider == one.provider for one in found)
+    found = ways_to_pay.providers(solved)[0]
+    assert [one.provider for one in found] == ["aws", "gcp", "azure"] and all(one.instance is not None for one in found)
+    assert all(str(one.instance).startswith(f"{one.provider}/") for one in found)
     assert min(one.monthly_usd for one in found) == solved.choices[0].monthly_usd
 
 

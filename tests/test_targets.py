@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 import pytest
 from amounts import amount
+from answers import book_for, document, page_for, record_for
 from brute_force import Load, answer
 from recalculation import recalculate_with_formualizer
 from workbook_cells import values
@@ -19,14 +20,13 @@ from workbook_cells import values
 import sheetgen
 from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, solve, why_not
 from sheetgen.api import recommended, record, sized_point
-from sheetgen.book import build_book
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Cell
 from sheetgen.report.wording import sized_by, sizing_rule
 from sheetgen.sizing.parallelism import has_little_headroom
-from sheetgen.writers.json import SPEED, document
+from sheetgen.writers.csv import SPEED
 from sheetgen.writers.xlsx import write_xlsx
 
 AS_OF = "2026-11-20"
@@ -86,6 +86,10 @@ def lowest(solved: Solution) -> float:
 # Which of the two it is ---------------------------------------------------------------------------------
 
 
+def sized_words(solved: Solution) -> Cell:
+    return sized_by(solved.question, record_for(solved).cells[0])
+
+
 def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     slow, fast = (sheet("405b", gpus="b200", workloads="rag", tiers="32", tpot_ms=ms) for ms in ("200", "50"))
     memory, speed = slow.choices[0], fast.choices[0]
@@ -93,16 +97,16 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.sized_by == "tpot" and speed.n_replicas > 1 and speed.tpot_seconds <= 0.050 < memory.tpot_seconds
     assert speed.requests_per_replica == -(-32 // speed.n_replicas)
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
-    assert sized_by(slow, 0) == "size set by memory; it meets 200 ms a token"
+    assert sized_words(slow) == "size set by memory; it meets 200 ms a token"
     without = "size set by the target (50 ms a token); without it: 1 × p6-b200.48xlarge, $83,171, at "
-    assert str(sized_by(fast, 0)).startswith(without)
+    assert str(sized_words(fast)).startswith(without)
     assert sizing_rule(slow.question) == "size set by memory and speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "tpot")):
         (cell,) = document(solved)["cells"]
         assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
-        (card,) = build_page(solved).cards
-        assert card.sized_by == sized_by(solved, 0) and f"{cell['n_replicas']} replica" in str(card.hardware)
-        assert [c.by_speed for b in build_page(solved).matrix for r in b.rows for c in r.cells] == [reason == "tpot"]
+        (card,) = page_for(solved).cards
+        assert card.sized_by == sized_words(solved) and f"{cell['n_replicas']} replica" in str(card.hardware)
+        assert [c.by_speed for b in page_for(solved).matrix for r in b.rows for c in r.cells] == [reason == "tpot"]
 
 
 @pytest.mark.some(8)
@@ -236,7 +240,7 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     assert choice.sized_by == "ttft" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
     without = "1 × p5.48xlarge, $40,179"
     alone = f"at {1000 * off.choices[0].tpot_seconds:.0f} ms a token"
-    assert sized_by(tight, 0) == f"size set by the target (first token in 1,500 ms); without it: {without}, {alone}"
+    assert sized_words(tight) == f"size set by the target (first token in 1,500 ms); without it: {without}, {alone}"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
     targets = "50 ms a token, first token in 1,500 ms"
@@ -285,7 +289,7 @@ def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> Non
     for cell in document(solved)["cells"]:
         assert cell["verdict"] == TOO_SLOW and cell["runner_up"] is None
         assert {cell[name] for name in (*SPEED, "instance", "n_replicas", "monthly_usd")} == {None}
-    page = build_page(solved)
+    page = page_for(solved)
     assert {c.rent for c in page.cards} == {TOO_SLOW} and not any(c.fits for c in page.cards)
     words = "first token in 20 ms" if "ttft_ms" in asked else "2 ms a token"
     assert {c.hardware for c in page.cards} == {f"a lone request misses {words} on every candidate that holds it"}
@@ -408,7 +412,7 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     verdicts = [c.verdict for c in solved.choices]
     assert set(verdicts) == {"fits", TOO_SLOW, NOTHING_FITS}
     path = tmp_path / "sheet.xlsx"
-    path.write_bytes(write_xlsx(build_book(solved, build_page(solved))))
+    path.write_bytes(write_xlsx(book_for(solved)))
     for book in (path, recalculate_with_formualizer(path, tmp_path / "again.xlsx")):
         found = values(book)
         heads = {found[place]: place[1] for place in found if isinstance(place, tuple) and place[0] == "Workings"}

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from answers import page_for
 from books import book_bytes
 from pages import markdown_of, text_of, web_of
 
@@ -23,7 +24,6 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
 from sheetgen.writers.pdf import lay_out
 
@@ -130,7 +130,7 @@ def solved() -> Solution:
 
 @pytest.fixture(scope="module")
 def page(solved: Solution) -> Page:
-    return build_page(solved)
+    return page_for(solved)
 
 
 def drawn(page: Page) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Step:
     def words(self) -> str:
         choice, one = self.fit.choice, self.fit.candidate
         return (
-            f"{rented_gpus(choice.n_instances, one)} ({rent(choice.n_instances, one)}), "
+            f"{rented_gpus(choice.n_instances, one)} ({rent(choice.n_instances, one.instance)}), "
             f"TP {self.fit.layout.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
         )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -31,46 +34,76 @@ class Reason(NamedTuple):
         return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
 
 
+@dataclass(frozen=True)
+class _Offers:
+    """What one load takes on each offer, as columns of offers."""
+
+    solved: Solution
+    row: int
+
+    @cached_property
+    def monthly_usd(self) -> Any:
+        return self.solved.costs["monthly_usd"][self.row]
+
+    @cached_property
+    def costs_the_same(self) -> Any:
+        return same_money(self.monthly_usd, self.solved.choices[self.row].monthly_usd)
+
+    @cached_property
+    def n_instances(self) -> Any:
+        return self.solved.costs["n_instances"][self.row]
+
+    @cached_property
+    def has_kernel(self) -> Any:
+        grid = self.solved.grid.along("chosen", {"load": [self.row]})
+        grid.evaluate((attention_runs,), ("chosen", "offer"))
+        return grid.spread("attention_runs", ("chosen", "offer"))[0] == 1
+
+    @cached_property
+    def runs(self) -> Any:
+        return self.solved.sequences["runs"][self.row, [one.profile for one in self.solved.offers]] == 1
+
+
 def why_not(solved: Solution, row: int) -> list[tuple[str, Reason]]:
     """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
-    choice = solved.choices[row]
+    choice, known = solved.choices[row], _Offers(solved, row)
     chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
     offers = defaultdict[int, list[int]](list)
     for i, offer in enumerate(solved.offers):
         offers[offer.candidate].append(i)
     candidates = solved.question.candidates
-    return [(candidates[c].instance, _reason(solved, row, offers[c], choice)) for c in offers if c != chosen]
+    return [(candidates[c].instance, _reason(known, offers[c], choice)) for c in offers if c != chosen]
 
 
-def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reason:
+def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
+    solved, row = known.solved, known.row
     cell = solved.question.loads[row]
     if cell.over_limit:
         return Reason("over", choice.verdict)
     candidate = solved.candidate(mine[0])
-    monthly = solved.costs["monthly_usd"][row, mine]
-    if not numpy.isnan(monthly).all():
-        least = float(numpy.nanmin(monthly))
-        if same_money(least, choice.monthly_usd):
-            alike = [i for i, usd in zip(mine, monthly, strict=True) if same_money(usd, least)]
+    priced = {i: usd for i in mine if not math.isnan(usd := float(known.monthly_usd[i]))}
+    if priced:
+        least = min(priced.values())
+        cheapest = [i for i, usd in priced.items() if usd == least]
+        if known.costs_the_same[cheapest[0]]:
+            alike = [i for i, usd in priced.items() if usd == least or same_money(usd, least)]
             return Reason("as_dear", _as_dear(solved, alike, row, choice))
         if least < choice.monthly_usd:
-            cheapest = [i for i, usd in zip(mine, monthly, strict=True) if usd == least]
             return Reason("near_tie", _nearly_as_dear(solved, cheapest[0], row, choice, least), least)
         dearer = 100 * (least / choice.monthly_usd - 1)
         words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
         return Reason("dearer", words, least)
-    if slow := _too_slow(solved, row, mine):
+    if slow := _too_slow(solved, row, [i for i in mine if known.n_instances[i] == 0]):
         return slow
     model = solved.model_of(row)
     if model.weight_dtype not in candidate.gpu.weights_run:
         return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
     if model.kv_cache_dtype not in candidate.gpu.kv_run:
         return Reason("not_run", f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache")
-    kernel = solved.at(row, offer=mine[0])
-    if attention_runs.of({name: kernel[name][0] for name in attention_runs.inputs}) != 1:
+    if not known.has_kernel[mine[0]]:
         words = f"{solved.question.engine.name} has no kernel for its sparse attention on {candidate.gpu.short_name}"
         return Reason("not_run", words)
-    runs = [i for i in mine if solved.sequences["runs"][row, solved.offers[i].profile] == 1]
+    runs = [i for i in mine if known.runs[i]]
     if not runs:
         return Reason("not_run", f"the {model.model.n_heads} heads do not divide over its GPUs")
     offer = runs[-1]
@@ -107,10 +140,9 @@ def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> s
     return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
 
 
-def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
+def _too_slow(solved: Solution, row: int, held: list[int]) -> Reason | None:
     """How far a lone request is from the targets on the size of the candidate that holds it and comes nearest; None
     where memory does not hold it."""
-    held = [i for i in mine if solved.costs["n_instances"][row, i] == 0]
     if not held:
         return None
     workload = solved.workload_of(row)

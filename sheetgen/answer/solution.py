@@ -122,11 +122,10 @@ class Solution:
         return self.grid.along("chosen", {"load": [row], **on}).table("chosen")
 
     def model_of(self, row: int) -> SheetModel:
-        """The model of a load, at its precisions."""
-        return self.question.models[self.question.loads[row].model]
+        return self.question.model_of(row)
 
     def workload_of(self, row: int) -> Workload:
-        return self.question.workloads[self.question.loads[row].workload]
+        return self.question.workload_of(row)
 
     def candidate(self, offer: int) -> Candidate:
         """The instance behind an offer."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
-from sheetgen.answer.picks import pick
+from sheetgen.answer.answer_record import Budget, ClassCost, ProviderCost, Sum
+from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.sheet_facts import settings_of
 from sheetgen.answer.solution import Fit, Solution
 from sheetgen.formula import Formula
@@ -55,41 +55,6 @@ OF_OWNING = (
     cost.break_even_utilization,
     cost.owned_three_year_cash_usd,
 )
-
-
-@dataclass(frozen=True)
-class ClassCost:
-    """The recommended instances in one purchase class."""
-
-    purchase: str
-    hourly_usd: float
-    monthly_usd: float
-    annual_usd: float
-    three_year_usd: float
-    commitment_waste_usd: float
-    price_as_of: str | None
-    terms: str
-    source: str
-
-
-@dataclass(frozen=True)
-class ProviderCost:
-    """The cheapest of one provider for a load; `offer` is None where nothing of it holds the load."""
-
-    provider: str
-    offer: int | None = None
-    n_instances: int = 0
-    hourly_usd: float = math.nan
-    monthly_usd: float = math.nan
-
-
-@dataclass(frozen=True)
-class Sum:
-    """A sum of a month, a year and three years with its contingency, in dollars and in the budget's currency."""
-
-    monthly: tuple[float, float, float]  # dollars, contingency, total in the currency
-    annual: tuple[float, float, float]
-    three_year: tuple[float, float, float]
 
 
 def _inputs(solved: Solution) -> dict[str, Any]:
@@ -135,8 +100,15 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
             },
         )
         del usd["paid_hours_per_month"]
-        as_of, terms, source = (price.price_as_of, price.price_kind, fit.candidate.source) if price else (None, "", "")
-        found.append(ClassCost(purchase, **usd, price_as_of=as_of, terms=terms, source=source))
+        found.append(
+            ClassCost(
+                purchase,
+                **usd,
+                price_as_of=price.price_as_of if price else None,
+                terms=(price.price_kind or None) if price else None,
+                source=(fit.candidate.source or None) if price else None,
+            )
+        )
     return tuple(found)
 
 
@@ -148,21 +120,30 @@ def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:
     return float(cost.discounted_usd_per_hour(price.usd_per_hour, less))
 
 
-def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
-    """Per provider of the candidates its cheapest for this load; ties as in the choice itself."""
-    over = solved.question.loads[row].over_limit
+def providers(solved: Solution) -> list[tuple[ProviderCost, ...]]:
+    """By load, per provider of the candidates its cheapest; ties as in the choice itself."""
+    loads = solved.question.loads
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))
-    of_provider = solved.grid.along("chosen", {"load": [row] * len(names)})
-    picks = pick(of_provider, of_offer == numpy.array(names)[:, None], "chosen")
-    found = []
-    for provider, one in zip(names, picks, strict=True):
-        if over or one is None:
-            found.append(ProviderCost(provider))
-        else:
-            best, hourly = one[0], float(solved.costs["hourly_usd"][row, one[0].offer])
-            found.append(ProviderCost(provider, best.offer, best.n_instances, hourly, best.usd))
-    return tuple(found)
+    grid = solved.grid.along("chosen", {"load": [row for row in range(len(loads)) for _ in names]})
+    picks = pick(grid, numpy.tile(of_offer == numpy.array(names)[:, None], (len(loads), 1)), "chosen")
+    hourly, found = solved.costs["hourly_usd"], []
+    for row, load in enumerate(loads):
+        mine = zip(names, picks[row * len(names) : (row + 1) * len(names)], strict=True)
+        found.append(
+            tuple(
+                ProviderCost(name)
+                if one is None or load.over_limit
+                else _provider(solved, name, one[0], float(hourly[row, one[0].offer]))
+                for name, one in mine
+            )
+        )
+    return found
+
+
+def _provider(solved: Solution, name: str, best: Pick, hourly_usd: float) -> ProviderCost:
+    candidate, size = solved.candidate(best.offer), solved.layout(best.offer).tensor_parallel_size
+    return ProviderCost(name, candidate.instance, candidate.gpu.id, size, best.n_instances, hourly_usd, best.usd)
 
 
 def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
@@ -191,7 +172,7 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
     }
 
 
-def budget(solved: Solution, row: int) -> Sum | None:
+def budget(solved: Solution, row: int) -> Budget | None:
     """The month, the year and three years of a recommendation, with contingency, in the budget's currency."""
     choice, settings = solved.choices[row], solved.question.settings
     if choice.offer is None:
@@ -200,5 +181,5 @@ def budget(solved: Solution, row: int) -> Sum | None:
     for usd in (choice.monthly_usd, float(cost.annual_usd.of(known)), float(cost.three_year_usd.of(known))):
         extra = cost.contingency_usd(usd, settings.contingency_fraction)
         total = cost.in_currency(cost.total_usd(usd, extra), settings.fx_rate)
-        sums.append((usd, float(extra), float(total)))
-    return Sum(*sums)
+        sums.append(Sum(usd, float(extra), float(total)))
+    return Budget(settings.currency, *sums)

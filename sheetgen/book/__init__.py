@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.answer import Solution
+from sheetgen.answer.answer_record import Record
 from sheetgen.answer.levers import EveryLever
 from sheetgen.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.book.change_log import LAYOUT, SCHEMA, build_log
@@ -33,6 +34,7 @@ KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what
 
 def build_book(
     solved: Solution,
+    record: Record,
     page: Page,
     every_lever: EveryLever = (),
     one: WhatIf | None = None,
@@ -69,7 +71,7 @@ def build_book(
     picked = {} if what_if is None else what_if.picked
     candidates, heads = build_candidates(solved, wiring, apart, picked)
     add_choices(wiring, heads)
-    add_as_built(wiring, solved, every_lever)
+    add_as_built(wiring, record, rows_of_book(solved))
     guide = build_guide(solved, page, wiring)
     sizing = build_sizing(solved, page, wiring, [*(["What-if"] if what_if else []), "Money"])
     hosts = build_hosts(solved, wiring)

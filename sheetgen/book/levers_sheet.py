@@ -52,7 +52,7 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         ("Load", words, TEXT, 26),
         ("Lever", [lever.words for _, lever in rows], TEXT, 32),
         ("What changes", [lever.changed or NONE for _, lever in rows], TEXT, 0),
-        ("Then rent", [str(rent(one.n_instances, one.candidate)) if one else NONE for one in after], TEXT, 30),
+        ("Then rent", [str(rent(one.n_instances, one.candidate.instance)) if one else NONE for one in after], TEXT, 30),
         ("GPUs then", [one.n_gpus if one else NONE for one in after], WHOLE, 10),
         ("$ per month then", [_rounded(one.monthly_usd if one else None, CENTS) for one in after], USD, 13),
         ("Saves, $ per month", [_rounded(lever.saved_usd, CENTS) for _, lever in rows], USD, 13),

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from functools import partial
 
-from sheetgen.answer import Solution, headline_rows, needs_reservation
+from sheetgen.answer import Fit, Solution, headline_rows, needs_reservation
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.inputs_sheet import AS_BUILT
 from sheetgen.book.sentences import (
@@ -144,9 +144,10 @@ class SizingSheet:
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
         rented = (
-            f"{c.n_instances} {instance_name(solved.candidate(c.offer))}{' ' * 2 * needs_reservation(solved, row)}"
-            for row, c in enumerate(solved.choices)
-            if c.offer is not None
+            f"{fit.choice.n_instances} {instance_name(fit.candidate.instance)}"
+            + " " * 2 * needs_reservation(solved, row)
+            for row in range(len(solved.choices))
+            if (fit := Fit.of(solved, row))
         )
         rent_width = min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], max(map(len, rented), default=0) + 2.0))
         n_models = len(self.groups)

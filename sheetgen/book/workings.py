@@ -8,9 +8,8 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, headline_rows, not_asked
-from sheetgen.answer.levers import EveryLever, terms_at_fp8
-from sheetgen.answer.solution import Rental
+from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, headline_rows
+from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.book import sentences
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.matrices import WHOLE_OF
@@ -322,49 +321,42 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
             table.computed(one, width=14)
 
 
-def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> None:
+def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
     """What takes a choice anew, which no cell makes, as values: what memory alone would take, the month at the ends of
     the band of speed, the answer at FP8 and in each purchase class, and who took no part and is cheaper."""
-    table, rows = wiring.tables["loads"], rows_of_book(solved)
-    fits, others = {row: solved.choices[row].offer is not None for row in rows}, not_asked(solved)
+    table, cells, in_use = wiring.tables["loads"], [record.cells[row] for row in rows], record.inputs["purchase"]
 
     def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
         shown = [NONE if value is None or value == "" else value for value in values]
         table.given(name, f"As built: {label}", shown, display, role="fixed", width=width)
 
-    def said(one: Rental, beside: Rental | None) -> str:
-        saves = "" if beside is None or one.usd < beside.usd else " (no saving)"
-        return f"{wording.rent(one.n_instances, one.candidate)}{f' {TIGHT}' if one.tight else ''}{saves}"
+    def said(one: RentalRecord, beside: RentalRecord | None) -> str:
+        saves = "" if beside is None or one.monthly_usd < beside.monthly_usd else " (no saving)"
+        return f"{wording.rented(one)}{f' {TIGHT}' if one.tight else ''}{saves}"
 
-    def rented(stem: str, label: str, answers: Sequence[Rental | None], beside: Sequence[Rental | None] = ()) -> None:
+    def rented(
+        stem: str, label: str, answers: Sequence[RentalRecord | None], beside: Sequence[RentalRecord | None] = ()
+    ) -> None:
         """beside: what the same takes without the commitment."""
         pairs = zip(answers, beside or [None] * len(answers), strict=True)
         put(f"rent_{stem}", label, [one and said(one, other) for one, other in pairs])
-        put(f"usd_{stem}", f"{label}, $ per month", [one and one.usd for one in answers], USD, 14)
+        put(f"usd_{stem}", f"{label}, $ per month", [one and one.monthly_usd for one in answers], USD, 14)
 
-    put(
-        "sized_words",
-        "what drives the size",
-        [str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows],
-    )
-    put(
-        "band_words",
-        "the ends of the speed band",
-        [str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows],
-    )
-    terms = terms_at_fp8(solved, every_lever) if every_lever else ({},) * len(solved.question.loads)
-    in_use = solved.question.settings.purchase
-    in_fp8 = [terms[row].get(in_use) for row in rows]
+    sized = [str(wording.sized_shortly(cell)) if cell.chosen else None for cell in cells]
+    put("sized_words", "what drives the size", sized)
+    bands = [str(wording.money_band(cell.chosen) or "") if cell.chosen else None for cell in cells]
+    put("band_words", "the ends of the speed band", bands)
+    in_fp8 = [cell.fp8_by_purchase.get(in_use) for cell in cells]
     rented("fp8", "at FP8", in_fp8)
-    for purchase, answers in solved.by_purchase.items():
-        rented(class_stem(purchase), purchase, [answers[row] for row in rows])
+    for purchase in cells[0].by_purchase:
+        rented(class_stem(purchase), purchase, [cell.by_purchase[purchase] for cell in cells])
     for purchase in COMMITTED:
-        beside = () if purchase == in_use else in_fp8
-        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", [terms[row].get(purchase) for row in rows], beside)
+        beside, terms = () if purchase == in_use else in_fp8, [cell.fp8_by_purchase.get(purchase) for cell in cells]
+        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", terms, beside)
     put(
         "not_asked_words",
         "took no part, and cheaper",
-        ["; ".join(str(wording.not_asked_words(one)) for one in others[row]) for row in rows],
+        ["; ".join(str(wording.not_asked_words(one)) for one in cell.not_asked) for cell in cells],
         width=60,
     )
 

@@ -173,16 +173,19 @@ def recommend(
         return
     from sheetgen.answer.disaggregated import disaggregated as apart
     from sheetgen.answer.disaggregated import pools_record
-    from sheetgen.api import recommend_record, recommended
+    from sheetgen.api import recommend_document, recommended, sheet_record
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
 
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
-    warn(solved.question, quiet)
-    launched = launches(solved, engines, catalog)
+    question = solved.question
+    warn(question, quiet)
+    record = sheet_record(solved)
+    cell = record.cells[0]
+    launched = launches(record, question, engines, catalog)
     if as_json:
-        found = with_launches(recommend_record(solved), launched)
+        found = recommend_document(with_launches(record, launched), question)
         if disaggregated:
             found["cells"][0] |= pools_record(apart(solved, 0))
         print_json(found | found["cells"][0])
@@ -192,11 +195,11 @@ def recommend(
 
         launch = launched.get(0)
         if quiet and not (details or show_all):
-            say(headline(solved, 0))
+            say(headline(question, cell))
         else:
-            say(recommendation(solved, details, show_all, launch.advice if launch else None))
+            say(recommendation(question, cell, details, show_all, launch.advice if launch else None))
         if disaggregated:
-            say("\n".join(("", *pools(solved, apart(solved, 0)))))
+            say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
 

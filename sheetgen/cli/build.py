@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,11 +18,12 @@ from sheetgen.units import count
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused
 
 if TYPE_CHECKING:
-    from sheetgen.answer import Solution
-    from sheetgen.book.sheets import Book
+    from sheetgen.answer.answer_record import Record
+    from sheetgen.api import Answer
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.launch.recommended import Launch
+    from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
 
 PULL_SCHEMA = 1
@@ -63,8 +64,8 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     formats, place = named or DEFAULT_FORMATS, place_of(asked.pop("out", None), asked.pop("name", None))
     brand = brand_of(asked.pop("brand", None))
     archive = archive_of(asked.pop("attach", None), formats, place.name)
-    from sheetgen.answer import solve
-    from sheetgen.api import sheet_record
+    from sheetgen.answer.answer_record import as_json as plain_record
+    from sheetgen.api import answered
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.question.sheet_question import ask
@@ -76,25 +77,26 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
         asked["tiers"] = ",".join(str(one.requests) for one in catalog.tiers())
     question = ask(catalog, asked)
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
-    solved = solve(question)
-    warn(solved.question, quiet)
-    launched = launches(solved, engines, catalog) if engines else {}
-    files, missing = draw(solved, formats, catalog, brand=brand, archive=archive, launched=launched)
+    answer = answered(question)
+    question, record = answer.question, answer.record
+    warn(question, quiet)
+    launched = launches(record, question, engines, catalog) if engines else {}
+    record = with_launches(record, launched) if engines else record
+    files, missing = draw(answer._replace(record=record), formats, catalog, brand, archive, launched)
     targets = {Path(f"{place}.{name}"): data for name, data in files.items()}
     write_drawn(targets, missing)
-    warn_of_letters(solved.question, files, brand, quiet)
+    warn_of_letters(question, files, brand, quiet)
     if as_json:
-        record = sheet_record(solved)
-        print_json(with_launches(record, launched) if engines else record)
+        print_json(plain_record(record))
     elif not quiet:
-        said = headlines(solved)
+        said = headlines(record, question)
         say("\n".join([*(f"wrote {target}" for target in targets), *said.values()]))
         for row, launch in launched.items():
             from sheetgen.cli.extras import flag_lines
 
             stack = folded(f"Stack: {launch.advice.line}")
             say("\n".join(["", folded(said[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
-    note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
+    note(f"{len(question.loads)} loads on {len(question.candidates)} instances", quiet)
     if missing and named:
         raise SystemExit(1)
 
@@ -145,26 +147,28 @@ def pull(
     requested, drawn_with = formats_named(formats), brand_of(brand)
     place = place_of(out, Path(edited).stem if name is None else name)
     from sheetgen import __version__
-    from sheetgen.api import sheet_record
+    from sheetgen.answer.answer_record import as_json as plain_record
+    from sheetgen.api import answer_of
     from sheetgen.readback.pulled import pull as read_back
     from sheetgen.readback.pulled_words import data, lines, scenario_text
 
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = read_back(edited, catalog, models)
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
-    drawn, missing = draw(pulled.solved, kinds, catalog, brand=drawn_with)
+    answer = answer_of(pulled.solved)
+    drawn, missing = draw(answer, kinds, catalog, drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
     targets = {Path(f"{place}.{name}"): content for name, content in files.items()}
     write_drawn(targets, missing, spared=Path(edited))
-    warn_of_letters(pulled.solved.question, drawn, drawn_with, quiet)
+    warn_of_letters(answer.question, drawn, drawn_with, quiet)
     if as_json:
-        paths, answer = list(map(str, targets)), sheet_record(pulled.solved)
-        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": answer})
+        paths, sheet = list(map(str, targets)), plain_record(answer.record)
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": sheet})
     elif not quiet:
         wrote = (f"wrote {target}" for target in targets)
-        say("\n".join([*lines(pulled), *wrote, *headlines(pulled.solved).values()]))
-    note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
+        say("\n".join([*lines(pulled), *wrote, *headlines(answer.record, answer.question).values()]))
+    note(f"{len(answer.question.loads)} loads worked out anew", quiet)
     if missing and "pdf" in requested:
         raise SystemExit(1)
 
@@ -292,7 +296,7 @@ def archive_of(attach: Any, formats: Sequence[str], name: str) -> Archive:
 
 @gc_paused()
 def draw(
-    solved: Solution,
+    answer: Answer,
     formats: Sequence[str],
     catalog: Catalog,
     brand: Brand | None = None,
@@ -301,39 +305,30 @@ def draw(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Each format's bytes, and why where one that may lack had to be left out, a line each."""
     step(f"drawing {', '.join(formats)}")
-    from sheetgen.answer.levers import levers_of_sheet
-    from sheetgen.api import sheet_record
     from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.report.build_page import build_page
     from sheetgen.writers.apart import pdf_apart
 
-    archive = replace(archive, catalog_sha256=solved.question.catalog_sha256)
+    question, record = answer.question, answer.record
+    archive = replace(archive, catalog_sha256=question.catalog_sha256)
     with pdf_apart(formats, archive) as process:
-        levers = levers_of_sheet(solved)
-        page = with_launch_rows(build_page(solved, levers), solved, launched, catalog)
+        page = with_launch_rows(build_page(record, question), record, question, launched, catalog)
         if process:
             process.send(page, brand, archive)
-
-        def book() -> Book:
-            from sheetgen.book import build_book
-            from sheetgen.book.what_if_choices import what_if
-
-            return build_book(solved, page, levers, what_if(solved))
+        drawn: dict[str, Callable[[], Any]] = {
+            "page": lambda: page,
+            "record": lambda: record,
+            "book": lambda: answer.book(page),
+        }
 
         @cache
         def file(ending: str) -> bytes:
-            if process and ending == "pdf" and (drawn := process.fetch()) is not None:
-                return drawn
+            if process and ending == "pdf" and (found := process.fetch()) is not None:
+                return found
             one = FORMATS[ending]
-            return one.write(book() if one.of_book else page, options)
+            return one.write(drawn[one.draws](), options)
 
-        def record() -> dict[str, Any]:
-            from sheetgen.launch.recommended import with_launches
-
-            found = sheet_record(solved, levers)
-            return with_launches(found, launched) if launched else found
-
-        options = Options(brand=brand, archive=archive, file=file, record=record)
+        options = Options(brand=brand, archive=archive, file=file)
         files: dict[str, bytes] = {}
         missing: dict[str, None] = {}
         for ending in formats:
@@ -356,15 +351,13 @@ def brand_of(path: str | None) -> Brand | None:
     return read_brand(path)
 
 
-def headlines(solved: Solution) -> dict[int, str]:
+def headlines(record: Record, question: Question) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.answer import headline_rows
     from sheetgen.cli.answer_text import headline, load_of
 
-    question = solved.question
     name = question.workloads[question.headline[0]].name
-    models = {row: question.models[question.loads[row].model].model.name for row in headline_rows(solved)}
     return {
-        row: f"{model}, {name} at {load_of(question, question.loads[row])}: {headline(solved, row)}"
-        for row, model in models.items()
+        cell.row: f"{question.model_of(cell.row).model.name}, {name} at {load_of(question, cell)}: "
+        f"{headline(question, cell)}"
+        for cell in record.headline_cells
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sheetgen.answer import Solution
+from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.disaggregated import Apart
 from sheetgen.answer.reverse import Reverse, in_words
 from sheetgen.api import Sized, reversed_question
@@ -21,6 +21,7 @@ from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, f
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
 from sheetgen.question.inputs import asked_in
+from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import A_LOAD
 from sheetgen.report.wording import lost
 from sheetgen.startup.log_compared import Compared, compare, compared_record
@@ -122,7 +123,7 @@ def _comments(one: Flags) -> Iterator[str]:
     yield from (f"# note: {note}" for note in one.notes)
 
 
-def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
+def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator[str]:
     """Prefill and decode apart, beside the answer for one pool."""
     yield f"PREFILL AND DECODE APART, {NEVER_MEASURED}"
     if found is None:
@@ -141,12 +142,12 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
         f"first token {found.ttft_seconds:.1f} s"
     )
     rented = " and ".join(f"{n:,}x {instance}" for instance, n in found.n_instances.items())
-    alone = solved.choices[0]
-    beside = "" if alone.offer is None else f", {dearer(found.monthly_usd / alone.monthly_usd - 1)} against one pool"
+    alone = cell.chosen
+    beside = "" if alone is None else f", {dearer(found.monthly_usd / alone.monthly_usd - 1)} against one pool"
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
-    after = f" after the loss of a {lost(solved.question)}" if solved.question.settings.survive else ""
+    after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
-    if not solved.question.loads[0].requests_per_second:
+    if not cell.requests_per_second:
         yield "  Both pools have allowance for chance, one pool has none: state the load as a rate to compare alike."
 
 
@@ -187,7 +188,7 @@ def _reverse(found: Reverse) -> Iterator[str]:
     for own, most, fastest in zip(found.machines or [None], found.in_flight, found.per_second, strict=True):
         head = f"{count(own[1], 'machine')} of {own[0].instance}" if own else ""
         if most and not own:
-            head = budgeted_words(most.n_instances, most.candidate, most.monthly_usd or 0, found.question)
+            head = budgeted_words(most.n_instances, most.candidate.instance, most.monthly_usd or 0, found.question)
         if most:
             yield f"  {head}: {'; '.join(in_words(most))}"
         elif own:
@@ -198,7 +199,7 @@ def _reverse(found: Reverse) -> Iterator[str]:
         if own and most:
             yield f"  one machine more: {most.of_one_more:,} at once{' in all' * (len(found.machines) > 1)}"
     if rent := found.next_rent:
-        rented = budgeted_words(rent[1].n_instances, rent[0], rent[1].usd, found.question)
+        rented = budgeted_words(rent[1].n_instances, rent[0].instance, rent[1].usd, found.question)
         yield f"one more at once: {rented} {'beside them' if found.machines else 'in all'}"
     elif found.step:
         yield f"one more at once: {found.step.choices[0].verdict}"

@@ -131,7 +131,7 @@ def _message(
     notes: list[str],
 ) -> tuple[Mail, Path]:
     """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
-    from sheetgen.answer import solve
+    from sheetgen.api import answer_of, answered
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.question.sheet_question import ask
     from sheetgen.readback.package import read_file
@@ -145,7 +145,7 @@ def _message(
         if not given.get("models"):
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
         step("working it out")
-        solved = solve(ask(catalog, given))
+        answer = answered(ask(catalog, given))
     else:
         _no_options(workbook, options)
         step(f"reading {shown(workbook)}, and working it out anew")
@@ -164,19 +164,19 @@ def _message(
                 f"{first.place}: what stands there would contradict the message. `sheetgen pull` names them, and with "
                 "--format xlsx writes a workbook that agrees."
             )
-        solved = pulled.solved
+        answer = answer_of(pulled.solved)
         aside = {**options, "name": Path(workbook).stem if options["name"] is None else options["name"]}
     place, brand = place_of(aside["out"], aside["name"]), brand_of(aside["brand"])
-    letter = Letter(build_page(solved), place.name)
+    letter = Letter(build_page(answer.record, answer.question), place.name)
     line = letter.subject(subject)  # what is wrong with it is reported before the slow part
     if pdf is not None:
         files["pdf"] = _pdf(pdf)
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
     if missing:
-        drawn, problems = draw(solved, missing, catalog, brand=brand)
+        drawn, problems = draw(answer, missing, catalog, brand)
         files |= drawn
         notes += problems
-        warn_of_letters(solved.question, drawn, brand)
+        warn_of_letters(answer.question, drawn, brand)
     letter = replace(letter, attached=tuple(ending for ending in ("pdf", "xlsx") if ending in files))
     if since is not None:
         from sheetgen.cli.diff_text import changes_since

@@ -116,10 +116,12 @@ def _sheet(path: Path, catalog: Catalog) -> dict[str, Any]:
 
     if path.suffix.lower() != ".xlsx":
         return read_sheet(path)
+    from sheetgen.answer.answer_record import as_json
     from sheetgen.api import sheet_record
     from sheetgen.readback.pulled import pull
 
-    return sheet_record(pull(str(path), catalog, None).solved, ())
+    record: dict[str, Any] = as_json(sheet_record(pull(str(path), catalog, None).solved, ()))
+    return record
 
 
 @plan.command()
@@ -424,7 +426,7 @@ def draw_sheets(
     answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, problems: Problems
 ) -> dict[Path, bytes]:
     """Workbook and PDF of every service by their files; what could not be drawn is added to the problems."""
-    from sheetgen.answer import solve
+    from sheetgen.api import answered
     from sheetgen.plan.sized_alone import alone, sheet_options
     from sheetgen.question.sheet_question import ask
 
@@ -433,8 +435,7 @@ def draw_sheets(
     for one in alone(answer):
         service = answer.plan.services[one.service].id
         step(f"the sizing sheet of {service}")
-        solved = solve(ask(catalog, sheet_options(answer, one)))
-        found, missing = draw(solved, OF_SHEET, catalog, brand=brand)
+        found, missing = draw(answered(ask(catalog, sheet_options(answer, one))), OF_SHEET, catalog, brand)
         workbook = place.with_name(names[service])
         files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
         problems.extend(f"{service}: {line}" for line in missing)

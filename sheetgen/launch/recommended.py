@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sheetgen.answer import Fit, Solution, headline_rows
+from sheetgen.answer.answer_record import CellRecord, ChosenRecord, Record
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
@@ -15,6 +15,8 @@ from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, engine_defaults
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.question.market import Candidate
+from sheetgen.question.sheet_question import Question
 from sheetgen.report.page import LaunchRow, Page, words
 from sheetgen.report.wording import gpus, plural, whole
 from sheetgen.units import GIB
@@ -33,10 +35,9 @@ class Launch(NamedTuple):
         return {"flags": flags_record(self.flags) if self.flags else None, "stack": advice_record(self.advice)}
 
 
-def launches(solved: Solution, engines: tuple[str, ...], catalog: Catalog) -> dict[int, Launch]:
+def launches(answer: Record, question: Question, engines: tuple[str, ...], catalog: Catalog) -> dict[int, Launch]:
     """The flags for these engines of each headline's answer, by its load; none where nothing holds it."""
-    fits = {row: Fit.of(solved, row) for row in headline_rows(solved)}
-    points = {row: fullest_replica(fit) for row, fit in fits.items() if fit is not None}
+    points = {cell.row: fullest_replica(question, cell) for cell in answer.headline_cells if cell.chosen}
     if not points:
         return {}
     columns = {name: [point.get(name) for point in points.values()] for name in DEFAULTS}
@@ -48,21 +49,23 @@ def launches(solved: Solution, engines: tuple[str, ...], catalog: Catalog) -> di
     return {row: Launch(*of) for row, of in zip(points, flags_for(engines, pairs, catalog), strict=True)}
 
 
-def with_launch_rows(page: Page, solved: Solution, launched: Mapping[int, Launch], catalog: Catalog) -> Page:
+def with_launch_rows(
+    page: Page, answer: Record, question: Question, launched: Mapping[int, Launch], catalog: Catalog
+) -> Page:
     """`page` with how each answer is launched under the sheet's engine, and the stack that suits it, and why. Nothing
     for an engine that no flags are kept for, or where a model or GPU of a workbook is not in the catalogs any more."""
-    engine = solved.question.engine.engine
+    engine = question.engine.engine
     known = (engine,) if engine in WRITERS else ()
     if not known or any(engine not in one.flags for one in launched.values()) or not launched:
         try:
-            launched = launches(solved, known, catalog)
+            launched = launches(answer, question, known, catalog)
         except SheetgenError:
             return page
-    rows = [_row(solved, row, launch, engine) for row, launch in launched.items()]
+    rows = [_row(question, answer.cells[row], launch, engine) for row, launch in launched.items()]
     return replace(page, launches=tuple(rows))
 
 
-def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
+def _row(question: Question, cell: CellRecord, launch: Launch, engine: str) -> LaunchRow:
     flags = launch.flags.get(engine)
     if flags is None:
         text = "no flags are kept for this engine"
@@ -71,49 +74,47 @@ def _row(solved: Solution, row: int, launch: Launch, engine: str) -> LaunchRow:
     else:
         files = f"  (with {', '.join(flags.written.files)}: --flags {engine} writes it)" if flags.written.files else ""
         text = command(flags.written.groups, " ") + files
-    fit = Fit.of(solved, row)
-    assert fit is not None, "only what fits is launched"
-    each = gpus(fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.candidate)
-    most = fit["paced_requests"]
-    parts = plural(fit.choice.n_replicas, "replica"), each, whole(fit.choice.requests_per_replica), whole(most)
-    limit = "within the targets" if most < fit["sequences"] * fit.layout.data_parallel_size else "by memory"
-    replicas = "{}, each" if fit.choice.n_replicas > 1 else "{}"
+    one, candidate = cell.answer, question.instances[cell.answer.instance]
+    each, most = gpus(one.gpus_per_replica, candidate), one.paced_requests
+    parts = plural(one.n_replicas, "replica"), each, whole(one.requests_per_replica), whole(most)
+    limit = "within the targets" if most < one.sequences_per_replica else "by memory"
+    replicas = "{}, each" if one.n_replicas > 1 else "{}"
     on = words(f"{replicas} on {{}} with {{}} at once, up to {{}} {limit}", *parts)
-    if beside := _side_by_side(fit):
+    if beside := _side_by_side(one, candidate):
         on = words("{}; {}", on, beside)
     stack = launch.advice.line
     if launch.advice.engine not in (None, engine):
-        stack = f"The command is of {solved.question.engine.name}, as the sheet is. By its pool: {stack}"
-    return LaunchRow(solved.model_of(row).model.name, on, text, stack)
+        stack = f"The command is of {question.engine.name}, as the sheet is. By its pool: {stack}"
+    return LaunchRow(question.model_of(cell.row).model.name, on, text, stack)
 
 
-def _side_by_side(fit: Fit) -> str:
+def _side_by_side(one: ChosenRecord, candidate: Candidate) -> str:
     """How replicas share a machine, and the requests: the GPUs and the port of the first and the last one on it."""
-    n_gpus, n_replicas = fit.layout.n_gpus * fit.choice.pipeline_parallel_size, fit.choice.n_replicas
-    on_one = min(fit.candidate.gpu_count // n_gpus, n_replicas)
+    n_gpus, n_replicas = one.gpus_per_replica, one.n_replicas
+    on_one = min(candidate.gpu_count // n_gpus, n_replicas)
     balanced = "a load balancer before them" if n_replicas > 1 else ""
     if on_one <= 1:
         return balanced
     ends = [(i, ",".join(map(str, range(i * n_gpus, (i + 1) * n_gpus)))) for i in (0, on_one - 1)]
     to = " and " if on_one == len(ends) else " to "
     ports, devices = (to.join(texts) for texts in zip(*((f"{FIRST_PORT + i}", of) for i, of in ends), strict=True))
-    own = "HIP" if fit.candidate.gpu.vendor == "amd" else "CUDA"
+    own = "HIP" if candidate.gpu.vendor == "amd" else "CUDA"
     return f"side by side with {own}_VISIBLE_DEVICES={devices}, ports {ports}, {balanced}"
 
 
-def with_launches(document: dict[str, Any], launched: Mapping[int, Launch]) -> dict[str, Any]:
-    """The answer as JSON has it, with the launch of those loads, and none for others."""
+def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:
+    """The record with the launch of those loads, and none for others."""
     records = {row: launch.record() for row, launch in launched.items()}
     nothing = {"flags": None, "stack": None}
-    return {**document, "cells": [cell | records.get(row, nothing) for row, cell in enumerate(document["cells"])]}
+    return replace(record, cells=tuple(replace(one, launch=records.get(one.row, nothing)) for one in record.cells))
 
 
-def fullest_replica(fit: Fit) -> dict[str, Any]:
+def fullest_replica(question: Question, cell: CellRecord) -> dict[str, Any]:
     """The inputs of `size` for the replica of an answer that has the most requests. What is the engine's own choice
     stays out, so that every engine launches with its own."""
-    question, load, layout = fit.solved.question, fit.solved.question.loads[fit.row], fit.layout
-    model, workload, engine = fit.solved.model_of(fit.row), question.workloads[load.workload], question.engine
-    memory = fit.candidate.gpu.memory.engine_bytes / GIB, fit.candidate.gpu.architecture
+    load, one, engine = question.loads[cell.row], cell.answer, question.engine
+    gpu, n_ranks = question.instances[one.instance].gpu, one.data_parallel_size
+    memory = gpu.memory.engine_bytes / GIB, gpu.architecture
     own = engine_defaults(engine) | {"gpu_memory_utilization": engine.utilization_on(*memory)}
     chosen = {
         one.asked_as: one.words[value] if one.words else value
@@ -122,17 +123,18 @@ def fullest_replica(fit: Fit) -> dict[str, Any]:
     }
     return chosen | {
         "model": parse.words(question.options["models"])[load.model],
-        "gpu": fit.candidate.gpu.id,
+        "gpu": one.gpu,
         "engine": engine.engine,
         "engine_version": engine.default_version,
-        "weight_dtype": model.weight_dtype,
-        "kv_cache_dtype": model.kv_cache_dtype,
+        "weight_dtype": cell.weight_dtype,
+        "kv_cache_dtype": cell.kv_cache_dtype,
         "draft_model": question.options.get("draft_model"),
-        **layout._asdict(),
-        "pipeline_parallel_size": fit.choice.pipeline_parallel_size,
-        "expert_parallel_size": layout.n_gpus if layout.data_parallel_size > 1 else 1,
+        "tensor_parallel_size": one.tensor_parallel_size,
+        "data_parallel_size": n_ranks,
+        "pipeline_parallel_size": one.pipeline_parallel_size,
+        "expert_parallel_size": one.tensor_parallel_size * n_ranks if n_ranks > 1 else 1,
         "context_tokens": load.context_tokens,
         "input_tokens": load.input_tokens,
-        "output_tokens": workload.output_tokens,
-        "concurrent_requests": fit.choice.requests_per_replica,
+        "output_tokens": question.workload_of(cell.row).output_tokens,
+        "concurrent_requests": one.requests_per_replica,
     }

@@ -70,6 +70,19 @@ class Candidate:
         """GPUs that a replica without stages may have: the machine's, or those of its rack."""
         return int(linked_gpus(self.gpu_count, self.nvlink_domain_gpus))
 
+    def in_class(self, purchase: str) -> Candidate | None:
+        """The same at its price in that purchase class; nothing without one."""
+        price = self.class_price(purchase)
+        if price is None:
+            return None
+        return replace(
+            self,
+            purchase=purchase,
+            usd_per_hour=price.usd_per_hour,
+            price_as_of=price.price_as_of,
+            price_kind=price.price_kind,
+        )
+
     def class_price(self, purchase: str) -> ClassPrice | None:
         """The price in that purchase class, or nothing: a missing price is never 0."""
         if purchase == self.purchase and self.usd_per_hour:
@@ -132,18 +145,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
     """The candidates of another purchase class: those of this one that have a price in it, and `others`; per provider,
     GPU and count the cheapest."""
-    priced = ((one, one.class_price(purchase)) for one in candidates)
-    found = [
-        replace(
-            one,
-            purchase=purchase,
-            usd_per_hour=price.usd_per_hour,
-            price_as_of=price.price_as_of,
-            price_kind=price.price_kind,
-        )
-        for one, price in priced
-        if price
-    ]
+    found = [priced for one in candidates if (priced := one.in_class(purchase))]
     return tuple(_cheapest([*found, *others], Counter()))
 
 

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from sheetgen.catalog.base import Loc
@@ -275,6 +276,19 @@ class Question:
     @property
     def catalog_sha256(self) -> str:
         return self.reference.sha256
+
+    @cached_property
+    def instances(self) -> dict[str, Candidate]:
+        """Every instance that an answer may name, in whatever class: candidates, and what took no part."""
+        elsewhere = itertools.chain.from_iterable((*self.beyond, *self.others.values()))
+        return {one.instance: one for one in (*elsewhere, *self.candidates)}
+
+    def model_of(self, row: int) -> SheetModel:
+        """The model of a load, at its precisions."""
+        return self.models[self.loads[row].model]
+
+    def workload_of(self, row: int) -> Workload:
+        return self.workloads[self.loads[row].workload]
 
     @property
     def layouts(self) -> tuple[Layout, ...]:

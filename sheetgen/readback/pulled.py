@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from sheetgen.answer import Solution, solve
+from sheetgen.answer.recording import record_of
 from sheetgen.book import build_book
 from sheetgen.book.change_log import values_as_built
 from sheetgen.book.sheets import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
@@ -71,7 +72,9 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     """
     solved = solve(ask(catalog, options))
     no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
-    book = build_book(solved, build_page(solved, no_levers), no_levers, what_if(solved), baseline)
+    record = record_of(solved, no_levers, for_page=True)
+    page = build_page(record, solved.question)
+    book = build_book(solved, record, page, no_levers, what_if(solved), baseline)
     roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
     inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
     fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")

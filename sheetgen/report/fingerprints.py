@@ -8,26 +8,20 @@ context, by memory alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy
-
-from sheetgen.answer import Fit, Solution, headline_rows, short_tokens
+from sheetgen.answer import short_tokens
+from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
 from sheetgen.catalog import guidance
-from sheetgen.program.grid import Columns, evaluate
-from sheetgen.program.quantities import PEAK, TOKENS, all_of
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
 from sheetgen.report.wording import does, named_size, plural, plural_does, whole
-from sheetgen.sizing import kv_cache, memory, parallelism
-from sheetgen.sizing.parallelism import requests_per_replica
-from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
-from sheetgen.units import DTYPES, GIB, STAGES_IN_ORDER
+from sheetgen.units import DTYPES
 
-FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
-FEWER_SEQUENCES = 256
 _ARROWS = {"raise": "↑", "lower": "↓"}
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
@@ -96,15 +90,18 @@ class Fingerprint:
         return FingerprintRow(self.where, self.bill, self.looks_like or NONE, self.change or NONE, here)
 
 
-def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
+def with_fingerprints(record: Record, question: Question) -> Record:
+    """The record with where its deployments die."""
+    return replace(record, fingerprints=tuple(one.record() for one in fingerprints_of(record, question)))
+
+
+def fingerprints_of(record: Record, question: Question) -> tuple[Fingerprint, ...]:
     """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
-    question, fit = solved.question, subject(solved)
-    engine = question.engine.engine
-    numbers = numbers_of(fit) if fit else {}
+    engine, numbers = question.engine.engine, dict(record.of_replica)
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
     prints, found = question.reference.fingerprints, []
-    said = _sentences(numbers, question, prints) if fit else {}
+    said = _sentences(numbers, question, prints) if numbers else {}
     for one in prints:
         own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
         fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
@@ -233,94 +230,6 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
     return {label: text for label, text in said.items() if text}
 
 
-def fewer(used: float, proposed: int) -> int:
-    """What to lower a limit to: the proposed value, or half of what is in use where that is met already."""
-    return proposed if proposed < used else max(1, int(used) // 2)
-
-
-def subject(solved: Solution) -> Fit | None:
-    """The headline load whose numbers are shown, that of the model to be approved before others; nothing where no
-    model fits."""
-    fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
-    weights = solved.models["weights_bytes"]
-    asked = solved.question.ask
-    return max(
-        fits, key=lambda f: (f.model == asked, f.choice.pipeline_parallel_size == 1, weights[f.model]), default=None
-    )
-
-
-def numbers_of(fit: Fit) -> dict[str, float | int | str]:
-    """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
-    question, choice = fit.solved.question, fit.choice
-    load, model = question.loads[fit.row], question.models[fit.model]
-    stages = choice.pipeline_parallel_size
-    of_stages = {name: fit[name] for name in (*STAGES_IN_ORDER, *SHARES)}
-    of_stages |= {"n_layers": model.model.n_layers, "pipeline_parallel_size": stages}
-    part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
-    layers = fit["layer_bytes_per_gpu"] * weights_part
-    staged, paid = stages > 1, fit["paid_layer_bytes"] * weights_part
-    pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
-    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
-    per_replica = _fullest(fit)
-    per_rank = -(-per_replica // fit.layout.data_parallel_size)
-    longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
-    given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
-    batch = {k: fit[k] for k in given}
-    smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
-    sampler = batch | {"max_num_batched_tokens": 0}
-    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
-    handed = fit["hand_over_bytes"] if staged else 0
-    longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
-    return {
-        "model": model.model.id,
-        "model_name": model.model.name,
-        "instance": fit.candidate.instance,
-        "gpu": fit.candidate.gpu.short_name,
-        "weight_dtype": model.weight_dtype,
-        "n_gpus_per_replica": fit.gpus_per_replica,
-        **fit.layout._asdict(),
-        "pipeline_parallel_size": stages,
-        "n_replicas": choice.n_replicas,
-        "context_tokens": load.context_tokens,
-        "input_tokens": load.input_tokens,
-        "concurrent_requests": load.requests,
-        "requests_per_replica": per_replica,
-        "sequences_held": choice.sequences_per_replica,
-        "next_request": choice.sequences_per_replica + 1,
-        **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
-        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
-        "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
-        "memory_budget_bytes": fit["memory_budget_bytes"],
-        "kv_pool_bytes_per_gpu": pool,
-        "kv_bytes_per_sequence_per_gpu": _needed(fit, 1, load.context_tokens) * part,
-        "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
-        "max_context_tokens": longest_allowed,
-        "longest_tokens_at_load": longest,
-        "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
-        "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
-        "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
-        "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
-        "vocab_size": model.model.vocab_size,
-        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
-        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
-        "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
-        "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
-    }
-
-
-NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
-NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
-
-
-def _needed(fit: Fit, requests: int, tokens: int) -> float:
-    """The pool that one rank needs for that many sequences of that many tokens, before its stages divide it."""
-    values: dict[str, Any] = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
-    values = evaluate(NEEDS, values)
-    values |= {"pipeline_stages": fit.choice.pipeline_parallel_size}
-    charged = values["charge_bytes"] + kv_cache.windows_of_stages.of(values)
-    return float(kv_cache.pool_for(requests, charged, values["steady_bytes"]))
-
-
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
     """What the engine's share leaves of a GPU: of all its memory, or of what the bills leave free."""
     if fraction_of_free:
@@ -328,88 +237,26 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
     return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])
 
 
-SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
-STEPS_PER_DOUBLING = 2
-# As `recommend.solve` has them.
-HOLDS = (*TOKENS, *NEEDS, parallelism.sequences)
-
-
-def breaks(solved: Solution) -> tuple[Breaks, ...]:
-    """One for each model, at the headline load."""
-    return tuple(_breaks(solved, row) for row in headline_rows(solved))
-
-
-def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
-    """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
-    inputs = {i for one in HOLDS for i in one.inputs} - {one.name for one in HOLDS}
-    values: Columns = {name: fit[name] for name in inputs if name in fit.numbers}
-    tokens = numpy.array(contexts, float)
-    output = fit["context_tokens"] - fit["input_tokens"]
-    values |= {
-        "context_tokens": tokens,
-        "max_model_len": tokens,
-        "input_tokens": numpy.maximum(tokens - output, 0),
-        "pipeline_stages": float(fit.choice.pipeline_parallel_size),
-    }
-    held = numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)
-    return [int(n) * fit.layout.data_parallel_size for n in held]
-
-
-def _breaks(solved: Solution, row: int) -> Breaks:
-    question, cell, model = solved.question, solved.question.loads[row], solved.model_of(row).model
-    asked = BreakPoint(cell.context_tokens, cell.requests)
-    fit = Fit.of(solved, row)
-    if fit is None:
+def breaks(question: Question, cell: CellRecord) -> Breaks:
+    """Where the hardware of a headline's answer breaks."""
+    model, requests = question.model_of(cell.row).model, cell.requests
+    asked = BreakPoint(cell.context_tokens, requests)
+    if cell.breaks is None:
         nothing = BreakPoint(cell.context_tokens, 0)
-        return Breaks(model.name, (), asked, nothing, nothing, solved.choices[row].verdict)
+        return Breaks(model.name, (), asked, nothing, nothing, cell.verdict)
+    held, longest = cell.breaks.n_requests, cell.breaks.context_tokens
     limit = int(model.max_context_tokens or cell.context_tokens)
-    loads = [w.context_tokens for w in question.workloads]
-    contexts = _contexts(min(limit, max(SHOWN_TO, *loads)), [c for c in loads if c <= limit])
-    replicas = fit.choice.n_replicas
-    curve = tuple(BreakPoint(c, n * replicas) for c, n in zip(contexts, held_per_replica(fit, contexts), strict=True))
-    held = fit.choice.sequences_per_replica * replicas
-    longest = _longest(fit, limit)
-    capped = fit["sequences"] == fit["max_num_seqs"]
     if longest >= limit:
-        requests_fit = plural_does(cell.requests, "request", "fit")
+        requests_fit = plural_does(requests, "request", "fit")
         longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
     else:
-        requests = plural(cell.requests, "request")
-        longest_fit = words("{} of {} tokens {}", requests, whole(longest), does(cell.requests, "fit"))
+        longest_fit = words("{} of {} tokens {}", plural(requests, "request"), whole(longest), does(requests, "fit"))
     return Breaks(
         model=model.name,
-        curve=tuple(p for p in curve if p.requests),
+        curve=tuple(itertools.starmap(BreakPoint, cell.breaks.requests_by_context.items())),
         asked=asked,
         held=BreakPoint(cell.context_tokens, held),
-        longest=BreakPoint(longest, cell.requests),
-        next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
+        longest=BreakPoint(longest, requests),
+        next_request=words("request {} {}", whole(held + 1), "waits" if cell.breaks.capped else "does not fit"),
         longest_fit=longest_fit,
     )
-
-
-def _contexts(longest: int, loads: list[int]) -> list[int]:
-    """Contexts evenly spaced on a logarithmic axis, and those of the sheet's loads."""
-    shortest = min(SHORTEST, longest, *loads)
-    n = int(numpy.ceil(numpy.log2(longest / shortest) * STEPS_PER_DOUBLING)) + 1
-    return sorted({*(int(c) for c in numpy.geomspace(shortest, longest, n).round()), *loads})
-
-
-def _fullest(fit: Fit) -> int:
-    """Requests of the fullest replica."""
-    known = {name: fit[name] for name in requests_per_replica.inputs}
-    return int(requests_per_replica.of(known))
-
-
-def _longest(fit: Fit, limit: int) -> int:
-    """The longest context that the model allows and at which the hardware still holds the load."""
-    needed = _fullest(fit)
-    shortest = fit.solved.question.loads[fit.row].context_tokens
-    return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)
-
-
-def largest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest number up to `high` at which something still holds that holds at `low`."""
-    while low < high:
-        middle = -(-(low + high) // 2)
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low

@@ -3,35 +3,38 @@ a host does not give."""
 
 from __future__ import annotations
 
-from sheetgen.answer import Hosted, Solution, hosts_of
+from sheetgen.answer.answer_record import CellRecord, HostedRecord
+from sheetgen.question.sheet_question import Question
 from sheetgen.report.page import NONE, Cell, HostedFacts, joined, words
 from sheetgen.report.wording import dollars, plural_does, share, whole
 from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
 
 
-def hosted_facts(solved: Solution, row: int) -> HostedFacts:
+def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     """What the cheapest hosts take in place of a load's hardware, in words."""
-    found, read_on = hosts_of(solved, row), solved.question.reference.hosted.read_on
-    if solved.choices[row].offer is None:
+    file = question.reference.hosted
+    read_on, n_hosts = file.read_on, len({one.host for one in file.of(cell.model)})
+    if cell.chosen is None:
         return HostedFacts()
-    if not found.n_hosts:
+    if not n_hosts:
         nobody = words("nobody in our list of {} hosts this model", read_on)
         return HostedFacts(hosted="nobody hosts it", hosts=nobody)
-    if not solved.question.workloads[solved.question.loads[row].workload].output_tokens:
+    if not question.workload_of(cell.row).output_tokens:
         why = "not compared: without answer tokens a host's cost is not worked out"
         return HostedFacts(hosted="no answer to host", hosts=Cell(why))
-    if not found.cheapest:
-        tokens = whole(solved.question.loads[row].input_tokens)
-        hosts = words("{} it, none a prompt of {} tokens", plural_does(found.n_hosts, "host", "serve"), tokens)
+    if not cell.hosted:
+        tokens = whole(question.loads[cell.row].input_tokens)
+        hosts = words("{} it, none a prompt of {} tokens", plural_does(n_hosts, "host", "serve"), tokens)
         return HostedFacts(hosted="no host takes its prompt", hosts=hosts)
-    at = joined(", ", [_host(one) for one in found.cheapest])
-    unknown = [one.host_name for one in found.cheapest if one.price.precision is None]
+    names = [file.host_name(one.host) for one in cell.hosted]
+    at = joined(", ", [_host(*one) for one in zip(names, cell.hosted, strict=True)])
+    unknown = [name for name, one in zip(names, cell.hosted, strict=True) if one.precision is None]
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
-    first = found.cheapest[0]
+    first = cell.hosted[0]
     above = first.cheaper_above.get(ON_DEMAND)
     even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any use"
-    rank = words("cheapest of {}", whole(found.n_hosts)) if found.n_hosts > 1 else "the only host we list"
-    said = [words("{} {}", first.host_name, dollars(first.monthly_usd)), rank]
+    rank = words("cheapest of {}", whole(n_hosts)) if n_hosts > 1 else "the only host we list"
+    said = [words("{} {}", names[0], dollars(first.monthly_usd)), rank]
     said += [even] if ON_DEMAND in first.break_even else []
     return HostedFacts(
         hosted=words("hosted: {}", joined(", ", said)),
@@ -39,34 +42,32 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
         hosts=words(
             "{} a month for the same tokens at {} utilization; prices read {} from {}",
             at,
-            share(solved.question.settings.utilization),
+            share(question.settings.utilization),
             read_on,
-            solved.question.reference.hosted.origin,
+            file.origin,
         ),
-        hosts_rent=_renting(first),
+        hosts_rent=_renting(names[0], first),
         not_given=f"weights of your own, data at home{precision}",
     )
 
 
-def _host(one: Hosted) -> Cell:
-    marks = [one.price.precision or "precision unknown"]
-    marks += [] if one.price.source else ["no source page"]
-    return words("{} {}{}", one.host_name, dollars(one.monthly_usd), f" ({', '.join(marks)})")
+def _host(name: str, one: HostedRecord) -> Cell:
+    marks = [one.precision or "precision unknown"]
+    marks += [] if one.source else ["no source page"]
+    return words("{} {}{}", name, dollars(one.monthly_usd), f" ({', '.join(marks)})")
 
 
-def hosted_rate(solved: Solution, row: int) -> Cell:
+def hosted_rate(question: Question, cell: CellRecord) -> Cell:
     """The utilization above which renting on demand is cheaper than the cheapest host, as the requests that arrive in a
     second on average over the hours run: 55% is 2.9 requests a second."""
-    cheapest = hosts_of(solved, row).cheapest
-    above = cheapest[0].cheaper_above.get(ON_DEMAND) if cheapest else None
+    above = cell.hosted[0].cheaper_above.get(ON_DEMAND) if cell.hosted else None
     if above is None:
         return NONE
-    workload = solved.question.workloads[solved.question.loads[row].workload]
-    always = solved.choices[row].output_tokens_per_second / workload.output_tokens
+    always = cell.answer.output_tokens_per_second / question.workload_of(cell.row).output_tokens
     return words("{} is {} requests a second on average", Cell(above, PERCENT), Cell(always * above, TWO_DECIMALS))
 
 
-def _renting(one: Hosted) -> Cell:
+def _renting(name: str, one: HostedRecord) -> Cell:
     """Above which utilization renting is cheaper than a host, on demand and in the best committed class; where it never
     is, how many times as dear."""
     committed = sorted((p for p in one.break_even if PURCHASES[p].committed), key=one.break_even.__getitem__)
@@ -76,10 +77,10 @@ def _renting(one: Hosted) -> Cell:
     if all(one.break_even[p] > 1 for p in classes):
         times = [words("{} {} times", p, Cell(one.break_even[p], ONE_DECIMAL)) for p in classes]
         never = "renting costs more than {} at any utilization: at 100% {} as much"
-        return words(never, one.host_name, joined(", ", times))
+        return words(never, name, joined(", ", times))
     said = [
         words("{} {}", p, words("above {}", Cell(share, PERCENT)) if share <= 1 else "at none")
         for p in classes
         for share in (one.break_even[p],)
     ]
-    return words("renting is cheaper than {} by utilization: {}", one.host_name, joined(", ", said))
+    return words("renting is cheaper than {} by utilization: {}", name, joined(", ", said))

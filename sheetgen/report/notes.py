@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from sheetgen.answer import Solution, headline_rows
+from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.question.inputs import BY_NAME
@@ -87,30 +87,29 @@ def left_out(question: Question) -> str:
     return sentence
 
 
-def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:
+def instance_rows(record: Record, question: Question, stale_after_days: float) -> tuple[InstanceRow, ...]:
     """Every instance recommended somewhere: those of the headline load first, then by how often."""
-    question, used = solved.question, used_instances(solved)
-    headline = set(headline_rows(solved))
-    order = sorted(used, key=lambda i: (headline.isdisjoint(used[i]), -len(used[i]), i))
-    return tuple(_instance_row(solved, question.candidates[i], used[i], stale_after_days) for i in order)
+    used = used_instances(record)
+    listed = [one for one in question.candidates if one.instance in used]
+    listed.sort(key=lambda one: (used[one.instance][0].row not in record.headline, -len(used[one.instance])))
+    return tuple(_instance_row(question, one, used[one.instance], stale_after_days) for one in listed)
 
 
-def used_instances(solved: Solution) -> dict[int, list[int]]:
-    """Candidates that the page recommends, each with its loads; those of the headline load first."""
-    found: dict[int, list[int]] = {}
-    for row in dict.fromkeys((*headline_rows(solved), *range(len(solved.choices)))):
-        offer = solved.choices[row].offer
-        if offer is not None:
-            found.setdefault(solved.offers[offer].candidate, []).append(row)
+def used_instances(record: Record) -> dict[str, list[CellRecord]]:
+    """Instances that the page recommends, each with its loads; those of the headline load first."""
+    found: dict[str, list[CellRecord]] = {}
+    for cell in sorted(record.cells, key=lambda one: one.row not in record.headline):
+        if cell.chosen:
+            found.setdefault(cell.chosen.instance, []).append(cell)
     return found
 
 
-def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after_days: float) -> InstanceRow:
-    question, memory = solved.question, one.gpu.memory
+def _instance_row(question: Question, one: Candidate, cells: list[CellRecord], stale_after_days: float) -> InstanceRow:
+    memory = one.gpu.memory
     prices = (one.class_price(purchase) for purchase in price_classes(question))
     return InstanceRow(
         instance=one.instance,
-        name=wording.instance_name(one),
+        name=wording.instance_name(one.instance),
         provider=wording.provider_name(one.provider),
         gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
         memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
@@ -118,19 +117,19 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=price_date(one),
         stale=is_old(one, question, stale_after_days),
-        used_for=_used_for(solved, rows),
+        used_for=_used_for(question, cells),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
     )
 
 
-def _used_for(solved: Solution, rows: list[int]) -> Text:
+def _used_for(question: Question, cells: list[CellRecord]) -> Text:
     """One load by its name, or how many."""
-    if len(rows) > 1:
-        return wording.plural(len(rows), "load")
-    load = solved.question.loads[rows[0]]
-    workload = solved.question.workloads[load.workload].name
-    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.requests))
+    if len(cells) > 1:
+        return wording.plural(len(cells), "load")
+    (cell,) = cells
+    model, workload = question.model_of(cell.row).model.name, question.workload_of(cell.row).name
+    return words("{}, {} {}", model, workload, wording.whole(cell.requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:
@@ -178,9 +177,9 @@ def assumption_lines(question: Question) -> Iterator[str]:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
 
 
-def confidence(solved: Solution) -> Iterator[str]:
+def confidence(record: Record, question: Question) -> Iterator[str]:
     """How well memory, speed and prices are known, each in a few words."""
-    question, settings = solved.question, solved.question.settings
+    settings = question.settings
     of_version, seen = question.engine.pools_seen
     named = f"{question.engine.name} {question.engine.default_version}"
     if of_version:
@@ -189,26 +188,28 @@ def confidence(solved: Solution) -> Iterator[str]:
         yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed: 80 % of runs{by} lie in the ranges shown"
-    if dates := answered_dates(solved):
+    if dates := answered_dates(record, question):
         yield f"Prices of {', '.join(dates)}"
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
 
 
-def answered_dates(solved: Solution) -> tuple[str, ...]:
+def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
     """The oldest and the newest day of the prices in the answers, of every class shown, and that some have none."""
-    rows = headline_rows(solved)
-    said = {price_date(solved.candidate(offer)) for row in rows if (offer := solved.choices[row].offer) is not None}
-    for purchase in price_classes(solved.question):
-        said |= {
-            price_date(one.candidate)
-            for row, one in enumerate(solved.by_purchase.get(purchase, ()))
-            if one and row in rows
-        }
+    said = set(map(price_date, _answered(record, question)))
     dated = sorted((text for text in said if day_of(text)), key=lambda text: (day_of(text), text))
     ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
     return (*ends, *sorted(said.difference(dated)))
+
+
+def _answered(record: Record, question: Question) -> Iterator[Candidate]:
+    """What the headlines' answers rent in every class shown, at its prices there."""
+    for purchase in price_classes(question):
+        for cell in record.headline_cells:
+            rental = cell.by_purchase.get(purchase)
+            if rental and (priced := question.instances[rental.instance].in_class(purchase)):
+                yield priced
 
 
 def price_date(one: Candidate) -> str:
@@ -271,13 +272,9 @@ def own_version() -> str:
         return "unknown"
 
 
-def sources(solved: Solution) -> tuple[Source, ...]:
+def sources(record: Record, question: Question) -> tuple[Source, ...]:
     """Where a sheet's models, prices and the engine's accounting were read."""
-    question = solved.question
-    used = [question.candidates[i] for i in used_instances(solved)]
-    rows = headline_rows(solved)
-    for purchase in price_classes(question):
-        used += [one.candidate for row, one in enumerate(solved.by_purchase.get(purchase, ())) if one and row in rows]
+    used = [*map(question.instances.__getitem__, used_instances(record)), *_answered(record, question)]
     return sources_of(question.models, used, [question.engine])
 
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen.answer import Choice, NotAsked, Pick, Solution, late_usd, short_tokens
-from sheetgen.answer.levers import Lever
+from sheetgen.answer import short_tokens
+from sheetgen.answer.answer_record import (
+    CellRecord,
+    ChosenRecord,
+    LeverRecord,
+    ModelRecord,
+    NotAskedRecord,
+    RentalRecord,
+)
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.formula import replace_text
 from sheetgen.question.deployment import draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
-from sheetgen.question.sheet_question import Question
+from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report.page import NONE, Cell, ModelFacts, Text, words
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
@@ -171,23 +178,23 @@ def _percent(fraction: float) -> str:
     return "under 1%" if percent == "0%" else percent
 
 
-def saving(lever: Lever) -> str:
+def saving(lever: LeverRecord) -> str:
     """What a lever saves a month: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
     return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
 
 
-def saved_money(lever: Lever) -> Cell | str:
+def saved_money(lever: LeverRecord) -> Cell | str:
     """The same in dollars alone: $6,049, no change, near tie (only the choice within it), $1,200 more, now fits."""
     usd = lever.saved_usd
     if usd is None:
-        return "now fits" if lever.now_fits else NONE
+        return "now fits"
     if usd == 0:
         return "near tie" if lever.is_near_tie else "no change"
     return money(usd) if usd > 0 else words("{} more", money(-usd))
 
 
-def saved_share(lever: Lever) -> str:
+def saved_share(lever: LeverRecord) -> str:
     """The same as a share: 50%, +12% where it costs more; nothing where nothing is saved."""
     fraction = lever.saved_fraction
     return f"{'' if fraction > 0 else '+'}{_percent(abs(fraction))}" if fraction else ""
@@ -198,9 +205,14 @@ def provider_name(provider: str) -> str:
     return PROVIDERS.get(provider.lower(), provider.replace("-", " ").title())
 
 
-def instance_name(candidate: Candidate) -> str:
+def instance_name(instance: str) -> str:
     """An instance in short: p5.48xlarge, ND96isr H200 v5."""
-    return str(short_type(candidate.instance.removeprefix(f"{candidate.provider}/")))
+    return str(short_type(instance.partition("/")[2]))
+
+
+def provider_of(instance: str) -> str:
+    """Whose an instance is: AWS."""
+    return provider_name(instance.partition("/")[0])
 
 
 def short_type(instance: Any) -> Any:
@@ -211,17 +223,22 @@ def short_type(instance: Any) -> Any:
 _SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")
 
 
-def short_names(candidates: Sequence[Candidate]) -> dict[str, str]:
+def short_names(instances: Iterable[str]) -> dict[str, str]:
     """By instance, its name without its size or generation, where that alone tells it from the others: p5, p6-b200."""
-    names = {one.instance: instance_name(one) for one in candidates}
+    names = {one: instance_name(one) for one in instances}
     shortened = {i: _SIZE_OF_KIND.sub("", name) for i, name in names.items()}
     n_called = Counter(shortened.values())
     return {i: short if n_called[short] == 1 else names[i] for i, short in shortened.items()}
 
 
-def rent(n_instances: int, candidate: Candidate) -> Cell:
+def rent(n_instances: int, instance: str) -> Cell:
     """What is rented: 2 × p5.48xlarge."""
-    return words("{} × {}", whole(n_instances), instance_name(candidate))
+    return words("{} × {}", whole(n_instances), instance_name(instance))
+
+
+def rented(one: RentalRecord | None) -> Cell:
+    """The same of a rental; NONE without one."""
+    return NONE if one is None else rent(one.n_instances, one.instance)
 
 
 def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
@@ -254,10 +271,11 @@ def milliseconds(seconds: float) -> Cell:
     return Cell(seconds * 1e3, ONE_DECIMAL if seconds * 1e3 < 10 else WHOLE)
 
 
-def token_time(solved: Solution, row: int) -> Cell:
+def token_time(cell: CellRecord) -> Cell:
     """`48 ms a token (38–57)`, with its 80 % band."""
-    choice = solved.choices[row]
-    return words("{} ms a token ({}–{})", *map(milliseconds, (choice.tpot_seconds, *choice.bands[0])))
+    one = cell.answer
+    times = one.tpot_seconds, one.tpot_seconds_low, one.tpot_seconds_high
+    return words("{} ms a token ({}–{})", *map(milliseconds, times))
 
 
 def pace(per_second: float) -> Cell:
@@ -265,20 +283,21 @@ def pace(per_second: float) -> Cell:
     return Cell(per_second, WHOLE if per_second >= 1 else TWO_DECIMALS)
 
 
-def throughput(solved: Solution, row: int) -> Cell:
+def throughput(cell: CellRecord) -> Cell:
     """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
-    choice = solved.choices[row]
-    if choice.wait_fraction is not None:
-        return words("{} tokens/s", pace(choice.output_tokens_per_second))
-    return words("{} tokens/s ({}–{})", *map(pace, (choice.output_tokens_per_second, *choice.bands[2])))
+    one = cell.answer
+    if cell.wait_fraction is not None:
+        return words("{} tokens/s", pace(one.output_tokens_per_second))
+    ends = one.output_tokens_per_second_low, one.output_tokens_per_second_high
+    return words("{} tokens/s ({}–{})", *map(pace, (one.output_tokens_per_second, *ends)))
 
 
-def first_token(solved: Solution, row: int) -> Cell:
+def first_token(cell: CellRecord) -> Cell:
     """`first token 1.9 s (0.9–3.2)` or `0.48 s (0.15–0.90)`, with its 80 % band, always in seconds; under load an
     indication."""
-    choice = solved.choices[row]
-    below = ONE_DECIMAL if choice.ttft_seconds >= 1 else TWO_DECIMALS
-    times = (choice.ttft_seconds, *choice.bands[1])
+    one = cell.answer
+    below = ONE_DECIMAL if one.ttft_seconds >= 1 else TWO_DECIMALS
+    times = one.ttft_seconds, one.ttft_seconds_low, one.ttft_seconds_high
     return words("first token {} s ({}–{})", *(_seconds(t, below) for t in times))
 
 
@@ -286,69 +305,63 @@ def _seconds(value: float, below: Display) -> Cell:
     return Cell(value, WHOLE if value >= FROM_SECONDS else below)
 
 
-def late_first_token(solved: Solution, row: int) -> Text:
+def late_first_token(question: Question, cell: CellRecord) -> Text:
     """Where the slow end of the first token's band is above its target, which no count of the month's band is for:
     `first token to 8.3 s (target 5 s), $120.5k there`."""
-    choice, question = solved.choices[row], solved.question
-    target_ms = question.workloads[question.loads[row].workload].ttft_target_ms
-    latest = choice.bands[1][1]
+    target_ms, latest = question.workload_of(cell.row).ttft_target_ms, cell.answer.ttft_seconds_high
     if not question.settings.speed_targets or not target_ms or latest * 1000 <= target_ms:
         return ""
-    late = late_usd(solved, row)
-    usd = short_money(late) if late else "no count is enough"
+    usd = short_money(cell.answer.late_usd) if cell.answer.late_usd else "no count is enough"
     return words(
         f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there", _seconds(latest, ONE_DECIMAL), usd
     )
 
 
-def sized_by(solved: Solution, row: int) -> Cell:
+def sized_by(question: Question, cell: CellRecord) -> Cell:
     """What drives the size: `size set by memory; it meets 50 ms a token`, or
     `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token`."""
-    choice, question = solved.choices[row], solved.question
-    target = target_words(question, row)
-    if choice.without_survival is not None:
-        alone = picked(solved, choice.without_survival)
+    target = target_words(question.workload_of(cell.row))
+    if cell.without_survival is not None:
+        alone = picked(cell.without_survival)
         return words(f"size set by the loss of a {lost(question)} to survive; without it: {{}}", alone)
-    if choice.without_targets is not None:
-        alone, slow = picked(solved, choice.without_targets), milliseconds(choice.without_targets_tpot_seconds)
+    if cell.without_targets is not None:
+        alone, slow = picked(cell.without_targets), milliseconds(cell.answer.without_targets_tpot_seconds)
         return words("size set by the target ({}); without it: {}, at {} ms a token", target, alone, slow)
-    if choice.sized_by != "memory":
+    if cell.answer.sized_by != "memory":
         return words("size set by the target ({}); without it the cost is the same", target)
     met = bool(target) and question.settings.speed_targets
     return words("size set by memory; it meets {}", target) if met else Cell("size set by memory")
 
 
-def sized_shortly(solved: Solution, row: int) -> Cell:
+def sized_shortly(cell: CellRecord) -> Cell:
     """The same in short: without the target: 1 × g7e.24xlarge, $12,098, 191 ms a token."""
-    choice = solved.choices[row]
-    if choice.without_targets is not None:
-        slow = milliseconds(choice.without_targets_tpot_seconds)
-        return words("without the target: {}, {} ms a token", picked(solved, choice.without_targets), slow)
-    return Cell("size set by memory" if choice.sized_by == "memory" else "size set by the target")
+    if cell.without_targets is not None:
+        slow = milliseconds(cell.answer.without_targets_tpot_seconds)
+        return words("without the target: {}, {} ms a token", picked(cell.without_targets), slow)
+    return Cell("size set by memory" if cell.answer.sized_by == "memory" else "size set by the target")
 
 
-def picked(solved: Solution, one: Pick) -> Cell:
+def picked(one: RentalRecord) -> Cell:
     """What another rule would take: 2 × p4de.24xlarge, $40,073."""
-    return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
+    return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
 NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
 AT_SLOW_END = "at the slow end of the band no count meets the targets"
 
 
-def month_range(choice: Choice) -> Cell:
+def month_range(one: ChosenRecord) -> Cell:
     """The month of the chosen hardware from one end of the band of speed to the other: $166.3k to $332.7k, or from
     $166.3k where at the slow end no count meets the targets; nothing where the price is the same."""
-    low, high = choice.monthly_usd_ends
+    low, high = one.monthly_usd_low, one.monthly_usd_high
     return NONE if low == high else _span(low, high)
 
 
-def total_range(choices: Sequence[Choice]) -> Cell:
+def total_range(answers: Sequence[ChosenRecord | None]) -> Cell:
     """The same of all models together: all at the fast end, and all at the slow one."""
-    lows, highs = zip(*(choice.monthly_usd_ends for choice in choices), strict=True)
-    if None in lows or lows == highs:
-        return NONE
-    return _span(math.fsum(lows), None if None in highs else math.fsum(highs))
+    lows, highs = ([getattr(one, f"monthly_usd_{end}", None) for one in answers] for end in ("low", "high"))
+    low, high = (None if None in ends else math.fsum(filter(None, ends)) for ends in (lows, highs))
+    return NONE if low is None or lows == highs else _span(low, high)
 
 
 def _span(low: float | None, high: float | None) -> Cell:
@@ -357,52 +370,53 @@ def _span(low: float | None, high: float | None) -> Cell:
     return words("{} to {}", short_money(low), short_money(high)) if high else words("from {}", short_money(low))
 
 
-def machines_range(choice: Choice) -> Cell:
+def machines_range(one: ChosenRecord) -> Cell:
     """How many machines these are: 2 to 11 machines."""
-    low, high = (usd and round(usd * choice.n_instances / choice.monthly_usd) for usd in choice.monthly_usd_ends)
+    ends = one.monthly_usd_low, one.monthly_usd_high
+    low, high = (usd and round(usd * one.n_instances / one.monthly_usd) for usd in ends)
     if not low or low == high:
         return NONE
     return words("{} to {} machines", whole(low), whole(high)) if high else words("{} and more", plural(low, "machine"))
 
 
-def spread(choice: Choice) -> float:
+def spread(one: ChosenRecord) -> float:
     """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; no bound where
     no count is enough."""
-    low, high = choice.monthly_usd_ends
+    low, high = one.monthly_usd_low, one.monthly_usd_high
     return high - low if low and high else math.inf
 
 
-def measured_range(choice: Choice) -> Cell:
+def measured_range(one: ChosenRecord) -> Cell:
     """The month once a run of the deployment confirms the prediction: $166.3k to $332.7k; nothing where the band is
     then no narrower."""
-    (low, high), (least, most) = choice.monthly_usd_ends, choice.monthly_usd_measured
+    low, high, least, most = one.monthly_usd_low, one.monthly_usd_high, one.measured_usd_low, one.measured_usd_high
     if least is None or (most is None and high is None):
         return NONE
     is_narrower = most is not None and (high is None or most - least < high - (low or 0))
     return _span(least, most) if is_narrower else NONE
 
 
-def money_band(choice: Choice) -> Cell:
+def money_band(one: ChosenRecord) -> Cell:
     """The same in full: $166.3k to $332.7k a month at the ends of the speed band."""
-    span = month_range(choice)
+    span = month_range(one)
     if not span:
         return NONE
-    is_whole = None not in choice.monthly_usd_ends
+    is_whole = None not in (one.monthly_usd_low, one.monthly_usd_high)
     return words("{} a month at the ends of the speed band" if is_whole else f"{{}} a month; {AT_SLOW_END}", span)
 
 
-def is_cheaper_pick(solved: Solution, choice: Choice) -> bool:
+def is_cheaper_pick(cell: CellRecord) -> bool:
     """Whether the very cheapest is another answer: not the chosen instances, as many, in another layout."""
-    one = choice.cheapest
-    if one is None or choice.offer is None:
+    one, chosen = cell.cheapest, cell.chosen
+    if one is None or chosen is None:
         return False
-    return (solved.candidate(one.offer), one.n_instances) != (solved.candidate(choice.offer), choice.n_instances)
+    return (one.instance, one.n_instances) != (chosen.instance, chosen.n_instances)
 
 
-def not_asked_words(one: NotAsked) -> Cell:
+def not_asked_words(one: NotAskedRecord) -> Cell:
     """What nobody asked for and is clearly cheaper: 1 × ND96isr MI300X v5 (Azure, AMD), $35,040."""
-    of = f"{provider_name(one.candidate.provider)}, {vendor_name(one.candidate.gpu.vendor)}"
-    return words(f"{{}} ({of}), {{}}", rent(one.n_instances, one.candidate), money(one.monthly_usd))
+    of = f"{provider_of(one.instance)}, {vendor_name(one.vendor)}"
+    return words(f"{{}} ({of}), {{}}", rent(one.n_instances, one.instance), money(one.monthly_usd))
 
 
 SHOWN_PROVIDERS = 6
@@ -417,13 +431,12 @@ def took_part(candidates: Sequence[Candidate]) -> str:
     return f"of {listed(providers)}, with GPUs of {listed(vendors)}"
 
 
-def served(solved: Solution, row: int) -> Cell:
+def served(question: Question, cell: CellRecord) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
-    choice, question = solved.choices[row], solved.question
-    aimed = question.settings.speed_targets and target_words(question, row)
-    of = served_count(choice), whole(choice.memory_holds)
-    if question.rate and choice.wait_fraction is not None and (day := question.rate.requests_per_day):
-        most = day * choice.served_at_target / question.loads[row].requests_per_second
+    aimed = question.settings.speed_targets and target_words(question.workload_of(cell.row))
+    of = served_count(cell), whole(cell.answer.memory_holds)
+    if question.rate and cell.requests_per_second and (day := question.rate.requests_per_day):
+        most = day * cell.answer.served_at_target / cell.requests_per_second
         of = words("{} ({} a day)", of[0], whole(math.floor(most))), of[1]
     within = " within the targets" if aimed else ""
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
@@ -444,32 +457,30 @@ def rate_words(question: Question) -> Cell:
     return words("{} requests/s", Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE))
 
 
-def load_words(solved: Solution, row: int) -> Cell:
+def load_words(question: Question, cell: CellRecord) -> Cell:
     """What a load is: 32 requests at once; 64 users, 32 requests at once; 4.5 requests/s."""
-    question, load = solved.question, solved.question.loads[row]
-    if load.requests_per_second:
+    if cell.requests_per_second:
         return rate_words(question)
-    at_once = words("{} at once", plural(load.requests, "request"))
+    at_once = words("{} at once", plural(cell.requests, "request"))
     if question.settings.active_fraction == 1:
         return at_once
-    return words("{} users, {}", whole(solved.loads["users"][row]), at_once)
+    return words("{} users, {}", whole(cell.users), at_once)
 
 
-def served_count(choice: Choice) -> Cell:
+def served_count(cell: CellRecord) -> Cell:
     """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
-    if choice.wait_fraction is None:
-        return whole(choice.served_at_target)
-    return words("{} requests/s", Cell(math.floor(100 * choice.served_at_target) / 100, TWO_DECIMALS))
+    if cell.wait_fraction is None:
+        return whole(cell.answer.served_at_target)
+    return words("{} requests/s", Cell(math.floor(100 * cell.answer.served_at_target) / 100, TWO_DECIMALS))
 
 
-def target_words(question: Question, row: int) -> str:
+def target_words(workload: Workload) -> str:
     """The targets in force for a load: 50 ms a token; nothing where there are none."""
-    return _targets([question.workloads[question.loads[row].workload]])
+    return _targets([workload])
 
 
-def short_targets(question: Question, row: int) -> str:
+def short_targets(one: Workload) -> str:
     """The same in short: 50 ms, 5 s."""
-    one = question.workloads[question.loads[row].workload]
     said = [f"{plain(one.tpot_target_ms)} ms"] if one.tpot_target_ms else []
     said += [f"{plain(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
     return ", ".join(said)
@@ -532,15 +543,14 @@ ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "deri
 SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
 
 
-def model_facts(solved: Solution, index: int) -> ModelFacts:
-    units, one = solved.question.settings.units, solved.question.models[index]
-    model, total = one.model, one.model.params.total
-    token, state = (float(solved.models[name][index]) for name in ("kv_bytes_per_token", "state_bytes_per_sequence"))
+def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
+    units, model, total = question.settings.units, one.model, one.model.params.total
+    token, state = kept.kv_bytes_per_token, kept.state_bytes_per_sequence
     full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
-    of_draft = columns | draft_columns(solved.question.draft) | {"tensor_parallel_size": 1}
+    of_draft = columns | draft_columns(question.draft) | {"tensor_parallel_size": 1}
     drafted = float(draft.draft_bytes_per_token.of(of_draft))
     factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
     notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []

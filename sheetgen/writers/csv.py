@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from sheetgen.answer.answer_record import ChosenRecord, Record, as_json, keys_of
 from sheetgen.question.deployment import DEFAULTS
-from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
-from sheetgen.writers.json import SPEED
 
 if TYPE_CHECKING:
     import pandas
@@ -31,14 +30,15 @@ MONEY = (
     "annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens",
     "usd_per_million_output_tokens", "usd_per_million_tokens",
 )  # fmt: skip
+SPEED = keys_of(ChosenRecord)[keys_of(ChosenRecord).index("sized_by") :]
 RUNNER_UP = {f"runner_up_{key}": key for key in ("instance", "n_instances", "monthly_usd")}
 COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP)
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
 
 
-def write_loads(page: Page, options: Options) -> bytes:
+def write_loads(record: Record, options: Options) -> bytes:
     """The lines with their head; a field is empty where there is nothing to say."""
-    cells = options.record()["cells"]
+    cells = as_json(record.cells)
     seconds = (cell["runner_up"] or {} for cell in cells)
     more = ({name: second.get(key) for name, key in RUNNER_UP.items()} for second in seconds)
     return lines_of(COLUMNS, (cell | of_second for cell, of_second in zip(cells, more, strict=True)))

@@ -1,6 +1,6 @@
 """The formats that a sheet is written in. A new one is a module with a writer, and a line here.
 
-A writer takes what it draws (the page; of a spreadsheet the book) and `Options`, and gives the file's bytes.
+A writer takes what it draws (the page, the book or the record) and `Options`, and gives the file's bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Format:
     """Where its writer is, and what it needs."""
 
     writer: str  # module.function
-    of_book: bool = False  # draws the book, not the page
+    draws: str = "page"  # or the book, or the record
     may_lack: bool = False  # is left out, with a word why, where it cannot be drawn and was not named
 
     def write(self, drawn: Any, options: Options) -> bytes:
@@ -37,11 +37,11 @@ class Format:
 
 
 FORMATS = {  # by name, which is the ending of the file's name
-    "xlsx": Format("xlsx.write_xlsx", of_book=True),
+    "xlsx": Format("xlsx.write_xlsx", draws="book"),
     "pdf": Format("pdf.write_pdf", may_lack=True),
     "html": Format("html.write_web"),
-    "json": Format("json.write_json"),
-    "csv": Format("csv.write_loads"),
+    "json": Format("json.write_json", draws="record"),
+    "csv": Format("csv.write_loads", draws="record"),
     "md": Format("markdown.write_brief"),
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")
@@ -76,7 +76,6 @@ class Options:
     templates: Path = field(default_factory=templates_folder)
     brand: Brand | None = None
     archive: Archive = field(default=Archive())  # what the PDF carries
-    record: Callable[[], dict[str, Any]] = _nothing  # the answer as JSON has it
     file: Callable[[str], bytes] = _nothing  # the same sheet in another format, by its ending
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from answers import book_for, document
 from asked import AS_OF, THREE, answered, catalog, every, load, of_load
 from click.testing import CliRunner
 from recalculation import edit, poison, recalculate_with_formualizer
@@ -13,14 +14,11 @@ from workbook_cells import cells
 
 from sheetgen.answer import solve
 from sheetgen.answer.levers import levers_of_sheet
-from sheetgen.book import build_book
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.cli import main
 from sheetgen.errors import CatalogError
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
-from sheetgen.writers.json import document
 from sheetgen.writers.xlsx import write_xlsx
 
 SMALL = {
@@ -33,7 +31,7 @@ SMALL = {
 
 
 def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
-    answer = document(answered(THREE), (), every(THREE))
+    answer = document(answered(THREE), every(THREE))
     for cell in answer["cells"]:
         saved = [one["saved_usd"] for one in cell["levers"]]
         assert len(saved) >= 4 and saved == sorted(saved, reverse=True)
@@ -54,7 +52,7 @@ def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
 
 def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
     solved = load("70b", "4k", 1, instances="aws/p5.4xlarge")
-    (cell,) = document(solved, (), levers_of_sheet(solved))["cells"]
+    (cell,) = document(solved, levers_of_sheet(solved))["cells"]
     assert cell["monthly_usd"] is None and cell["levers"]
     assert all(one["saved_usd"] is None and one["monthly_usd"] > 0 for one in cell["levers"])
 
@@ -80,7 +78,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     solved = solve(ask(catalog(), SMALL))
     levers = levers_of_sheet(solved)
     path = tmp_path_factory.mktemp("levers") / "small.xlsx"
-    path.write_bytes(write_xlsx(build_book(solved, build_page(solved, levers), levers)))
+    path.write_bytes(write_xlsx(book_for(solved, levers)))
     return path
 
 

@@ -11,18 +11,17 @@ from typing import Any
 
 import openpyxl
 from amounts import IN_LONG
+from answers import book_for
 from workbook_cells import PRICES_SHEET, cells
 
 from sheetgen.answer import Solution, solve
 from sheetgen.answer.levers import levers_of_sheet
-from sheetgen.book import build_book
 from sheetgen.book.what_if_choices import what_if
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import Load, Question, ask
-from sheetgen.report.build_page import build_page
 from sheetgen.sizing import parallelism
 from sheetgen.units import GIB
 from sheetgen.writers.xlsx import write_xlsx
@@ -75,7 +74,7 @@ def catalog() -> Catalog:
 def book_bytes(solved: Solution, *, with_what_if: bool = True) -> bytes:
     levers = levers_of_sheet(solved)
     one = what_if(solved) if with_what_if else None
-    return write_xlsx(build_book(solved, build_page(solved, levers), levers, one))
+    return write_xlsx(book_for(solved, levers, one))
 
 
 def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: bool = True) -> tuple[Path, Question]:

@@ -66,7 +66,7 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         out[one.purchase, "H"] = (day_of(one.price_as_of) if known else None) or "-"
     budget, in_use = ways_to_pay.budget(solved, row), question.settings.purchase
     if budget is not None:
-        for column, sums in zip("CDE", vars(budget).values(), strict=True):
+        for column, sums in zip("CDE", (budget.monthly, budget.annual, budget.three_year), strict=True):
             out[f"Contingency on {in_use}", column] = sums[1]
             out[f"Total, {question.settings.currency}", column] = sums[2]
             out["Total with contingency", column] = sums[0] + sums[1]
@@ -75,12 +75,11 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     out["All replicas together", "B"] = solved.loads["users"][row]
     out |= {("All replicas together", c): units[name] for c, name in zip("CDEFGH", names, strict=True)}
     out["All replicas together", "I"] = question.settings.utilization
-    for offer in ways_to_pay.providers(solved, row):
-        candidate = None if offer.offer is None else solved.candidate(offer.offer)
+    for offer in ways_to_pay.providers(solved)[row]:
         out[offer.provider, "B"], out[offer.provider, "C"] = offer.hourly_usd, offer.monthly_usd
-        out[offer.provider, "F"] = offer.n_instances if candidate else "-"
-        out[offer.provider, "G"] = "-" if offer.offer is None else solved.layout(offer.offer).tensor_parallel_size
-        out[offer.provider, "I"] = instance_name(candidate) if candidate else "-"
+        out[offer.provider, "F"] = offer.n_instances or "-"
+        out[offer.provider, "G"] = offer.tensor_parallel_size or "-"
+        out[offer.provider, "I"] = instance_name(offer.instance) if offer.instance else "-"
     owned = ways_to_pay.owned(solved, row)
     if owned is not None:
         for label, end in ENDS.items():
@@ -110,7 +109,7 @@ def first_pages(solved: Solution) -> dict[str, Any]:
     listed = {name: row.source for (name, _), row in named}
     for m, row in enumerate(rows):
         choice, budget = solved.choices[row], ways_to_pay.budget(solved, row)
-        sums = [] if budget is None else list(vars(budget).values())
+        sums = [] if budget is None else [budget.monthly, budget.annual, budget.three_year]
         for column, k in (*((c, 0) for c in "FGH"), *((c, 2) for c in "JKL")):
             of = {"F": 0, "G": 1, "H": 2, "J": 0, "K": 1, "L": 2}[column]
             out[f"{column}{top['costs'] + m}"] = sums[of][k] if sums else math.nan

@@ -9,6 +9,7 @@ from typing import Any
 import books
 import pytest
 from amounts import IN_LONG, amount
+from answers import document, page_for
 from click.testing import CliRunner
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
@@ -21,8 +22,6 @@ from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull
 from sheetgen.readback.pulled_words import data
-from sheetgen.report.build_page import build_page
-from sheetgen.writers.json import document
 
 DRAFT = "llama-3.2-1b"
 TIERS, INSTANCES = ("1,64", "aws/g6.xlarge,gcp/a3-highgpu-8g,") if IN_LONG else ("64", "")
@@ -59,7 +58,7 @@ def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None
 
 
 def test_the_page_says_which_draft_and_what_it_adds() -> None:
-    drafted, plain = (build_page(solve(ask(books.catalog(), asked))) for asked in (ASKED, WITHOUT))
+    drafted, plain = (page_for(solve(ask(books.catalog(), asked))) for asked in (ASKED, WITHOUT))
     assert "no draft model" in "\n".join(plain.assumptions)
     for said in ("\n".join(drafted.assumptions), drafted.precision_line):
         assert "draft model Llama 3.2 1B, never measured by us" in said

@@ -15,6 +15,7 @@ import money_cells
 import openpyxl
 import pytest
 from amounts import amount
+from answers import document
 from books import Sheets, with_instance
 from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
@@ -23,7 +24,6 @@ from sheetgen.answer import headline_rows, hosts_of, solve
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.question.market import ClassPrice
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.writers.json import document
 
 OPTIONS = {
     **books.SMALL,

@@ -14,6 +14,7 @@ import books
 import pdfplumber
 import pypdf
 import pytest
+from answers import page_for
 from brands import LONG_FOOTER, LONG_NAME, TEMPLATES, named
 from page_sample import page_of
 from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, outside, text_of
@@ -21,7 +22,6 @@ from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, out
 from sheetgen.answer import solve
 from sheetgen.brand import Brand
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, render_html
 from sheetgen.writers.layout import SPACINGS
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out
@@ -76,7 +76,7 @@ def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:
 @pytest.mark.parametrize("paper", ["letter"])
 def test_the_usual_question_has_a_branded_page_with_all_its_parts(paper: str) -> None:
     asked = ask(books.catalog(), {"models": books.DEFAULT, "paper": paper, "as_of": books.AS_OF})
-    page = build_page(solve(asked))
+    page = page_for(solve(asked))
     layout = lay_out(page, templates=TEMPLATES, brand=named("example"))
     assert layout.is_whole
     pdf = layout.pdf()

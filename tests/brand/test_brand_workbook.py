@@ -14,15 +14,14 @@ import books
 import openpyxl
 import pytest
 import xlsxwriter
+from answers import book_for
 from brands import COLORS, named
 
 from sheetgen import __version__
 from sheetgen.answer import solve
-from sheetgen.book import build_book
 from sheetgen.book.sheets import Book
 from sheetgen.brand import Brand, Colors
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx import put_print_marks, write_xlsx
 from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
@@ -31,7 +30,7 @@ from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
 @cache
 def book(models: str) -> Book:
     solved = solve(ask(books.catalog(), {**books.SMALL, "models": models, "tiers": "32"}))
-    return build_book(solved, build_page(solved))
+    return book_for(solved)
 
 
 @cache

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import page_for, record_for
 
 import sheetgen
 from sheetgen.answer import Fit, Solution, headline_rows, solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli.extras import flag_lines
-from sheetgen.launch.recommended import fullest_replica, launches, with_launch_rows
+from sheetgen.launch.recommended import Launch, fullest_replica, launches, with_launch_rows
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "users": 200},
@@ -40,19 +40,22 @@ def solved(**options: Any) -> Solution:
     return recommended({**options, "as_of": "2026-11-20"}, catalog())
 
 
+def launched(answer: Solution, *engines: str) -> dict[int, Launch]:
+    return launches(record_for(answer, ()), answer.question, engines, catalog())
+
+
 @pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
 def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
     answer = solved(**load)
-    fit = Fit.of(answer, 0)
-    assert fit is not None
-    point, choice = fullest_replica(fit), fit.choice
+    record = record_for(answer, ())
+    point, choice = fullest_replica(answer.question, record.cells[0]), record.cells[0].answer
     sized = sheetgen.size(**point)
     assert sized["fits"] and sized["tpot_seconds"] == pytest.approx(choice.tpot_seconds, rel=1e-9)
     assert point["concurrent_requests"] == -(-load["users"] // choice.n_replicas)
     assert sized["gpu_memory_utilization"] == answer.question.settings.gpu_memory_utilization
     assert sized["block_size"] == answer.question.settings.block_size
-    launch = launches(answer, (answer.question.engine.engine,), catalog())[0]
+    launch = launched(answer, answer.question.engine.engine)[0]
     (flags,) = launch.flags.values()
     assert flags.checked.fits and flags.written is not None
     trial = flags.checked.requested.answer
@@ -69,7 +72,7 @@ def test_ranks_are_launched_as_ranks() -> None:
     answer = solved(**LOADS[1])
     fit = Fit.of(answer, 0)
     assert fit is not None and fit.layout.data_parallel_size > 1
-    launch = launches(answer, ("vllm",), catalog())[0]
+    launch = launched(answer, "vllm")[0]
     text, ranks = "\n".join(flag_lines(launch.flags)), fit.layout.data_parallel_size
     of_rank = -(-fit.choice.requests_per_replica // ranks)
     assert f"--data-parallel-size {ranks} " in text and "--enable-expert-parallel" in text
@@ -79,27 +82,27 @@ def test_ranks_are_launched_as_ranks() -> None:
 def test_the_page_has_the_command_of_each_answer() -> None:
     """Those of all models are worked out together, and are what each gives by itself; no row where nothing holds it."""
     answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))
-    page = build_page(answer)
+    page = page_for(answer)
     assert not page.launches, "which a floor above fills in"
-    rows = with_launch_rows(page, answer, {}, catalog()).launches
+    rows = with_launch_rows(page, record_for(answer, ()), answer.question, {}, catalog()).launches
     assert [row.model for row in rows] == ["Llama 3.1 8B", "DeepSeek-V3"]  # 16k tokens are over Gemma's 8k
     for line, row in ((0, 0), (2, 1)):
         fit = Fit.of(answer, headline_rows(answer)[line])
         assert fit is not None
         name = str(answer.question.models[line].model.id)
-        alone = launches(solve(ask(catalog(), {"models": name, "as_of": "2026-11-20"})), ("vllm",), catalog())
+        alone = launched(solve(ask(catalog(), {"models": name, "as_of": "2026-11-20"})), "vllm")
         (of_one,) = alone.values()
         assert rows[row].stack == of_one.advice.line
         assert f"--tensor-parallel-size {fit.layout.tensor_parallel_size} " in rows[row].command
         assert f"{fit.choice.n_replicas} replica" in str(rows[row].on)
-    requested = launches(answer, ("sglang", "vllm"), catalog())
-    assert with_launch_rows(page, answer, requested, catalog()).launches == rows
+    requested = launched(answer, "sglang", "vllm")
+    assert with_launch_rows(page, record_for(answer, ()), answer.question, requested, catalog()).launches == rows
 
 
 def test_replicas_that_share_a_machine_say_how() -> None:
     """And the command, which is for the replica's share of the case, what it serves beside that."""
     answer = solve(ask(catalog(), {"models": "8b,70b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
-    one, two = with_launch_rows(build_page(answer), answer, {}, catalog()).launches
+    one, two = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog()).launches
     assert str(two.on) == (
         "2 replicas, each on 4× H100 SXM with 16 at once, up to 23 within the targets; side by side with "
         "CUDA_VISIBLE_DEVICES=0,1,2,3 and 4,5,6,7, ports 8000 and 8001, a load balancer before them"
@@ -108,7 +111,7 @@ def test_replicas_that_share_a_machine_say_how() -> None:
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
-    launch = launches(solved(**LOADS[0]), ("sglang", "tensorrt-llm"), catalog())[0]
+    launch = launched(solved(**LOADS[0]), "sglang", "tensorrt-llm")[0]
     assert not [note for flags in launch.flags.values() for note in flags.notes if "was typed" in note]
 
 
@@ -135,7 +138,7 @@ def test_where_nothing_holds_it_there_is_nothing_to_launch(run) -> None:  # type
 
 
 def test_shared_prefixes_suit_stacks_that_keep_them() -> None:
-    advice = launches(solved(model="8b", users=64, prefix_cache_hit_fraction=0.5), (), catalog())[0].advice
+    advice = launched(solved(model="8b", users=64, prefix_cache_hit_fraction=0.5))[0].advice
     assert advice.rule is not None and advice.rule.id == "shared-prefix" and advice.engine in ("sglang", "vllm")
     assert "radix tree" in advice.line
 

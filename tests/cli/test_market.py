@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import document, page_for, recommend_text
 
 import sheetgen
 from sheetgen.answer import Solution, not_asked, solve, was_measured
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.cli.answer_text import recommendation
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
-from sheetgen.writers.json import document
 
 LOADS = [
     ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
@@ -162,18 +160,18 @@ def test_more_than_eight_machines_need_a_reservation() -> None:
     few, many = solved(), solved("405b", "128k", 1024)
     assert cell(few)["needs_reservation"] is False and few.choices[0].n_instances <= 8
     assert cell(many)["needs_reservation"] is True and many.choices[0].n_instances > 8
-    assert "machines at once: needs a reservation, ask for capacity" in recommendation(many, False, False)
-    assert "reservation, ask" not in recommendation(few, True, False)
-    assert str(build_page(many).cards[0].hardware).endswith("needs a reservation")
-    assert "reservation" not in str(build_page(few).cards[0].hardware)
+    assert "machines at once: needs a reservation, ask for capacity" in recommend_text(many, False, False)
+    assert "reservation, ask" not in recommend_text(few, True, False)
+    assert str(page_for(many).cards[0].hardware).endswith("needs a reservation")
+    assert "reservation" not in str(page_for(few).cards[0].hardware)
 
 
 def test_what_was_never_measured_says_so() -> None:
     plain, ranks, other = solved(), solved("deepseek-v3", "4k", 128), solved(gpus="mi300x")
     assert cell(plain)["measured"] is True
-    assert NEUTRAL not in recommendation(plain, True, False).split("NOT REQUESTED")[0]
+    assert NEUTRAL not in recommend_text(plain, True, False).split("NOT REQUESTED")[0]
     assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
-    assert cell(other)["measured"] is False and f" {NEUTRAL}: " in recommendation(other, False, False)
+    assert cell(other)["measured"] is False and f" {NEUTRAL}: " in recommend_text(other, False, False)
     offer = plain.choices[0].offer
     assert offer is not None and was_measured(plain, 0, offer)
     assert not was_measured(replace(plain, grid=plain.grid.again({"pipeline_parallel_size": 2})), 0, offer)
@@ -182,10 +180,10 @@ def test_what_was_never_measured_says_so() -> None:
 
 
 def test_recommend_says_who_took_part_and_what_did_not() -> None:
-    text = recommendation(solved(), True, False)
+    text = recommend_text(solved(), True, False)
     assert "54 instances took part, of AWS, GCP and Azure, with GPUs of NVIDIA." in text
     assert "\n  AMD: 1x azure/Standard_ND96isr_MI300X_v5, $35,040 a month, never measured by us\n" in text
-    every = recommendation(solved(providers="all", vendors="all"), True, False)
+    every = recommend_text(solved(providers="all", vendors="all"), True, False)
     assert re.search(r"took part, of [^.]* and \d+ other\s+providers, with GPUs of NVIDIA and AMD\.", every)
 
 

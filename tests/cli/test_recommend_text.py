@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from amounts import amount
+from answers import recommend_json, recommend_text
 
 from sheetgen.answer import Solution
-from sheetgen.api import recommend_record, recommended
+from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.cli.answer_text import recommendation
 from sheetgen.cli.output import folded
 
 LABELS = ["hardware", "serves", "price", "cheaper", "instead", "hosted", "more"]
@@ -62,12 +62,12 @@ def solved(index: int) -> Solution:
 
 @functools.cache
 def record(index: int) -> dict[str, Any]:
-    return recommend_record(solved(index))
+    return recommend_json(solved(index))
 
 
 @functools.cache
 def text_of(index: int, details: bool = False) -> str:
-    return recommendation(solved(index), details, False)
+    return recommend_text(solved(index), details, False)
 
 
 def lines(index: int, *, details: bool = False) -> list[str]:
@@ -140,12 +140,12 @@ def test_details_have_every_other_answer_of_the_json(index: int) -> None:
 
 
 def test_what_saves_most_stands_first() -> None:
-    text = recommendation(solved(7), False, False)
+    text = recommend_text(solved(7), False, False)
     sums = [int(one.replace(",", "")) for one in re.findall(r"^(?:cheaper)? +\$([\d,]+): ", text, re.M)]
     assert len(sums) == 3 and sums == sorted(sums) and sums[-1] < solved(7).choices[0].monthly_usd
 
 
 def test_all_has_every_reason_and_the_details() -> None:
-    said, few = recommendation(solved(7), False, True), recommendation(solved(7), True, False)
+    said, few = recommend_text(solved(7), False, True), recommend_text(solved(7), True, False)
     assert "more: --all shows them" in few and "--all" not in said and "OWNING" in said
     assert len(said.split("\n")) > len(few.split("\n"))

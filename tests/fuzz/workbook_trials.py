@@ -12,6 +12,7 @@ from typing import Any
 
 import books
 from agreement import Compared, compare
+from answers import book_for
 from asked_of_edits import asked
 from random_edits_of import Dealer, Edits, trial
 from recalculation import edit, values_after
@@ -20,14 +21,12 @@ from yellow_cells import Written, Yellow, as_cell, written
 
 from sheetgen.answer import Solution, solve
 from sheetgen.answer.levers import EveryLever, levers_of_sheet
-from sheetgen.book import build_book
 from sheetgen.book.change_log import values_as_built
 from sheetgen.book.sheets import Book, Ref, column_name
 from sheetgen.book.what_if_choices import what_if
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.writers.xlsx import write_xlsx
 
 MOST_TRIES = 60  # of shrinking: a trial takes seconds
@@ -65,8 +64,7 @@ class Workbook:
 
     @cached_property
     def book(self) -> Book:
-        page = build_page(self.solved, self.levers)
-        return build_book(self.solved, page, self.levers, what_if(self.solved))
+        return book_for(self.solved, self.levers, what_if(self.solved))
 
     @cached_property
     def sheets(self) -> books.Sheets:
@@ -101,8 +99,7 @@ class Workbook:
             one = what_if(solved)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
-        page = build_page(solved, ((),) * len(solved.question.loads))
-        book = build_book(solved, page, self.levers, one, values_as_built(self.book))
+        book = book_for(solved, self.levers, one, values_as_built(self.book))
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))
 

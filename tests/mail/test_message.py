@@ -12,6 +12,7 @@ from email.message import EmailMessage
 from html.parser import HTMLParser
 
 import pytest
+from answers import page_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from sheetgen.catalog import Catalog
 from sheetgen.mail import MailError
 from sheetgen.mail.message import Changes, Letter, Mail, Money, bodies, envelope
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page, formatted, glance
 from sheetgen.writers.formats import templates_folder
 
@@ -32,7 +32,7 @@ HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z
 def page() -> Page:
     catalog = Catalog()
     solved = solve(ask(catalog, {"models": "8b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
-    shown: Page = formatted(build_page(solved, ((),) * len(solved.question.loads)))
+    shown: Page = formatted(page_for(solved, ((),) * len(solved.question.loads)))
     return shown
 
 
@@ -115,7 +115,7 @@ def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
 
 def test_three_models_stand_in_a_short_subject_and_a_narrow_table() -> None:
     asked = {"models": "8b,70b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}
-    page = build_page(solve(ask(Catalog(), asked)), ((),) * 3)
+    page = page_for(solve(ask(Catalog(), asked)), ((),) * 3)
     subject = Letter(page, "sheet").subject()
     assert len(subject) <= 78 and all(str(card.monthly) in subject for card in page.cards)
     assert subject.startswith("RAG at 32: Llama 3.1 8B $") and ", 70B $" in subject and subject.endswith(" a month")

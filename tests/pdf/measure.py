@@ -31,11 +31,13 @@ print(json.dumps([end - begin for begin, end in zip(begun, now())]))
 _BUILD = _TIMED.format(
     before="""
 from pathlib import Path
+from answers import page_for
+from answers import record_for
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.hosted import hosted_file
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.cli.build import draw
-from sheetgen.recommend import solve
+from sheetgen.api import answered
 from sheetgen.question.sheet_question import ask
 catalog = Catalog()
 asked = {"models": sys.argv[1], "as_of": "2026-11-20"}
@@ -45,7 +47,7 @@ question.reference.assumptions, catalog.file(LeverFile), catalog.file(StackFile)
 guidance.fingerprints(catalog), hosted_file(catalog)
 """,
     timed="""
-files, _ = draw(solve(ask(catalog, asked)), ["pdf"], catalog)
+files, _ = draw(answered(ask(catalog, asked)), ["pdf"], catalog)
 Path(sys.argv[2]).write_bytes(files["pdf"])
 """,
 )
@@ -57,7 +59,8 @@ _ALONE = _TIMED.format(
 
 def _html_of(models: str) -> str:
     """The HTML whose layout the PDF is, with its fonts in the files beside the templates."""
-    from sheets import TEMPLATES, asked_of, page_of
+    from answers import page_for, record_for
+    from sheets import TEMPLATES, asked_of
 
     from sheetgen.answer import solve
     from sheetgen.catalog import Catalog
@@ -65,7 +68,8 @@ def _html_of(models: str) -> str:
     from sheetgen.writers.html import render_html
     from sheetgen.writers.pdf import lay_out
 
-    page = with_launch_rows(page_of(models), solve(asked_of(models)), {}, Catalog())
+    solved = solve(asked_of(models))
+    page = with_launch_rows(page_for(solved), record_for(solved, ()), solved.question, {}, Catalog())
     spacing = lay_out(page, templates=TEMPLATES).spacing
     html = render_html(page, templates=TEMPLATES, spacing=spacing)
     return html.replace("asset:", (TEMPLATES / "fonts").resolve().as_uri() + "/")

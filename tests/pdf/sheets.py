@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from answers import page_for
+
 from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.pdf import write_pdf
@@ -26,7 +27,7 @@ def asked_of(models: str = DEFAULT, paper: str = "a4") -> Question:
 
 @cache
 def page_of(models: str = DEFAULT, paper: str = "a4") -> Page:
-    return build_page(solve(asked_of(models, paper)))
+    return page_for(solve(asked_of(models, paper)))
 
 
 @cache

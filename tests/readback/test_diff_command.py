@@ -13,17 +13,17 @@ from typing import Any
 import books
 import pytest
 from amounts import IN_LONG
+from answers import document, recommend_json
 from markdown_it import MarkdownIt
 from packages import TINY, area_of, name_of, replaced, rewritten, with_cell
 from recalculation import edit, edit_and_recalculate
 
 from sheetgen.answer import solve
-from sheetgen.api import recommend_record, recommended
+from sheetgen.api import recommended
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.compare import SECTIONS, signed_usd
 from sheetgen.readback.compared_facts import read_sheet
 from sheetgen.writers.formats import json_text
-from sheetgen.writers.json import document
 
 Edited = Callable[..., Path]
 facts_of = functools.cache(read_sheet)  # of the workbook that all tests here edit
@@ -289,7 +289,7 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
     """The one load of `recommend` is the sheet's load of the same lengths."""
     options = {"model": "70b", "context": "4k", "users": 32, "as_of": books.AS_OF, "instances": TINY["instances"]}
     path = tmp_path / "one.json"
-    path.write_text(json_text(recommend_record(recommended(options, books.catalog()))))
+    path.write_text(json_text(recommend_json(recommended(options, books.catalog()))))
     found = diff(sheetgen, path, book)
     assert found["results"] == [] and found["recommendation"] == []
     assert {c["name"] for c in found["load"]} == {"model_llama-3.1-8b", "tier_1", "workload_long_doc"}

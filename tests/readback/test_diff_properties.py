@@ -13,6 +13,7 @@ from typing import Any
 import books
 import pytest
 from amounts import amount
+from answers import document
 from packages import TINY
 from recalculation import edit
 
@@ -27,7 +28,6 @@ from sheetgen.readback.package import Place, WorkbookError
 from sheetgen.readback.read_book import Snapshot, column_holds, input_holds, read_workbook
 from sheetgen.units import PURCHASES
 from sheetgen.writers.formats import json_text
-from sheetgen.writers.json import document
 
 N_ROUNDS = amount(6, 24)
 DAY_ZERO = datetime.date(1899, 12, 30)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import books
 import pytest
+from answers import document
 from cells_of import LEAN, TINY
 from test_pull_workbook import again
 
 from sheetgen.catalog import Catalog, default_folder, write_index
 from sheetgen.readback.pulled import pull
 from sheetgen.readback.pulled_words import lines
-from sheetgen.writers.json import document
 
 WITHOUT_INSTANCES = {name: value for name, value in LEAN.items() if name != "instances"}
 

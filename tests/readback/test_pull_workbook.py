@@ -10,6 +10,7 @@ from typing import Any
 import books
 import pytest
 from amounts import IN_LONG, amount
+from answers import document
 from cells_of import LEAN, TINY, Places, without_picks
 from option_edits import option_edits
 from random_edits import random_edits
@@ -25,7 +26,6 @@ from sheetgen.question.sheet_question import ask
 from sheetgen.readback.audit import agree, parsed
 from sheetgen.readback.pulled import NOT_COMPARED, Pulled, option_of, pull
 from sheetgen.readback.pulled_words import data, lines, scenario_text
-from sheetgen.writers.json import document
 
 N_RANDOM = amount(1, 16)
 

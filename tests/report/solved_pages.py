@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from answers import page_for
+
 from sheetgen.answer import Solution, solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page, formatted
 
 THREE = "8b,70b,405b"
@@ -30,5 +31,5 @@ def answered(models: str = THREE, **options: Any) -> Solution:
 @cache
 def page(models: str = THREE, **options: Any) -> Page:
     """The page with the texts of its cells."""
-    shown: Page = formatted(build_page(answered(models, **options)))
+    shown: Page = formatted(page_for(answered(models, **options)))
     return shown

@@ -11,10 +11,10 @@ from typing import Any
 
 import openpyxl
 import pytest
+from answers import book_for, page_for, record_for
 from solved_pages import answered
 
 from sheetgen.answer import late_usd, solve
-from sheetgen.book import build_book
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario
@@ -22,7 +22,6 @@ from sheetgen.cli.output import warn_of_letters
 from sheetgen.errors import ScenarioError
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import wording
-from sheetgen.report.build_page import build_page
 from sheetgen.report.notes import confidence, price_classes
 from sheetgen.report.page import NONE, Page, glance
 from sheetgen.writers.xlsx import write_xlsx
@@ -32,7 +31,7 @@ ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026
 
 @functools.cache
 def page(**more: Any) -> Page:
-    return build_page(solve(ask(Catalog(), ASKED | more)))
+    return page_for(solve(ask(Catalog(), ASKED | more)))
 
 
 def test_the_model_to_approve_stands_alone() -> None:
@@ -155,7 +154,7 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
         ("0.33.0", "KV pool checked on 80 starts of other versions, none yet of vLLM 0.33.0"),
     ):
         solved = solve(ask(catalog, ASKED | {"engine_version": version}))
-        assert said in list(confidence(solved))
+        assert said in list(confidence(record_for(solved), solved.question))
     solved = solve(ask(catalog, ASKED | {"tiers": "32"}))
     classes = [one for found in solved.by_purchase.values() for one in found if one]
     shown = {one.candidate.price_as_of for one in classes if one.candidate.purchase in price_classes(solved.question)}
@@ -180,7 +179,7 @@ HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", 
 
 def test_the_workbook_says_who_asks_whom_on_its_first_sheet_and_in_its_properties(tmp_path: Path) -> None:
     solved = solve(ask(Catalog(), ASKED | {"models": "8b", **HEAD}))
-    book = build_book(solved, build_page(solved, ((),) * len(solved.question.loads)))
+    book = book_for(solved)
     path = tmp_path / "book.xlsx"
     path.write_bytes(write_xlsx(book))
     read = openpyxl.load_workbook(path)

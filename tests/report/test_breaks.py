@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from answers import record_for
 
 import sheetgen
 from sheetgen.answer import Fit, Solution, headline_rows, solve
+from sheetgen.answer.replica_bills import held_per_replica
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.fingerprints import breaks, held_per_replica
+from sheetgen.report.fingerprints import breaks
+from sheetgen.report.page import Breaks
 
 MODELS = "8b,70b,405b,deepseek-v3,gpt-oss-120b,qwen3.6-27b"
 
@@ -20,12 +23,16 @@ def solved(**more: str) -> Solution:
     return solve(ask(Catalog(), {"models": MODELS, "as_of": "2026-11-20", **more}))
 
 
+def breaks_of(one: Solution) -> list[Breaks]:
+    return [breaks(one.question, cell) for cell in record_for(one, ()).headline_cells]
+
+
 @pytest.mark.parametrize(
     "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"survive": "machine"}]
 )
 def test_the_load_answered_is_on_the_curve(more: dict[str, str]) -> None:
     one = solved(**more)
-    for row, found in zip(headline_rows(one), breaks(one), strict=True):
+    for row, found in zip(headline_rows(one), breaks_of(one), strict=True):
         choice = one.choices[row]
         held = choice.n_replicas * choice.sequences_per_replica
         assert found.held.requests == held >= found.asked.requests
@@ -36,7 +43,7 @@ def test_the_load_answered_is_on_the_curve(more: dict[str, str]) -> None:
 
 def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
     one = solved()
-    for row, found in zip(headline_rows(one), breaks(one), strict=True):
+    for row, found in zip(headline_rows(one), breaks_of(one), strict=True):
         fit = Fit.of(one, row)
         assert fit is not None
         longest = found.longest.context_tokens
@@ -69,5 +76,5 @@ def test_size_says_the_same(context: int) -> None:
 
 def test_nothing_fits_is_no_curve() -> None:
     one = solve(ask(Catalog(), {"models": "405b", "gpus": "l4", "as_of": "2026-11-20"}))
-    (found,) = breaks(one)
+    (found,) = breaks_of(one)
     assert found.curve == () and found.next_request == one.choices[headline_rows(one)[0]].verdict

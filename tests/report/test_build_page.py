@@ -8,17 +8,17 @@ from typing import Any
 
 import books
 import pytest
+from answers import cell_of, document, page_for, record_for
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
-from sheetgen.answer import Choice, Fit, Pick, Solution, headline_rows
+from sheetgen.answer import Fit, Solution, headline_rows
+from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.book.workings import ttft_words
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report import notes, wording
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Bar, Page, formatted
 from sheetgen.report.wording import is_cheaper_pick, money_band, month_range
-from sheetgen.writers.json import document
 
 STATUSES = {"fits", "tight", "none", "over"}
 
@@ -54,7 +54,7 @@ def test_every_row_is_there(models: str) -> None:
 @pytest.mark.parametrize("models", [THREE, FIVE])
 def test_matrix_says_what_the_answer_says(models: str) -> None:
     solved, drawn = answered(models), page(models)
-    values = build_page(solved)
+    values = page_for(solved)
     for row, cell in enumerate(solved.question.loads):
         shown, known = (one.matrix[cell.workload].rows[cell.tier].cells[cell.model] for one in (drawn, values))
         choice = solved.choices[row]
@@ -165,7 +165,7 @@ def test_a_context_over_the_limit_says_so() -> None:
     assert [c.status == "over" for c in cells] == [False] * 4 + [True] * 8
     over = cells[-1]
     assert (over.word, over.kv, over.rent, over.monthly) == ("over 4k", "–", "–", "–")
-    assert not build_page(answered("llama-2-7b,8b")).matrix[-1].rows[-1].cells[0].monthly
+    assert not page_for(answered("llama-2-7b,8b")).matrix[-1].rows[-1].cells[0].monthly
     card = drawn.cards[0]
     assert not card.fits and card.rent == "over the model's 4k" and card.hardware == "16k requested, 4k allowed"
     assert card.monthly == "–" and headline_bars(drawn)[0].capacity_bytes is None
@@ -278,7 +278,7 @@ def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
     for day in (None, "2026-01-02"):  # beside a price typed over, the date is still the listed one's
         candidates = [dataclasses.replace(c, source=BY_READER, price_as_of=day) for c in solved.question.candidates]
         typed = dataclasses.replace(solved.question, candidates=tuple(candidates))
-        rows = notes.instance_rows(dataclasses.replace(solved, question=typed), 180)
+        rows = notes.instance_rows(record_for(solved, ()), typed, 180)
         assert rows and {(i.price_date, i.stale) for i in rows} == {("typed in", False)}
 
 
@@ -330,7 +330,7 @@ def test_sources_link_only_to_the_web() -> None:
 
 def test_the_same_answer_gives_the_same_page() -> None:
     solved: Solution = answered(THREE)
-    assert build_page(solved) == build_page(answered(THREE)) and formatted(build_page(solved)) == page(THREE)
+    assert page_for(solved) == page_for(answered(THREE)) and formatted(page_for(solved)) == page(THREE)
 
 
 @pytest.mark.some(1)
@@ -340,7 +340,7 @@ def test_a_card_has_what_the_json_has(headline: str) -> None:
     solved = answered(headline=headline)
     every_lever, rows = levers_of_sheet(solved), headline_rows(solved)
     cells = document(solved, levers=every_lever)["cells"]
-    drawn = build_page(solved, every_lever)
+    drawn = page_for(solved, every_lever)
     for row, card in zip(rows, drawn.cards, strict=True):
         cell = cells[row]
         ends = [cell["monthly_usd_low"], cell["monthly_usd_high"]]
@@ -371,23 +371,21 @@ def test_other_hardware_is_named_once_and_only_where_it_differs() -> None:
 
 
 def test_the_ends_of_the_band_in_words() -> None:
-    one = Choice("fits", 0, monthly_usd=1e5, monthly_usd_ends=(1e5, 2e5))
+    one = dataclasses.replace(cell_of(answered()).answer, monthly_usd=1e5, monthly_usd_low=1e5, monthly_usd_high=2e5)
     assert str(month_range(one)) == "$100.0k to $200.0k"
     assert str(money_band(one)) == "$100.0k to $200.0k a month at the ends of the speed band"
-    slow = dataclasses.replace(one, monthly_usd_ends=(1e5, None))
+    slow = dataclasses.replace(one, monthly_usd_high=None)
     assert str(money_band(slow)) == "from $100.0k a month; at the slow end of the band no count meets the targets"
-    assert not money_band(dataclasses.replace(one, monthly_usd_ends=(1e5, 1e5)))
+    assert not money_band(dataclasses.replace(one, monthly_usd_high=1e5))
 
 
 def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
-    solved = answered()
-    choice = solved.choices[0]
-    assert choice.offer is not None
-    another = next(i for i, one in enumerate(solved.offers) if one.candidate != solved.offers[choice.offer].candidate)
-    alike = Pick(choice.offer, choice.n_instances, choice.monthly_usd)
-    assert not is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=alike))
-    for other in (alike._replace(offer=another), alike._replace(n_instances=choice.n_instances + 1)):
-        assert is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=other))
+    cell = cell_of(answered())
+    chosen = cell.answer
+    alike = RentalRecord(chosen.instance, chosen.n_instances, chosen.monthly_usd)
+    assert not is_cheaper_pick(dataclasses.replace(cell, cheapest=alike))
+    for changed in ({"instance": "aws/other"}, {"n_instances": chosen.n_instances + 1}):
+        assert is_cheaper_pick(dataclasses.replace(cell, cheapest=dataclasses.replace(alike, **changed)))
 
 
 def test_what_is_cheaper_but_passed_over_is_called_a_near_tie() -> None:

@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any
 
 import pytest
+from answers import book_for, record_for
 from solved_pages import MEMORY, answered, catalog, page
 
+from sheetgen.answer.replica_bills import subject
 from sheetgen.api import size
-from sheetgen.book import build_book
 from sheetgen.catalog import guidance
-from sheetgen.report.fingerprints import Fingerprint, fingerprints_for, subject
+from sheetgen.report.fingerprints import Fingerprint, fingerprints_of
 from sheetgen.report.page import NONE, formatted
 from sheetgen.report.wording import named_size
 
@@ -25,7 +26,8 @@ PREFILL, WEIGHTS, SPIKE = "prefill_long_prompt", "startup_weights_do_not_fit", "
 
 
 def deaths(engine: str, models: str = MODELS, **options: Any) -> dict[str, Fingerprint]:
-    return {f.label: f for f in fingerprints_for(answered(models, engine=engine, **options))}
+    solved = answered(models, engine=engine, **options)
+    return {f.label: f for f in fingerprints_of(record_for(solved, ()), solved.question)}
 
 
 def flags(found: Fingerprint) -> list[str]:
@@ -63,7 +65,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
         assert not pattern.search(found.change)
     drawn = page(MODELS, engine=engine)
     assert not pattern.search(str(drawn.fingerprints) + str(drawn.assumptions))
-    sheets = {s.name: s for s in build_book(answered(MODELS, engine=engine), drawn).sheets}
+    sheets = {s.name: s for s in book_for(answered(MODELS, engine=engine), page=drawn).sheets}
     for name in ("OOM guide", "Notes and sources"):
         said = " ".join(str(cell.value) for cell in sheets[name].cells.values())
         assert not pattern.search(said), (name, pattern.search(said))

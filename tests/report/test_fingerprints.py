@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from answers import record_for
 from solved_pages import FIVE, MEMORY, THREE, answered
 
 from sheetgen.answer import headline_rows
+from sheetgen.answer.replica_bills import subject
 from sheetgen.api import size
 from sheetgen.catalog import guidance
-from sheetgen.report.fingerprints import Fingerprint, Fix, fingerprints_for, subject
+from sheetgen.report.fingerprints import Fingerprint, Fix, fingerprints_of
 from sheetgen.report.page import FingerprintRow as Row
 from sheetgen.report.page import formatted
 
@@ -16,7 +18,8 @@ RUNNING = ["During a long completion", "Under a concurrency spike", "On the pref
 
 
 def deaths(models: str = THREE, **options: object) -> dict[str, Fingerprint]:
-    return {f.label: f for f in fingerprints_for(answered(models, **options))}
+    solved = answered(models, **options)
+    return {f.label: f for f in fingerprints_of(record_for(solved, ()), solved.question)}
 
 
 def test_the_four_rows_of_the_guide_the_last_by_bill() -> None:

@@ -7,12 +7,13 @@ import re
 from typing import Any
 
 import pytest
+from answers import page_for, record_for
 
 from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page, page_in_dollars
+from sheetgen.report.build_page import page_in_dollars
 from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options, templates_folder
 from sheetgen.writers.html import render_html, write_web
@@ -28,7 +29,7 @@ AMOUNT = re.compile(r"\$\s?\d|\$ ?/|\$ an?\b")
 def pages(**more: Any) -> tuple[Page, Page]:
     """In the budget's currency, and as prices are."""
     solved = solve(ask(Catalog(), ASKED | more))
-    return build_page(solved), page_in_dollars(solved)
+    return page_for(solved), page_in_dollars(record_for(solved), solved.question)
 
 
 def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -> None:

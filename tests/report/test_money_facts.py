@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from answers import record_for
 from solved_pages import catalog
 
 from sheetgen.answer import Solution, solve, ways_to_pay
@@ -19,13 +20,14 @@ def solved(**options: Any) -> Solution:
 
 
 def facts(**options: Any) -> MoneyFacts:
-    return facts_of(solved(**options), 0)
+    one = solved(**options)
+    return facts_of(one.question, record_for(one).cells[0])
 
 
 def test_a_model_by_hand() -> None:
     one = facts()
     assert one.model == "Llama 3.1 70B"
-    assert class_costs(solved(), 0) == {
+    assert class_costs(record_for(solved()).cells[0]) == {
         "on-demand": "$40,179",
         "reserved-1yr": NONE,
         "reserved-3yr": "$17,357",
@@ -73,7 +75,7 @@ def test_renting_that_always_pays() -> None:
 
 def test_nothing_is_said_where_nothing_fits() -> None:
     one = facts(models="405b", instances="aws/g6e.xlarge")
-    assert class_costs(solved(models="405b", instances="aws/g6e.xlarge"), 0) == {} and {
+    assert class_costs(record_for(solved(models="405b", instances="aws/g6e.xlarge")).cells[0]) == {} and {
         one.owned,
         one.break_even,
         one.per_user,

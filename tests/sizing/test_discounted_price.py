@@ -47,8 +47,8 @@ def test_every_figure_of_a_choice_is_less_and_the_hardware_the_same() -> None:
             ways_to_pay.purchase_classes(listed, row), ways_to_pay.purchase_classes(less, row), strict=True
         ):
             assert y.monthly_usd == pytest.approx(0.65 * x.monthly_usd, nan_ok=True)
-        for p, q in zip(ways_to_pay.providers(listed, row), ways_to_pay.providers(less, row), strict=True):
-            assert p.offer == q.offer and q.monthly_usd == pytest.approx(0.65 * p.monthly_usd, nan_ok=True)
+        for p, q in zip(ways_to_pay.providers(listed)[row], ways_to_pay.providers(less)[row], strict=True):
+            assert p.instance == q.instance and q.monthly_usd == pytest.approx(0.65 * p.monthly_usd, nan_ok=True)
 
 
 def test_contingency_and_currency_are_of_what_is_paid() -> None:

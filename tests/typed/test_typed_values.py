@@ -8,6 +8,7 @@ from typing import Any
 
 import books
 import pytest
+from answers import document
 from cells_of import TINY
 from click.testing import CliRunner
 
@@ -16,7 +17,6 @@ from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
 from sheetgen.question.overrides import Overrides, Written, read_overrides
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.writers.json import document
 
 BAD = """models: 8b
 typed:

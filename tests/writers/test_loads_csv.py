@@ -6,14 +6,14 @@ import csv
 import io
 from pathlib import Path
 
+from answers import document, record_for
 from books import SMALL, catalog
-from page_sample import page_of
 
 from sheetgen.answer import solve
+from sheetgen.answer.answer_record import SCHEMA_VERSION
 from sheetgen.question.sheet_question import ask
 from sheetgen.writers.csv import COLUMNS, RUNNER_UP, field, write_loads
 from sheetgen.writers.formats import Options
-from sheetgen.writers.json import SCHEMA_VERSION, document
 
 FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 
@@ -21,7 +21,7 @@ FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 def test_it_is_the_cells_of_the_json() -> None:
     solved = solve(ask(catalog(), SMALL | {"models": "8b,llama-2-7b"}))
     cells = document(solved)["cells"]
-    rows = list(csv.DictReader(io.StringIO(write_loads(page_of(1), Options(record=lambda: document(solved))).decode())))
+    rows = list(csv.DictReader(io.StringIO(write_loads(record_for(solved, ()), Options()).decode())))
     assert len(rows) == len(cells) == 12 and tuple(rows[0]) == COLUMNS
     for row, cell in zip(rows, cells, strict=True):
         second = cell["runner_up"] or {}

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from answers import page_for
 from page_sample import page_of
 from pages import TEMPLATES, markdown_of, outside, read, text_of, web_of
 
@@ -16,7 +17,6 @@ from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import wording
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page, words
 from sheetgen.writers import pictures as curves
 from sheetgen.writers.html import render_html
@@ -30,7 +30,7 @@ ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "a
 @cache
 def built(**more: Any) -> Page:
     catalog = Catalog()
-    return build_page(solve(ask(catalog, ONE | more)))
+    return page_for(solve(ask(catalog, ONE | more)))
 
 
 def with_budgets(page: Page) -> Page:

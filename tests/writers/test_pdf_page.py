@@ -17,6 +17,7 @@ import pdfplumber
 import pypdf
 import pytest
 from amounts import amount
+from answers import page_for
 from page_sample import page_of
 from pages import TEMPLATES, alternatives_of, fonts_of, links_of, missing, outside, read, text_of
 
@@ -24,7 +25,6 @@ from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import PageError
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
@@ -107,7 +107,7 @@ def test_real_models(models: str, paper: str, has_loads: bool) -> None:
     """The ladder of the sheet has its loads on the first page; those of eight models go on behind it. A checkpoint in
     FP4 has the weights in use beside those in BF16 and FP8."""
     catalog = Catalog()
-    page = build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})))
+    page = page_for(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})))
     layout = lay_out(page, templates=TEMPLATES)
     assert layout.is_whole
     pdf = layout.pdf()

@@ -9,12 +9,12 @@ from functools import cache
 import pypdf
 import pytest
 from amounts import amount
+from answers import page_for
 from pages import TEMPLATES, missing, outside, text_of
 
 from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS
@@ -37,7 +37,7 @@ def catalog() -> Catalog:
 @cache
 def asked(models: str, workloads: str, tiers: str, paper: str) -> Page:
     given = {"models": models, "workloads": workloads, "tiers": tiers, "paper": paper, "as_of": "2026-11-20"}
-    return build_page(solve(ask(catalog(), given)))
+    return page_for(solve(ask(catalog(), given)))
 
 
 def sample(n: int, seed: int) -> list[tuple[str, str, str, str, int]]:

@@ -4,9 +4,9 @@ Every lever is a whole answer: `solve` chooses again among all candidates, for a
 """
 
 from sheetgen.answer.levers.changes import levers_of, levers_of_sheet, terms_at_fp8
-from sheetgen.answer.levers.lever import EveryLever, Lever, Offload, Rented, at_fp8, best, in_order, is_less
+from sheetgen.answer.levers.lever import FP8_LEVERS, EveryLever, Lever, Offload, Rented, at_fp8, best, in_order, is_less
 
 __all__ = [
-    "EveryLever", "Lever", "Offload", "Rented", "at_fp8", "best", "in_order", "is_less", "levers_of", "levers_of_sheet",
-    "terms_at_fp8",
+    "FP8_LEVERS", "EveryLever", "Lever", "Offload", "Rented", "at_fp8", "best", "in_order", "is_less", "levers_of",
+    "levers_of_sheet", "terms_at_fp8",
 ]  # fmt: skip

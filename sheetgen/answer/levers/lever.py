@@ -9,10 +9,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy
 
 from sheetgen.answer import Fit, Solution, tables
+from sheetgen.answer.answer_record import LeverRecord
 from sheetgen.answer.picks import pick
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
@@ -26,6 +28,7 @@ OF_REQUESTS = (parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.m
 OF_RATE = (rates.offered_requests, rates.places, ("load_requests", rates.load_with_rates))
 RANKED = (rates.served_requests_per_second, rates.ranked_requests)
 ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
+FP8_LEVERS = ("fp8-both", "fp8-kv-cache")  # the change to FP8; the second where weights have 8 bits or fewer already
 OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]
 Key = tuple[Settings, ModelKey, Workload]
@@ -141,7 +144,7 @@ def of_fp8(levers: Iterable[Lever]) -> Lever | None:
     """The change to FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. Nothing where neither the engine
     nor any hardware runs them."""
     known = {one.id: one for one in levers}
-    found = (known[name] for name in ("fp8-both", "fp8-kv-cache") if name in known and not known[name].why_not)
+    found = (known[name] for name in FP8_LEVERS if name in known and not known[name].why_not)
     return next(found, None)
 
 
@@ -154,7 +157,10 @@ def at_fp8(levers: Iterable[Lever]) -> Rented | None:
 EveryLever = Sequence[Sequence[Lever]]  # of every load of a sheet, in their order
 
 
-def rank(lever: Lever) -> float:
+L = TypeVar("L", Lever, LeverRecord)
+
+
+def rank(lever: Lever | LeverRecord) -> float:
     """Sorts levers: what makes a load fit comes first, then by dollars saved, where 12 digits tell them apart."""
     return -math.inf if lever.now_fits else -float(f"{lever.saved_usd or 0.0:.12g}")
 
@@ -164,16 +170,17 @@ def in_order(levers: Iterable[Lever]) -> list[Lever]:
     return sorted((one for one in levers if one.after), key=rank)
 
 
-def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, Lever]]:
+def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
     """The `count` best levers of some loads, with their rows: first the best of each load, then each one's second.
 
-    Of a load one of each family, none that costs more: where fewer save anything, those that change nothing follow:
-    that they do not is worth knowing. Another model is never among them, and of a target's steps the best alone.
+    by_row: those that have a price, in their order. Of a load one of each family, none that costs more: where fewer
+    save anything, those that change nothing follow: that they do not is worth knowing. Another model is never among
+    them, and of a target's steps the best alone.
     """
-    chosen: list[tuple[int, float, int, Lever]] = []  # its place among those of its load, its rank, its load
+    chosen: list[tuple[int, float, int, L]] = []  # its place among those of its load, its rank, its load
     for row, levers in by_row.items():
-        families: dict[str, Lever] = {}
-        for one in in_order(levers):
+        families: dict[str, L] = {}
+        for one in levers:
             if one.family != ANOTHER_MODEL and not one.further and rank(one) <= 0:
                 families.setdefault(one.family, one)
         chosen += [(place, rank(one), row, one) for place, one in enumerate(families.values())]

@@ -1,0 +1,402 @@
+"""The record: an answer as data. Its JSON is what is printed of it; all that a reader sees is drawn from it and the
+question.
+
+Fields stand in the order of the JSON's keys. What pages need beyond these is UNPRINTED. A part that is `flat` has its
+keys among those of the whole: all of them None where there is no such part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from sheetgen.answer.reasons import Reason
+
+SCHEMA_VERSION = 1
+
+Json = dict[str, Any]
+UNPRINTED = {"printed": False}
+
+
+@dataclass(frozen=True)
+class CandidateRecord:
+    """An instance that took part, at its price less the discount."""
+
+    instance: str
+    provider: str
+    gpu: str
+    gpu_count: int
+    purchase: str
+    hourly_usd: float
+    price_as_of: str | None
+    region: str
+    assumed_shape: bool
+
+
+@dataclass(frozen=True)
+class RentalRecord:
+    """What is rented, and $ a month. `tight`: little headroom."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    tight: bool = field(default=False, metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
+class MemoryRecord:
+    """Bytes of all GPUs at work: what lies beside weights and KV cache, that cache on every rank that keeps it, and
+    what the engine may use."""
+
+    overhead_bytes: float
+    kv_bytes: float
+    limit_bytes: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenRecord:
+    """The recommendation of a cell, and what users get of it, with 80 % bands."""
+
+    instance: str
+    gpu: str
+    purchase: str
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    data_parallel_size: int
+    spans_machines: bool
+    measured: bool
+    sequences_per_replica: int
+    n_replicas: int
+    n_gpus: int
+    n_instances: int
+    hourly_usd: float
+    monthly_usd: float
+    monthly_usd_low: float | None
+    monthly_usd_high: float | None
+    served_at_target: float
+    memory_holds: int
+    headroom_fraction: float
+    sure_headroom_fraction: float
+    sized_by: str
+    bound_by: str
+    requests_per_replica: int
+    tpot_seconds: float
+    tpot_seconds_low: float
+    tpot_seconds_high: float
+    ttft_seconds: float
+    ttft_seconds_low: float
+    ttft_seconds_high: float
+    output_tokens_per_second: float
+    output_tokens_per_second_low: float
+    output_tokens_per_second_high: float
+    # The month at the ends once a run confirms the time of a token.
+    measured_usd_low: float | None = field(metadata=UNPRINTED)
+    measured_usd_high: float | None = field(metadata=UNPRINTED)
+    # The month where the first token is late: None where no count is enough.
+    late_usd: float | None = field(metadata=UNPRINTED)
+    without_targets_tpot_seconds: float = field(metadata=UNPRINTED)  # the time of a token on `without_targets`
+    replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
+    paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
+    # Of a rate, at once if every replica were as slow as a full one.
+    offered_requests: float = field(metadata=UNPRINTED)
+    memory: MemoryRecord = field(metadata=UNPRINTED)
+
+    @property
+    def gpus_per_replica(self) -> int:
+        return self.tensor_parallel_size * self.data_parallel_size * self.pipeline_parallel_size
+
+
+@dataclass(frozen=True)
+class NotAskedRecord:
+    """What nobody asked for and is clearly cheaper, or holds what nothing else does."""
+
+    instance: str
+    vendor: str
+    n_instances: int
+    monthly_usd: float
+    measured: bool
+
+
+@dataclass(frozen=True)
+class HostedRecord:
+    """One host of the model: its price that is lowest for the load, and what it takes a month. break_even: by purchase
+    class the rent of an idle-free month over that; above 1 the host is cheaper at any use."""
+
+    host: str
+    model: str
+    input_usd_per_million: float
+    cached_usd_per_million: float | None
+    output_usd_per_million: float
+    precision: str | None
+    source: str | None
+    monthly_usd: float
+    cheaper_above: Mapping[str, float | None]
+    break_even: Mapping[str, float] = field(metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
+class UnitCosts:
+    """A year, three years, a user, a million tokens; NaN where not known."""
+
+    annual_usd: float
+    three_year_usd: float
+    usd_per_user_per_month: float
+    usd_per_million_input_tokens: float
+    usd_per_million_output_tokens: float
+    usd_per_million_tokens: float
+
+
+@dataclass(frozen=True)
+class ClassCost:
+    """The recommended instances in one purchase class."""
+
+    purchase: str
+    hourly_usd: float
+    monthly_usd: float
+    annual_usd: float
+    three_year_usd: float
+    commitment_waste_usd: float
+    price_as_of: str | None
+    terms: str | None
+    source: str | None
+
+
+@dataclass(frozen=True)
+class ProviderCost:
+    """The cheapest of one provider for a load; none where nothing of it holds the load."""
+
+    provider: str
+    instance: str | None = None
+    gpu: str | None = None
+    tensor_parallel_size: int | None = None
+    n_instances: int | None = None
+    hourly_usd: float = math.nan
+    monthly_usd: float = math.nan
+
+
+@dataclass(frozen=True)
+class OwnedRecord:
+    """The recommended GPUs owned instead: every figure at the low, base and high price of one."""
+
+    gpu: str
+    n_gpus: int
+    capex_as_of: str | None
+    capex_source: str | None
+    kw_source: str | None
+    confidence: str | None
+    low: Mapping[str, float]
+    base: Mapping[str, float]
+    high: Mapping[str, float]
+
+
+class Sum(NamedTuple):
+    """An amount with its contingency: both in dollars, the total in the budget's currency."""
+
+    usd: float
+    contingency_usd: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The sums of a month, a year and three years."""
+
+    currency: str
+    monthly: Sum
+    annual: Sum
+    three_year: Sum
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """The cheapest with another GPU or from another provider."""
+
+    instance: str
+    provider: str
+    gpu: str
+    tensor_parallel_size: int
+    data_parallel_size: int
+    pipeline_parallel_size: int
+    n_replicas: int
+    n_gpus: int
+    n_instances: int
+    hourly_usd: float
+    monthly_usd: float
+
+
+@dataclass(frozen=True)
+class NotChosen:
+    """Why an instance is not the answer."""
+
+    instance: str
+    reason: str
+    why: Reason = field(metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
+class LeverRecord:
+    """A change that has a price: what is rented with it, what that saves a month and costs beside money.
+
+    saved_usd is None where nothing holds the load without the change, 0 where the months differ by the near tie alone.
+    """
+
+    lever: str
+    words: str
+    changed: str
+    instance: str
+    n_instances: int
+    n_gpus: int
+    monthly_usd: float
+    saved_usd: float | None
+    saved_fraction: float | None
+    cost: str
+    note: str
+    further: bool
+    family: str = field(metadata=UNPRINTED)
+    is_near_tie: bool = field(metadata=UNPRINTED)
+
+    @property
+    def now_fits(self) -> bool:
+        """Whether something holds the load only with the change."""
+        return self.saved_usd is None
+
+
+@dataclass(frozen=True)
+class BreaksRecord:
+    """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
+    (`capped`: by the engine's limit), the longest context at its requests."""
+
+    requests_by_context: Mapping[int, int]
+    n_requests: int
+    capped: bool
+    context_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellRecord:
+    """The answer for one load. `chosen` is None where nothing holds it, and `verdict` says why."""
+
+    model: str
+    workload: str
+    tier: int | None
+    context_tokens: int
+    concurrent_requests: float | None  # those that follow, of a rate
+    requests_per_second: float | None
+    n_places: int | None
+    wait_fraction: float | None
+    weight_dtype: str
+    kv_cache_dtype: str
+    weights_bytes: int
+    kv_bytes: int
+    verdict: str
+    chosen: ChosenRecord | None = field(metadata={"flat": ChosenRecord})
+    by_purchase: Mapping[str, RentalRecord | None]
+    cheapest: RentalRecord | None  # the very cheapest
+    without_targets: RentalRecord | None  # these three where they are cheaper
+    without_ttft: RentalRecord | None
+    without_survival: RentalRecord | None
+    needs_reservation: bool
+    not_asked: tuple[NotAskedRecord, ...]
+    hosted: tuple[HostedRecord, ...]
+    units: UnitCosts = field(metadata={"flat": UnitCosts})
+    purchase_classes: tuple[ClassCost, ...]
+    providers: tuple[ProviderCost, ...]
+    owned: OwnedRecord | None
+    budget: Budget | None
+    runner_up: RunnerUp | None
+    why_not: tuple[NotChosen, ...]
+    fp8: RentalRecord | None
+    levers: tuple[LeverRecord, ...]
+    host_memory: Mapping[str, float | str] | None
+    # Flags and stack, which `launch` fills in on request.
+    launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
+    row: int = field(metadata=UNPRINTED)  # the load's position in the question
+    users: float = field(metadata=UNPRINTED)
+    # The class in use, and commitments.
+    fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
+    breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+
+    @property
+    def requests(self) -> int:
+        """Whole requests at once; 0 of a rate that nothing serves."""
+        return math.ceil(self.concurrent_requests or 0)
+
+    @property
+    def answer(self) -> ChosenRecord:
+        """The recommendation, of a load that something holds."""
+        assert self.chosen is not None, "nothing holds this load"
+        return self.chosen
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """What a model keeps of each request, with a draft's share: bytes of a token, and of what does not grow."""
+
+    kv_bytes_per_token: float
+    state_bytes_per_sequence: float
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """Where a figure comes from."""
+
+    kind: str
+    id: str
+    source: str
+    date: str | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """The whole answer. `fingerprints` are filled in by report, which has their words."""
+
+    schema_version: int
+    as_of: str
+    inputs: Mapping[str, Any]
+    candidates: tuple[CandidateRecord, ...]
+    cells: tuple[CellRecord, ...]
+    fingerprints: tuple[Mapping[str, Any], ...]
+    sources: tuple[SourceRecord, ...]
+    headline: tuple[int, ...] = field(metadata=UNPRINTED)  # rows of its cells, one for each model
+    models: tuple[ModelRecord, ...] = field(metadata=UNPRINTED)
+    # The bills of one GPU: see `replica_bills.subject`.
+    of_replica: Mapping[str, float | int | str] = field(metadata=UNPRINTED)
+
+    @property
+    def headline_cells(self) -> tuple[CellRecord, ...]:
+        return tuple(self.cells[row] for row in self.headline)
+
+
+@cache
+def printed(part: type) -> tuple[tuple[str, type | None], ...]:
+    """The names that are printed of a part of the record, each with the part whose keys stand in its place."""
+    return tuple((one.name, one.metadata.get("flat")) for one in fields(part) if one.metadata.get("printed", True))
+
+
+@cache
+def keys_of(part: type) -> tuple[str, ...]:
+    """The keys of a part that has no flat one."""
+    return tuple(name for name, _ in printed(part))
+
+
+def as_json(value: Any) -> Any:
+    """A part of the record as plain values: lists for tuples, None for NaN."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found: Json = {}
+        for name, inside in printed(type(value)):
+            part = getattr(value, name)
+            if inside is None:
+                found[name] = as_json(part)
+            else:
+                found |= dict.fromkeys(keys_of(inside)) if part is None else as_json(part)
+        return found
+    if isinstance(value, Sum):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: as_json(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(one) for one in value]
+    return None if isinstance(value, float) and value != value else value

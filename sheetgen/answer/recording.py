@@ -1,0 +1,363 @@
+"""From a solution to the record: the answer as data, after which nobody needs the solution but the workbook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sheetgen.answer import ways_to_pay
+from sheetgen.answer.answer_record import (
+    SCHEMA_VERSION,
+    CandidateRecord,
+    CellRecord,
+    ChosenRecord,
+    HostedRecord,
+    Json,
+    LeverRecord,
+    MemoryRecord,
+    ModelRecord,
+    NotAskedRecord,
+    NotChosen,
+    OwnedRecord,
+    ProviderCost,
+    Record,
+    RentalRecord,
+    RunnerUp,
+    SourceRecord,
+    UnitCosts,
+    keys_of,
+)
+from sheetgen.answer.hosts import Hosted, hosts_of
+from sheetgen.answer.levers.changes import terms_at_fp8
+from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
+from sheetgen.answer.market_notes import NotAsked, needs_reservation, not_asked
+from sheetgen.answer.picks import Pick
+from sheetgen.answer.reasons import why_not
+from sheetgen.answer.replica_bills import breaks, replica_bills, subject
+from sheetgen.answer.solution import Fit, Rental, Solution, headline_rows
+from sheetgen.answer.solve import late_usd, was_measured
+from sheetgen.question.discounts import words_of
+from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
+from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
+from sheetgen.question.sheet_question import OF_PAGE, Question
+from sheetgen.sizing import cost
+
+# Settings that the inputs have elsewhere.
+NESTED = ("kv_reserved", "hybrid_kv_manager", *(one.name for one in asked_in("money")))
+OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
+OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
+OF_OFFER = (
+    "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
+    "weights_bytes_per_gpu", "memory_budget_bytes", "steady_bytes",
+)  # fmt: skip
+
+
+def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False) -> Record:
+    """The record of an answer. `levers` are those of each load; `for_page`: with what pages say of the headlines beside
+    the JSON."""
+    question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
+    headline, chosen = headline_rows(solved), _chosen(solved)
+    cells = [
+        _cell(solved, row, chosen.get(row), others[row], providers[row], levers[row] if levers else ())
+        for row in range(len(question.loads))
+    ]
+    if for_page:
+        terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
+        cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
+    fit = subject(solved)
+    return Record(
+        SCHEMA_VERSION,
+        question.as_of.isoformat(),
+        _inputs(question),
+        tuple(_candidates(question)),
+        tuple(cells),
+        (),
+        tuple(_sources(question)),
+        headline,
+        tuple(ModelRecord(*map(float, one)) for one in zip(*(solved.models[name] for name in OF_MODEL), strict=True)),
+        replica_bills(fit) if fit else {},
+    )
+
+
+def _fields(one: Any, *names: str) -> Json:
+    return {name: getattr(one, name) for name in names}
+
+
+def _candidates(question: Question) -> Iterator[CandidateRecord]:
+    """Who took part, at prices less the discount."""
+    for one in question.candidates:
+        yield CandidateRecord(
+            gpu=one.gpu.id,
+            hourly_usd=float(
+                cost.discounted_usd_per_hour(one.usd_per_hour, question.discount(one.provider, one.purchase))
+            ),
+            **_fields(one, "instance", "provider", "gpu_count", "purchase", "price_as_of", "region", "assumed_shape"),
+        )
+
+
+def _inputs(question: Question) -> Json:
+    """Every input, the defaults used among them."""
+    settings, filters, rate = question.settings, question.filters, question.rate
+    workload, tier = question.headline
+    return {
+        "models": [m.model.id for m in question.models],
+        "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
+        "tiers": [one for one in question.tiers if one is not None],
+        "requests_per_second": rate and rate.requests_per_second,
+        "requests_per_day": rate and rate.requests_per_day,
+        "engine": question.engine.engine,
+        "engine_version": question.engine.default_version,
+        "draft_model": question.draft and question.draft.id,
+        **{k: v for k, v in vars(settings).items() if k not in NESTED},
+        "discounts": {words_of(key): value for key, value in question.discounts.items()},
+        "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
+        "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
+        "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
+        "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
+        "gpus": list(filters.gpus),
+        "instances": list(filters.instances),
+        "region": filters.region or None,
+        **_money_inputs(question),
+        "headline": f"{question.workloads[workload].id}:{question.numbers[tier] or 'rate'}",
+        "ask": None if question.ask is None else question.models[question.ask].model.id,
+        **{one.asked_as: question.options.get(one.asked_as, one.default) for one in OF_PAGE},
+        "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
+        "catalog_sha256": question.catalog_sha256,
+        "typed": question.overrides.data() or None,
+    }
+
+
+def _money_inputs(question: Question) -> Json:
+    """The inputs about money, and the terms of owning, the defaults used among them."""
+    settings, owning = question.settings, question.owning
+    of_money = (one.name for one in OF_SETTINGS if one in asked_in("money"))
+    names = dict.fromkeys(("currency", "fx_rate", "fx_date", *of_money))
+    day = {"fx_date": settings.fx_date or question.as_of.isoformat()}
+    by_gpu = {name: dict(getattr(owning, name)) for name in ("capex_usd_per_gpu", "kw_per_gpu")}
+    return {"money": _fields(settings, *names) | day, "owning": {**owning.values, **by_gpu}}
+
+
+def _cell(
+    solved: Solution,
+    row: int,
+    chosen: ChosenRecord | None,
+    others: Sequence[NotAsked],
+    providers: tuple[ProviderCost, ...],
+    levers: Sequence[Lever],
+) -> CellRecord:
+    question, choice = solved.question, solved.choices[row]
+    load = question.loads[row]
+    model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
+    if not question.counts_people(load):
+        units["usd_per_user_per_month"] = math.nan
+    return CellRecord(
+        model=model.model.id,
+        workload=question.workloads[load.workload].id,
+        tier=question.numbers[load.tier],
+        context_tokens=load.context_tokens,
+        # There are none where a rate is not served.
+        concurrent_requests=None if load.requests_per_second and chosen is None else load.concurrent_requests,
+        requests_per_second=load.requests_per_second or None,
+        n_places=choice.n_places or None,
+        wait_fraction=choice.wait_fraction,
+        weight_dtype=model.weight_dtype,
+        kv_cache_dtype=model.kv_cache_dtype,
+        weights_bytes=int(solved.models["weights_bytes"][load.model]),
+        kv_bytes=int(solved.loads["kv_bytes"][row]),
+        verdict=choice.verdict,
+        chosen=chosen,
+        by_purchase={name: (one := of[row]) and _rental(one) for name, of in solved.by_purchase.items()},
+        cheapest=_picked(solved, choice.cheapest),
+        without_targets=_picked(solved, choice.without_targets),
+        without_ttft=_picked(solved, choice.without_ttft),
+        without_survival=_picked(solved, choice.without_survival),
+        needs_reservation=needs_reservation(solved, row),
+        not_asked=tuple(map(_not_asked, others)),
+        hosted=tuple(map(_hosted, hosts_of(solved, row).cheapest)),
+        units=UnitCosts(**{name: units[name] for name in keys_of(UnitCosts)}),
+        purchase_classes=ways_to_pay.purchase_classes(solved, row),
+        providers=providers,
+        owned=_owned(solved, row),
+        budget=ways_to_pay.budget(solved, row),
+        runner_up=_runner_up(solved, row),
+        why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
+        **_levers(levers),
+        row=row,
+        users=float(solved.loads["users"][row]),
+    )
+
+
+def _rental(one: Rental) -> RentalRecord:
+    return RentalRecord(one.candidate.instance, one.n_instances, one.usd, one.tight)
+
+
+def _picked(solved: Solution, one: Pick | None) -> RentalRecord | None:
+    return one and RentalRecord(solved.candidate(one.offer).instance, one.n_instances, one.usd)
+
+
+def _not_asked(one: NotAsked) -> NotAskedRecord:
+    instance, vendor = one.candidate.instance, one.candidate.gpu.vendor
+    return NotAskedRecord(instance, vendor, one.n_instances, one.monthly_usd, one.measured)
+
+
+def _hosted(one: Hosted) -> HostedRecord:
+    prices = (f"{kind}_usd_per_million" for kind in ("input", "cached", "output"))
+    return HostedRecord(
+        one.price.host,
+        one.price.name,
+        **_fields(one.price, *prices, "precision", "source"),
+        **_fields(one, "monthly_usd", "cheaper_above", "break_even"),
+    )
+
+
+def _chosen(solved: Solution) -> dict[int, ChosenRecord]:
+    """The recommendations of the loads that something holds, by row."""
+    offers = {row: one.offer for row, one in enumerate(solved.choices) if one.offer is not None}
+    if not offers:
+        return {}
+    at = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())}).table("chosen")
+    names = (*OF_OFFER, "offered_requests") if "offered_requests" in at else OF_OFFER
+    columns = {name: at[name] for name in names}
+    return {
+        row: _chosen_of(solved, row, offer, {name: float(column[i]) for name, column in columns.items()})
+        for i, (row, offer) in enumerate(offers.items())
+    }
+
+
+def _chosen_of(solved: Solution, row: int, offer: int, known: Mapping[str, float]) -> ChosenRecord:
+    choice, candidate, layout = solved.choices[row], solved.candidate(offer), solved.layout(offer)
+    n_gpus = layout.n_gpus * choice.pipeline_parallel_size
+    used, n_held = choice.n_replicas * n_gpus, known["replicas_per_instance"] * choice.n_instances
+    drafted = known["loaded_weights_bytes_per_gpu"] - known["weights_bytes_per_gpu"]
+    times = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
+    bands: dict[str, Any] = {}
+    for name, (low, high) in zip(times, choice.bands, strict=True):
+        bands |= {f"{name}_low": low, f"{name}_high": high}
+    kept = known["steady_bytes"] * layout.tensor_parallel_size * solved.question.loads[row].concurrent_requests
+    names = {name for name in keys_of(ChosenRecord) if hasattr(choice, name)}
+    return ChosenRecord(
+        **_fields(choice, *names),
+        **_fields(candidate, "instance", "purchase"),
+        gpu=candidate.gpu.id,
+        tensor_parallel_size=layout.tensor_parallel_size,
+        data_parallel_size=layout.data_parallel_size,
+        spans_machines=n_gpus > candidate.gpu_count,
+        measured=was_measured(solved, row, offer),
+        n_gpus=used,
+        monthly_usd_low=choice.monthly_usd_ends[0],
+        monthly_usd_high=choice.monthly_usd_ends[1],
+        **bands,
+        measured_usd_low=choice.monthly_usd_measured[0],
+        measured_usd_high=choice.monthly_usd_measured[1],
+        late_usd=None,
+        without_targets_tpot_seconds=choice.without_targets_tpot_seconds,
+        replicas_held=int(n_held) if choice.pipeline_parallel_size == 1 else choice.n_replicas,
+        paced_requests=known["paced_requests"],
+        offered_requests=known.get("offered_requests", 0.0),
+        memory=MemoryRecord(
+            (known["overhead_bytes_per_gpu"] + drafted) * used, kept, known["memory_budget_bytes"] * used
+        ),
+    )
+
+
+def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
+    second, usd = solved.choices[row].runner_up, solved.choices[row].runner_up_monthly_usd
+    if second is None or usd is None:
+        return None
+    candidate, layout, at = solved.candidate(second), solved.layout(second), (row, second)
+    stages, replicas, machines = (
+        int(solved.costs[name][at]) for name in ("pipeline_stages", "n_replicas", "n_instances")
+    )
+    return RunnerUp(
+        candidate.instance,
+        candidate.provider,
+        candidate.gpu.id,
+        layout.tensor_parallel_size,
+        layout.data_parallel_size,
+        stages,
+        replicas,
+        replicas * layout.n_gpus * stages,
+        machines,
+        float(solved.costs["hourly_usd"][at]),
+        usd,
+    )
+
+
+def _owned(solved: Solution, row: int) -> OwnedRecord | None:
+    """Owning the recommended GPUs; None where nothing is recommended."""
+    ends, fit = ways_to_pay.owned(solved, row), Fit.of(solved, row)
+    if ends is None or fit is None:
+        return None
+    gpu = fit.candidate.gpu.id
+    known = solved.question.owning.gpus.get(gpu, OwnedGpu())
+    source, confidence = known.capex_source or None, known.confidence or None
+    return OwnedRecord(gpu, fit.gpus_used, known.capex_as_of, source, known.kw_source, confidence, **ends)
+
+
+def _levers(levers: Sequence[Lever]) -> dict[str, Any]:
+    """A cell's levers that have a price, those that save most first; the answer at FP8; the indication for host
+    memory."""
+    offloaded = next((one for one in levers if one.offload), None)
+    host_memory = None
+    if offloaded and offloaded.offload:
+        found = vars(offloaded.offload)
+        whole = {name: round(found[name]) for name in ("bytes_per_gpu", "parked_kv_bytes_per_gpu")}
+        host_memory = {**found, **whole, "note": offloaded.note}
+    after = at_fp8(levers)
+    return {
+        "fp8": after and RentalRecord(after.candidate.instance, after.n_instances, after.monthly_usd),
+        "levers": tuple(_lever(one) for one in in_order(levers)),
+        "host_memory": host_memory,
+    }
+
+
+def _lever(one: Lever) -> LeverRecord:
+    assert one.after is not None, "of levers that have a price"
+    return LeverRecord(
+        one.id,
+        **_fields(one, "words", "changed", "saved_usd", "saved_fraction", "cost", "note", "further"),
+        instance=one.after.candidate.instance,
+        **_fields(one.after, "n_instances", "n_gpus", "monthly_usd"),
+        **_fields(one, "family", "is_near_tie"),
+    )
+
+
+def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, Rental], is_headline: bool) -> CellRecord:
+    """A cell with FP8 by purchase class; of a headline with where its hardware breaks, and its month where the first
+    token is late."""
+    chosen, row = cell.chosen, cell.row
+    cell = replace(cell, fp8_by_purchase={purchase: _rental(one) for purchase, one in terms.items()})
+    if chosen is None or not is_headline:
+        return cell
+    target_ms = solved.workload_of(row).ttft_target_ms
+    if solved.question.settings.speed_targets and target_ms and chosen.ttft_seconds_high * 1000 > target_ms:
+        chosen = replace(chosen, late_usd=late_usd(solved, row))
+    return replace(cell, chosen=chosen, breaks=breaks(solved, row))
+
+
+def _sources(question: Question) -> Iterator[SourceRecord]:
+    """Where the figures come from: one entry per model, GPU, recommended-from instance, workload and engine."""
+    for one in question.models:
+        yield SourceRecord("model", one.model.id, one.model.source, one.model.checked_on)
+    for gpu in question.gpus:
+        yield SourceRecord("gpu", gpu.id, f"memory: {gpu.memory.source}; {gpu.source}", gpu.checked_on)
+    for candidate in question.candidates:
+        yield SourceRecord("instance", candidate.instance, candidate.source, candidate.price_as_of)
+    for workload in question.workloads:
+        yield SourceRecord("workload", workload.id, workload.source, None)
+    hosted, ids = question.reference.hosted, {one.model.id for one in question.models}
+    origin = f"{hosted.origin}, {hosted.license}" if hosted.license else hosted.origin
+    for of_model in hosted.models:
+        if of_model.model in ids:
+            yield SourceRecord("hosted prices", of_model.model, origin, hosted.read_on)
+    engine = question.engine
+    for part, source in (
+        ("accounting", engine.accounting_source),
+        ("activations", engine.activation_source),
+        ("non-torch memory", engine.non_torch_source),
+        ("CUDA graphs", engine.cuda_graph_source),
+        ("batch limits", engine.batch_defaults_source),
+    ):
+        yield SourceRecord("engine", f"{engine.engine} {part}", source, engine.checked_on)

@@ -1,0 +1,58 @@
+"""What is made of a solution: its record, JSON, page, workbook and words, for tests that look into the solution too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.answer import Solution, headline_rows
+from sheetgen.answer.answer_record import CellRecord, Record, as_json
+from sheetgen.answer.levers import EveryLever, levers_of_sheet
+from sheetgen.answer.recording import record_of
+from sheetgen.api import recommend_document, sheet_record
+from sheetgen.book import build_book
+from sheetgen.book.sheets import Book
+from sheetgen.book.what_if_choices import WhatIf
+from sheetgen.cli.answer_text import recommendation
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Page
+
+
+def record_for(solved: Solution, levers: EveryLever | None = None) -> Record:
+    """The record for a page; with the levers of the headline where none are given."""
+    levers = levers_of_sheet(solved, headline_rows(solved)) if levers is None else levers
+    return record_of(solved, levers, for_page=True)
+
+
+def page_for(solved: Solution, levers: EveryLever | None = None) -> Page:
+    return build_page(record_for(solved, levers), solved.question)
+
+
+def book_for(
+    solved: Solution,
+    levers: EveryLever = (),
+    one: WhatIf | None = None,
+    baseline: Mapping[str, Any] | None = None,
+    page: Page | None = None,
+) -> Book:
+    record = record_for(solved, levers)
+    return build_book(solved, record, page or build_page(record, solved.question), levers, one, baseline)
+
+
+def document(solved: Solution, levers: EveryLever = ()) -> dict[str, Any]:
+    """The JSON without fingerprints."""
+    found: dict[str, Any] = as_json(record_of(solved, levers))
+    return found
+
+
+def recommend_json(solved: Solution) -> dict[str, Any]:
+    return recommend_document(sheet_record(solved), solved.question)
+
+
+def recommend_text(solved: Solution, details: bool = False, show_all: bool = False) -> str:
+    return recommendation(solved.question, cell_of(solved), details, show_all)
+
+
+def cell_of(solved: Solution, row: int = 0) -> CellRecord:
+    """The record of one load, with every lever."""
+    return record_for(solved, levers_of_sheet(solved)).cells[row]
