@@ -31,9 +31,10 @@ class Grid:
     sizes: Mapping[str, int]
     # What follows from the places, kept.
     _sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict, compare=False, repr=False)
-    _indices: dict[tuple[Axes, Axes, tuple[int, ...]], tuple[Any, ...]] = field(
+    _layouts: dict[tuple[Axes, Axes, tuple[int, ...]], Callable[[Column], Column]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    _differing: dict[tuple[frozenset[Axes], Axes, Axes], Axes] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def over(cls, **sizes: int) -> Grid:
@@ -107,7 +108,7 @@ class Grid:
         Raises KeyError where no column of that name can be read there.
         """
         own, column = self._find(name, axes)
-        return self._indexed(own, column, axes)
+        return self._laid_out(own, column, axes)
 
     def _find(self, name: str, axes: Axes) -> tuple[Axes, Column]:
         """The latest column that can be read over `axes`, with its own axes. Raises KeyError where there is none."""
@@ -116,24 +117,40 @@ class Grid:
             raise KeyError(f"{name!r} is nowhere in the grid over {', '.join(axes)}")
         return readable
 
-    def _indexed(self, own: Axes, column: Column, axes: Axes) -> Column:
+    def _laid_out(self, own: Axes, column: Column, axes: Axes) -> Column:
         """A column of its own axes as it stands over others."""
         if own == axes or not own:
             return column
         key = own, axes, column.shape
-        if key not in self._indices:
-            index = []
-            for length, own_axis, side in zip(column.shape, own, self._sides_of(own, axes), strict=True):
-                assert side is not None
-                if length == 1:
-                    positions = numpy.zeros(1, int)
-                elif axes[side] == own_axis:
-                    positions = numpy.arange(length)
-                else:
-                    positions = self.places[axes[side], own_axis]
-                index.append(positions.reshape([-1 if i == side else 1 for i in range(len(axes))]))
-            self._indices[key] = tuple(index)
-        return column[self._indices[key]]
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = self._layout(*key)
+        return layout(column)
+
+    def _layout(self, own: Axes, axes: Axes, shape: tuple[int, ...]) -> Callable[[Column], Column]:
+        """What makes of a column of this shape the same over other axes."""
+        sides = [side for side in self._sides_of(own, axes) if side is not None]
+        moves = [length > 1 and axes[side] != axis for axis, side, length in zip(own, sides, shape, strict=True)]
+        if len(set(sides)) == len(own) and sum(moves) <= 1:  # the sides in their order, of which one is looked up
+            order = sorted(range(len(own)), key=sides.__getitem__)
+            moved = moves.index(True) if True in moves else None
+            positions = None if moved is None else self.places[axes[sides[moved]], own[moved]]
+            lengths = [1] * len(axes)
+            for i, side in enumerate(sides):
+                lengths[side] = shape[i] if i != moved or positions is None else len(positions)
+
+            def lay_out(column: Column) -> Column:
+                column = column if moved is None else column.take(positions, moved)
+                return column.transpose(order).reshape(lengths)
+
+            return lay_out
+        index = tuple(
+            (self.places[axes[side], axis] if is_moved else numpy.arange(length)).reshape(
+                [-1 if i == side else 1 for i in range(len(axes))]
+            )
+            for axis, side, length, is_moved in zip(own, sides, shape, moves, strict=True)
+        )
+        return lambda column: column[index]
 
     def spread(self, name: str, axes: Axes) -> Column:
         """A column with every position of `axes`."""
@@ -170,15 +187,18 @@ class Grid:
 
     def _fewest(self, owns: Iterable[Axes], axes: Axes, every: Axes) -> Axes:
         """The fewest axes for columns of these axes of their own."""
-        different = {own for own in owns if own}
-        if different <= {axes}:
-            return axes if different else ()
-        wanted: list[set[str]] = [set() for _ in every]
-        for own in different:
-            for own_axis, side in zip(own, self._sides_of(own, every), strict=True):
-                assert side is not None
-                wanted[side].add(own_axis)
-        return tuple(self._smallest(axis, needed) for axis, needed in zip(axes, wanted, strict=False) if needed)
+        different = frozenset(filter(None, owns))
+        key = different, axes, every
+        if key not in self._differing:
+            wanted: list[set[str]] = [set() for _ in every]
+            for own in different:
+                for own_axis, side in zip(own, self._sides_of(own, every), strict=True):
+                    assert side is not None
+                    wanted[side].add(own_axis)
+            self._differing[key] = tuple(
+                self._smallest(axis, needed) for axis, needed in zip(axes, wanted, strict=False) if needed
+            )
+        return self._differing[key]
 
     def _smallest(self, axis: str, needed: set[str]) -> str:
         if axis in needed:
@@ -193,15 +213,23 @@ class Grid:
         rows: the axis of which what stands on it is read whole, as a first side.
         """
         every = axes if rows is None else (*axes, rows)
+        standing: dict[str, tuple[Axes, Column]] = {}
+        read: dict[tuple[str, Axes], Column] = {}  # once for the formulas that follow
         for name, formula in by_name(quantities):
-            columns = [self._find(read, every) for read in formula.inputs]
-            own = self._fewest((stands for stands, _ in columns), axes, every)
-            over = own if rows is None else (rows, *own)
-            values = (
-                self._indexed(stands, column, over if read in formula.rows else own)
-                for read, (stands, column) in zip(formula.inputs, columns, strict=True)
-            )
+            for quantity in formula.inputs:
+                if quantity not in standing:
+                    standing[quantity] = self._find(quantity, every)
+            own = self._fewest((standing[quantity][0] for quantity in formula.inputs), axes, every)
+            whole = own if rows is None else (rows, *own)
+            values = []
+            for quantity in formula.inputs:
+                key = quantity, whole if quantity in formula.rows else own
+                if key not in read:
+                    read[key] = self._laid_out(*standing[quantity], key[1])
+                values.append(read[key])
             self.put(own, {name: formula.function(*values)})
+            if standing.pop(name, None):
+                read = {key: column for key, column in read.items() if key[0] != name}
 
     def work_out(self, *declared: Declared, program: Program | None = None) -> None:
         """Work out tables in the order given; those whose fact is missing are left out."""
