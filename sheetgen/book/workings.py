@@ -232,23 +232,22 @@ def ttft_words(n_instances: Any, ttft_seconds: Any, output_tokens_per_second: An
     return where(is_number(n_instances), said, "-")
 
 
-def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = False) -> None:
+def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
-    head: by name, a row of the Candidates sheet's head.
     alone: without the next cheapest, what is served, the cache of the load and unit costs.
     """
-    table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
+    table, head, monthly = wiring.tables["loads"], wiring.tables["candidates"], wiring.ranges("monthly_usd")
     columns, gpus = table.columns, wiring.tables["gpus"]
 
     def rows_of(name: str, key: str) -> list[Range | Lookup]:
         # By their places: Gnumeric has no INDEX(matrix, row, 0).
-        every = [Range(row, lock="columns") for row in wiring.rows[name]]
+        every = wiring.ranges(name)
         fixed = table.n_fixed if key == "pace_row" else table.n_rows
         found = [every[int(ref.value) - 1] for ref in columns[key][:fixed]]
-        return [*found, *(_of_workload(every, table, i) for i in range(fixed, table.n_rows))]
+        return [*found, *(_of_workload(every, table, i) for i in range(len(found), table.n_rows))]
 
-    rows = _rows(wiring, head, rows_of) | {"monthly_usd": monthly, "among": Lookup.of(True, "1")}
+    rows = _rows(wiring, rows_of) | {"monthly_usd": monthly, "among": Lookup.of(True, "1")}
     _add_steps(table, rows, _CALLED)
 
     def at(
@@ -266,16 +265,16 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         table.looked_up(name, label, found, display, width=width)
 
     instances = wiring.tables["instances"]
-    at("instance", "Instance", instances.range("instance"), head["instance_row"], width=34)
-    at("type", "Type", instances.range("type"), head["instance_row"], width=30)
-    at("provider", "Provider", head["provider"])
-    at("provider_name", "Provider's name", instances.range("provider_name"), head["instance_row"])
-    at("price_age", "Price age", instances.range("mark_in_use"), head["instance_row"])
-    at("gpu_row", "GPU row", head["gpu_row"], display=PLAIN)
-    at("gpu", "GPU", gpus.range("gpu"), head["gpu_row"], width=28)
-    at("gpu_name", "GPU, short", gpus.range("gpu_name"), head["gpu_row"], width=18)
-    at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], display=USD_CENTS)
-    at("profile", "Profile", head["profile"], display=PLAIN)
+    at("instance", "Instance", instances.range("instance"), head.range("instance_row"), width=34)
+    at("type", "Type", instances.range("type"), head.range("instance_row"), width=30)
+    at("provider", "Provider", head.range("provider"))
+    at("provider_name", "Provider's name", instances.range("provider_name"), head.range("instance_row"))
+    at("price_age", "Price age", instances.range("mark_in_use"), head.range("instance_row"))
+    at("gpu_row", "GPU row", head.range("gpu_row"), display=PLAIN)
+    at("gpu", "GPU", gpus.range("gpu"), head.range("gpu_row"), width=28)
+    at("gpu_name", "GPU, short", gpus.range("gpu_name"), head.range("gpu_row"), width=18)
+    at("hourly_price", "$ per instance and hour", head.range("price_usd_per_hour"), display=USD_CENTS)
+    at("profile", "Profile", head.range("profile"), display=PLAIN)
     _of_block(table, "sequences", "Sequences per rank")
     table.computed(replica_sequences)
     _of_block(table, "pipeline_stages", "PP")
@@ -286,7 +285,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         chosen(parallelism.replicas_per_instance),
         {
             **{
-                name: [lookup(head[name], at) for at in columns["position"]]
+                name: [lookup(head.range(name), at) for at in columns["position"]]
                 for name in ("gpu_count", "linked_gpus", "network_gbps")
             },
             "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
@@ -314,7 +313,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
             table.computed(one)
         table.computed(chosen(parallelism.has_little_headroom))
         table.computed(sentences.fit_word)
-        _add_runner_up(table, rows, head)
+        _add_runner_up(table, rows)
     table.computed(sentences.hardware_words, width=40)
     if not alone:
         _add_kv(table)
@@ -377,10 +376,11 @@ COLUMNS_OF_STEPS = {
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
-def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str], Sequence[Read]]) -> dict[str, Any]:
+def _rows(wiring: Wiring, rows_of: Callable[[str, str], Sequence[Read]]) -> dict[str, Any]:
     """What the steps of the choice read of Candidates, for each row of a table of loads; of blocks by the row of its
     model, or of its model and workload. rows_of: those of a block, by its name and the column that numbers them."""
-    months, gpus = head["instance_month_usd"], head["gpu_count"]
+    head = wiring.tables["candidates"]
+    months, gpus = head.range("instance_month_usd"), head.range("gpu_count")
     of_gpu = cost.gpu_month_usd.of  # worked out for the whole row, within the steps
     return {
         "gpu_month_usd": Lookup(
@@ -388,14 +388,14 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
             lambda on: of_gpu({"instance_month_usd": months.expr(on), "gpu_count": gpus.expr(on)}),
         ),
         "instance_month_usd": months,
-        "tensor_parallel_size": head["tp"],
-        "data_parallel_size": head["dp"],
+        "tensor_parallel_size": head.range("tensor_parallel_size"),
+        "data_parallel_size": head.range("data_parallel_size"),
         "gpu_count": gpus,
         "runs_weights": rows_of("precisions", "model_row"),
         "ranked_requests": rows_of(
             *(
                 ("ranked_requests", "load_row")
-                if "ranked_requests" in wiring.rows
+                if "ranked_requests" in wiring.blocks
                 else ("requests_per_instance", "pace_row")
             )
         ),
@@ -460,9 +460,8 @@ def _of_block(table: Table, name: str, label: str = "") -> None:
 
 def _at_profile(table: Table, names: Iterable[str]) -> dict[str, list[Ref | Lookup]]:
     """What formulas read by these names that are no columns here, from the chosen profile."""
-    columns = table.columns
-    rows = list(zip(columns["model_row"], columns["pace_row"], columns["profile"], strict=True))
-    return {name: [table.wiring.at_profile(name, *row) for row in rows] for name in names if name not in columns}
+    known = {*table.columns, *table.wiring.inputs}
+    return {name: table.at(name) for name in names if name not in known}
 
 
 def _add_sure_sequences(table: Table) -> None:
@@ -598,9 +597,9 @@ def _add_mean(table: Table) -> None:
         table.computed(chosen(rates.secant_in_flight), given, name=name, label=label)
 
 
-def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
+def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
     """The best with another GPU or from another provider, and how much more it costs."""
-    columns = table.columns
+    columns, head = table.columns, table.wiring.tables["candidates"]
 
     def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
         return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
@@ -609,7 +608,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
         return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))
 
     others = [
-        among(*of, head["gpu_row"], head["provider"])
+        among(*of, head.range("gpu_row"), head.range("provider"))
         for of in zip(columns["gpu_row"], columns["provider"], strict=True)
     ]
     _add_steps(table, {**rows, "among": others}, {}, "second_", "Next cheapest, ")
@@ -619,7 +618,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
         ("runner_up_provider", "Provider of the next cheapest", "instances", "provider_name"),
         ("runner_up_gpu", "GPU of the next cheapest", "gpus", "gpu_name"),
     ):
-        refs, through = table.wiring.tables[key].range(column), head[f"{key[:-1]}_row"]
+        refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
         found = (_held(place, lookup(refs, lookup(through, place))) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
     table.computed(sentences.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
@@ -663,9 +662,10 @@ def _add_kv(table: Table) -> None:
     )
 
 
-def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -> list[list[dict[str, Ref]]]:
+def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]]:
     """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
     Money shows of each."""
+    head = wiring.tables["candidates"]
     loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
     n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
     table = Table(
@@ -680,26 +680,26 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
     columns = table.columns
 
     def among(provider: Ref) -> Lookup:
-        own = head["provider"]
+        own = head.range("provider")
         return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
 
     def of_providers(of_models: Iterable[Read]) -> list[Read]:
         return [of_model for of_model in of_models for _ in numbers]
 
     def rows_of(name: str, key: str) -> list[Read]:
-        every = [Range(row, lock="columns") for row in wiring.rows[name]]
+        every = wiring.ranges(name)
         if key == "pace_row":
             return of_providers(_of_workload(every, loads, loads.n_fixed + m) for m in range(n_models))
         return of_providers(every if key == "model_row" else every[loads.n_fixed :])
 
     # The load on the first sheet has rows of its own, the last ones: no row is looked up by its number.
-    months = [Range(row, lock="columns") for row in wiring.rows["monthly"][loads.n_fixed :]]
-    rows = _rows(wiring, head, rows_of) | {
+    months = wiring.ranges("monthly_usd")[loads.n_fixed :]
+    rows = _rows(wiring, rows_of) | {
         "monthly_usd": of_providers(months),
         "among": [among(ref) for ref in columns["provider"]],
     }
     _add_steps(table, rows, {})
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
-        found = (_held(place, lookup(head[of], place)) for place in columns["position"])
+        found = (_held(place, lookup(head.range(of), place)) for place in columns["position"])
         table.looked_up(name, in_words(name), found, display)
     return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]
