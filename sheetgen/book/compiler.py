@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from sheetgen.book.sheets import Lookup, Ref, RepeatedRow, Row, RowValues, Sheet, column_name, lookup
-from sheetgen.book.wiring import SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
+from sheetgen.book.wiring import PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
 from sheetgen.formula import Expr, Formula
 
 Axes = frozenset[str]  # of the program, those that no other determines: model, workload, tier, gpu, tp, dp
@@ -181,7 +181,8 @@ class Compiler:
         whole: Any = block.rows
         above = Lookup(None, lambda here: Expr(_column_of(whole)))
 
-        def chosen(place: Ref) -> Any:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
+        def chosen(row: int) -> Any:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
+            place = table.columns[PLACES[block.down]][row]
             values = list(whole[int(place.value) - 1].values)
             return RowLookup(values, place, "INDEX({0},{1})", (above,)) if len(whole) > 1 else whole[0]
 
@@ -197,7 +198,10 @@ class Compiler:
             row = number if isinstance(number, int) else int(number.value)
             return RowLookup(list(values[row - 1]), number, "INDEX({0},{2},{1})", read)
 
-        return table.by_row(block.down, list(map(looked_up, range(1, 1 + len(values)))), looked_up)
+        def chosen(row: int) -> RowLookup:
+            return looked_up(table.columns[PLACES[block.down]][row])
+
+        return table.by_row(block.down, list(map(looked_up, range(1, 1 + len(values)))), chosen)
 
     def _side_by_side(self, wiring: Wiring, name: str) -> list[RowLookup]:
         """By model, what that one of some columns of GPUs holds whose place is the model's, for each column's GPU."""

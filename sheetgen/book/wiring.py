@@ -227,17 +227,17 @@ class Table:
         """The cells of row `i` by column name."""
         return {name: refs[i] for name, refs in self.columns.items()}
 
-    def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[Ref], Any] | None = None) -> Sequence[Any]:
+    def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[int], Any] | None = None) -> Sequence[Any]:
         """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads.
 
-        chosen: what is read where a reader chooses the workload of a row, by the cell that says which context it is.
+        chosen: what a row reads of whose load a reader chooses the workload.
         """
         if self.wiring.tables[key] is self:
             return rows
         places = self.columns[PLACES[key]]
         n_fixed = self.n_fixed if chosen and key == "contexts" else self.n_rows
         fixed = [rows[int(place.value) - 1] for place in places[:n_fixed]]
-        return fixed + [chosen(place) for place in places[n_fixed:] if chosen]
+        return fixed + [chosen(row) for row in range(n_fixed, self.n_rows) if chosen]
 
     def at(self, name: str) -> list[Ref | Lookup]:
         """What formulas read by a name that is no column here: of the model, context, profile ... of each row."""
