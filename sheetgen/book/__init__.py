@@ -69,16 +69,16 @@ def build_book(
     profiles = build_profiles(solved, wiring, apart)
     comparison = build_comparison(solved, wiring)
     picked = {} if what_if is None else what_if.picked
-    candidates, heads = build_candidates(solved, wiring, apart, picked)
-    add_choices(wiring, heads)
+    candidates = build_candidates(solved, wiring, apart, picked)
+    add_choices(wiring)
     add_as_built(wiring, record, rows_of_book(solved))
     guide = build_guide(solved, page, wiring)
     sizing = build_sizing(solved, page, wiring, [*(["What-if"] if what_if else []), "Money"])
     hosts = build_hosts(solved, wiring)
-    money = build_money(solved, wiring, heads)
+    money = build_money(solved, wiring)
     first, behind = [], []
     if what_if is not None:
-        what_if.answer(heads)
+        what_if.answer()
         first, behind = [what_if.sheet], what_if.behind
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []

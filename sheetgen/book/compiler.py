@@ -7,22 +7,36 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.book.sheets import Ref, RepeatedRow, RowValues, Sheet, lookup
-from sheetgen.book.wiring import SIDE_BY_SIDE, Block, Head, RowLookup, Wiring, matrix
-from sheetgen.formula import Formula
+import numpy
 
-Axes = frozenset[str]  # those of the program that nothing else determines: model, workload, tier, gpu, tp, dp
+from sheetgen.book.sheets import Lookup, Ref, RepeatedRow, Row, RowValues, Sheet, column_name, lookup
+from sheetgen.book.wiring import PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
+from sheetgen.formula import Expr, Formula
+
+Axes = frozenset[str]  # of the program, those that no other determines: model, workload, tier, gpu, tp, dp
 NOWHERE: Axes = frozenset()
 DOWN = {  # the tables whose rows blocks may have, the shortest first
     "models": frozenset({"model"}),
     "contexts": frozenset({"model", "workload"}),
     "loads": frozenset({"model", "workload", "tier"}),
 }
-ALONG = {"tp": frozenset({"tp"}), "plain": frozenset({"gpu", "tp"}), "profile": frozenset({"gpu", "tp", "dp"})}
+# Of the columns along which a block stretches, the fewest first; of candidates all of them.
+ALONG = {
+    "tp": frozenset({"tp"}),
+    "plain": frozenset({"gpu", "tp"}),
+    "profile": frozenset({"gpu", "tp", "dp"}),
+    "offer": frozenset({"gpu", "tp", "dp", "instance"}),
+}
+Rows = Callable[[Table], Iterable[int]]
+
+
+def every_row(table: Table) -> Iterable[int]:
+    """The places of all rows of a table."""
+    return range(table.n_rows)
 
 
 @dataclass
@@ -31,8 +45,10 @@ class Compiler:
 
     every: the workbook's wiring and, where it has one, What-if's, whose rows stand below. down: the tables whose rows
     blocks have. along: by axis of the head's columns how many of them a row of the workbook's own takes; rows of
-    What-if take all columns but on the first. facts: by name the axes of rows of the head. inside: what gets no cells,
-    as it is worked out within what reads it. alike: what is the same on all GPUs for the workbook's own rows.
+    What-if take all columns but on the first. ends: where the rows of some models end sooner, of each of `every`.
+    facts: by name the axes of rows of the head. inside: what gets no cells, as it is worked out within what reads it.
+    alike: what is the same on all GPUs for the workbook's own rows. by_model: by name the axes of what the batches
+    tried have, and a source for each model, of each of `every`.
     """
 
     sheet: Sheet
@@ -40,11 +56,12 @@ class Compiler:
     every: Sequence[Wiring]
     down: Sequence[str]
     along: Mapping[str, int]
-    facts: Mapping[str, Axes]
+    ends: Sequence[Sequence[int]] = ()
+    facts: Mapping[str, Axes] = field(default_factory=dict)
     inside: Sequence[Formula] = ()
     alike: Axes = NOWHERE
+    by_model: Mapping[str, tuple[Axes, Sequence[Sequence[Any]]]] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)
-    by_model: dict[str, tuple[Axes, list[Sequence[Any]]]] = field(default_factory=dict)  # sources, of each of `every`
     axes: list[dict[str, Axes]] = field(default_factory=list)  # of the blocks, of each of `every`
     top: int = 0
     _shared: dict[str, RowValues] = field(default_factory=dict)
@@ -54,34 +71,59 @@ class Compiler:
         self.inputs = {**self.every[0].inputs, **self.inputs}
         self.axes = [{} for _ in self.every]
 
-    def write(self, name: str, quantity: Formula, live: bool = True) -> None:
-        """Write a quantity's block. live: with rows of What-if."""
+    def write(
+        self,
+        name: str,
+        quantity: Formula,
+        *,
+        live: bool = True,
+        down: str = "",
+        given: Mapping[str, Any] | None = None,
+        rows: Rows = every_row,
+    ) -> None:
+        """Write a quantity's block.
+
+        live: with rows of What-if. down: the table whose rows it has, where that does not follow from what it reads.
+        given: by name what is read in another way than the program says; a source for each row of the table, or one for
+        all. rows: those of the table that are written.
+        """
         whole = quantity.with_parts(self.inside, first=True).with_parts(self.inside, first=True)
-        every = self.every if live else self.every[:1]
+        every, given = self.every if live else self.every[:1], given or {}
         axes = [NOWHERE.union(*(self._axes_of(of, read) for read in whole.inputs)) for of in range(len(every))]
-        down = next(key for key in self.down if axes[0].isdisjoint(DOWN[self.down[-1]] - DOWN[key]))
+        down = down or next(key for key in self.down if axes[0].isdisjoint(DOWN[self.down[-1]] - DOWN[key]))
         labels: list[Ref] = []
         words: list[Ref] = []
+        kept: list[int] = []
         widths: list[int] = []
         places: list[Sequence[Ref] | None] = []
         for of, wiring in enumerate(every):
-            columns = wiring.tables[down].columns
+            table, before = wiring.tables[down], sum(earlier.tables[down].n_rows for earlier in every[:of])
             along = next(key for key in self.along if axes[of].isdisjoint(ALONG["profile"] - ALONG[key]))
-            full = len(self.head.columns["gpu_row"]) if of else self.along["profile"]
+            full = self.head.n_rows if of else list(self.along.values())[-1]
             width = full if of and along != "tp" else self.along[along]
-            labels += columns["model"]
-            words += columns.get("workload", ())
-            widths += [width] * len(columns["model"])
-            places += [self.head.columns[f"{along}_position"][:full] if width < full else None] * len(columns["model"])
-        given = {read: self._sources(read, down, len(every)) for read in whole.inputs}
-        rows: list[Any] = matrix(self.sheet, self.top, whole, labels, widths, given, words or None)
-        rows = [RepeatedRow(row, at) if at else row for row, at in zip(rows, places, strict=True)]
-        self.top += len(rows) + 2
+            of_model = self.ends[of] if self.ends else [width] * wiring.tables["models"].n_rows
+            every_width = table.by_row("models", of_model)
+            repeated = self.head.columns.get(f"{along}_position", [])[:full] if width < full else None
+            for row in rows(table):
+                labels.append(table.columns["model"][row])
+                if down != "models":
+                    words.append(table.columns["load_words" if down == "loads" else "workload"][row])
+                kept.append(before + row)
+                widths.append(every_width[row])
+                places.append(repeated)
+        sources = {
+            read: given[read] if read in given else self.sources(read, down, len(every)) for read in whole.inputs
+        }
+        sources = {read: [of[row] for row in kept] if isinstance(of, list) else of for read, of in sources.items()}
+        written = matrix(self.sheet, self.top, whole, labels, widths, sources, words or None)
+        self.top += len(written) + 2
+        whole_rows = iter(
+            RepeatedRow(row, at) if at else row.padded(self.head.n_rows) if self.ends else row
+            for row, at in zip(written, places, strict=True)
+        )
         for of, wiring in enumerate(every):
-            n_rows = wiring.tables[down].n_rows
-            wiring.blocks[name] = Block(down, rows[:n_rows])
-            self.axes[of][name] = axes[of]
-            rows = rows[n_rows:]
+            wiring.blocks[name] = Block(down, [next(whole_rows) for _ in rows(wiring.tables[down])])
+            self.axes[of][name] = axes[of] | DOWN[down]
 
     def same(self, name: str, other: str) -> None:
         """Let a quantity stand for another one, where that has cells."""
@@ -91,36 +133,36 @@ class Compiler:
 
     def _axes_of(self, of: int, name: str) -> Axes:
         """The axes that what is read by a name differs by."""
+        wiring = self.every[of]
         if name in self.alike and of == 0:
             return NOWHERE
         for known in (self.axes[of], self.facts):
             if name in known:
                 return known[name]
+        if name in wiring.blocks:
+            return DOWN[wiring.blocks[name].down] | ALONG["profile"]
         if name in self.by_model:
             return self.by_model[name][0]
         if name in SIDE_BY_SIDE:
             return frozenset({"gpu", "model"})
         if name in self.head.columns:
             return ALONG["plain"]
-        tables = self.every[0].tables
-        if name in tables["gpus"].columns:
+        if name in wiring.tables["gpus"].columns:
             return frozenset({"gpu"})
-        return next((DOWN[key] for key in self.down if name in tables[key].columns), NOWHERE)
+        return next((DOWN[key] for key in self.down if name in wiring.tables[key].columns), NOWHERE)
 
-    def _sources(self, name: str, down: str, n: int) -> Any:
+    def sources(self, name: str, down: str, n: int = 2) -> Any:
         """What the rows of a table read by a name: the same in all of them, or a source for each."""
-        every, gpus = self.every[:n], self.every[0].tables["gpus"]
-
-        def rows_of(key: str, sources: Iterable[Sequence[Any]]) -> list[Any]:
-            pairs = zip(every, sources, strict=False)
-            return [source for wiring, rows in pairs for source in wiring.tables[down].by_row(key, rows)]
-
-        if name in self.axes[0]:
-            return rows_of(self.every[0].blocks[name].down, (of.blocks[name].rows for of in every))
+        every, first = self.every[:n], self.every[0]
+        gpus = first.tables["gpus"]
+        if name in first.blocks:
+            held = self._own_rows if name in self.axes[0] else self._rows_elsewhere
+            return [row for of in every for row in held(of, name, of.tables[down])]
         if name in self.by_model:
-            return rows_of("models", self.by_model[name][1])
+            pairs = zip(every, self.by_model[name][1], strict=False)
+            return [source for of, rows in pairs for source in of.tables[down].by_row("models", rows)]
         if name in SIDE_BY_SIDE:
-            return rows_of("models", (self.side_by_side(of, name) for of in every))
+            return [row for of in every for row in of.tables[down].by_row("models", self._side_by_side(of, name))]
         if name in self.head.columns or name in gpus.columns:
             if name not in self._shared:
                 places = self.head.columns["gpu_row"]
@@ -128,11 +170,40 @@ class Compiler:
                 self._shared[name] = RowValues.of(own)
             return self._shared[name]
         for key in (down, *self.down):
-            if name in self.every[0].tables[key].columns:
-                return rows_of(key, (of.tables[key].columns[name] for of in every))
+            if name in first.tables[key].columns:
+                return [ref for of in every for ref in of.tables[down].by_row(key, of.tables[key].columns[name])]
         return self.inputs[name]
 
-    def side_by_side(self, wiring: Wiring, name: str) -> list[RowLookup]:
+    def _own_rows(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
+        """What the rows of a table read of a block on this sheet. Where a reader chooses the workload of a row, that of
+        the context is looked up."""
+        block = wiring.blocks[name]
+        whole: Any = block.rows
+        above = Lookup(None, lambda here: Expr(_column_of(whole)))
+
+        def chosen(row: int) -> Any:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
+            place = table.columns[PLACES[block.down]][row]
+            values = list(whole[int(place.value) - 1].values)
+            return RowLookup(values, place, "INDEX({0},{1})", (above,)) if len(whole) > 1 else whole[0]
+
+        return table.by_row(block.down, whole, chosen)
+
+    def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
+        """What the rows of a table look up in a block of Profiles, at each column's profile."""
+        block, places = wiring.blocks[name], self.head.columns["profile"]
+        at = [int(place.value) - 1 for place in places]
+        values, read = [numpy.asarray(row.values)[at] for row in block.rows], (wiring.area_of_block(name), places[0])
+
+        def looked_up(number: Ref | int) -> RowLookup:
+            row = number if isinstance(number, int) else int(number.value)
+            return RowLookup(list(values[row - 1]), number, "INDEX({0},{2},{1})", read)
+
+        def chosen(row: int) -> RowLookup:
+            return looked_up(table.columns[PLACES[block.down]][row])
+
+        return table.by_row(block.down, list(map(looked_up, range(1, 1 + len(values)))), chosen)
+
+    def _side_by_side(self, wiring: Wiring, name: str) -> list[RowLookup]:
         """By model, what that one of some columns of GPUs holds whose place is the model's, for each column's GPU."""
         names, key = SIDE_BY_SIDE[name]
         columns = [wiring.tables["gpus"].with_below(of_place).refs for of_place in names]
@@ -141,3 +212,9 @@ class Compiler:
         read = wiring.side_by_side(name), places[0]
         models = wiring.tables["models"].columns[key]
         return [RowLookup(by_place[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in models]
+
+
+def _column_of(rows: Sequence[Row]) -> str:
+    """A block's column above or below the cell that reads it."""
+    letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
+    return f"{letters}${first}:{letters}${last}"

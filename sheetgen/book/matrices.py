@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -17,11 +17,9 @@ from sheetgen.book.sheets import (
     Lookup,
     Range,
     Ref,
-    Row,
     RowValues,
     Sheet,
     choose,
-    column_name,
     derived,
     lookup,
     place_of,
@@ -33,14 +31,11 @@ from sheetgen.book.wiring import (
     HEAD_ROWS,
     LEFT,
     Head,
-    RowLookup,
     Wiring,
-    matrix,
     profile_columns,
     titled,
 )
 from sheetgen.formula import (
-    Expr,
     Formula,
     both,
     either,
@@ -281,19 +276,23 @@ def precision_run(runs_weights: Any) -> Any:
 
 @formula("$ per month on the hardware chosen", USD_OR_SLOW)
 def on_hardware(
-    monthly_usd: Any, instance: Any, gpu: Any, tp: Any, dp: Any, hardware: Any, tensor_parallel_size: Any
+    monthly_usd: Any,
+    instance: Any,
+    gpu: Any,
+    tensor_parallel_size: Any,
+    data_parallel_size: Any,
+    hardware: Any,
+    asked_size: Any,
 ) -> Any:
     """The load's $ per month where the candidate is, or has, what was chosen, at the plain size requested."""
-    auto = tensor_parallel_size == "auto"
-    of_it = both(dp == 1, either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    of_size = either(asked_size == "auto", tensor_parallel_size == asked_size)
+    of_it = both(data_parallel_size == 1, either(instance == hardware, gpu == hardware), of_size)
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
-def build_candidates(
-    solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]
-) -> tuple[Sheet, dict[str, Range]]:
-    """The sheet, and by name the rows of its head; `rows` of a wiring has by load what each candidate costs a month,
-    and by model and by context what the choice reads of each beside.
+def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]) -> Sheet:
+    """The sheet; `blocks` of a wiring has by load what each candidate costs a month, and by model and by context what
+    the choice reads of each beside.
 
     what_if: gets rows of its own below; the last is of the candidates alone that `picked` on What-if names.
     """
@@ -341,8 +340,8 @@ def build_candidates(
     head.columns["instance"] = list(of_instance("instance", is_text, "-"))  # no row of its own
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.given("layout_position", "Layout", [i + 1 for _, i in offers], PLAIN, role="fixed")
-    for name, label, size in (("tp", "TP", "tensor_parallel_size"), ("dp", "DP", "data_parallel_size")):
-        head.given(name, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
+    for size, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
+        head.given(size, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
     head.columns["gpu"] = list(of_instance("instance_gpu", is_text, "-"))
     names, prices, less = gpus.range("gpu"), instances.range("price_in_use"), instances.range("discount_in_use")
     gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
@@ -366,7 +365,7 @@ def build_candidates(
         "GPUs",
         (
             derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
-            for at, ranks, of in zip(places, head.columns["dp"], before, strict=True)
+            for at, ranks, of in zip(places, head.columns["data_parallel_size"], before, strict=True)
         ),
         PLAIN,
     )
@@ -397,82 +396,56 @@ def build_candidates(
     head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
     head.computed(instance_month_usd)
 
-    top = head.top + 1
-    of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
-    of_head |= {"tensor_parallel_size": of_head["tp"], "data_parallel_size": of_head["dp"]}
-    every = (wiring,) if what_if is None else (wiring, what_if)
+    every = [wiring] if what_if is None else [wiring, what_if]
     for of in every:
-        models, contexts, loads = (of.tables[name] for name in ("models", "contexts", "loads"))
-        latency = [int(ref.value) - 1 for ref in loads.columns["pace_row"]]
-        # On What-if every model may be chosen.
-        of_model = [len(offers) if of is what_if or one.value else n_plain for one in models.columns["is_mixture"]]
-        widths = {
-            name: [of_model[int(ref.value) - 1] for ref in of.tables[name].columns["model_row"]]
-            for name in ("contexts", "loads")
-        } | {"models": of_model}
-
-        def block(
-            one: Formula,
-            of_table: str,
-            given: Mapping[str, Any],
-            at: slice = slice(None),
-            headed: bool = True,
-            of: Wiring = of,
-            widths: Mapping[str, list[int]] = widths,
-        ) -> list[Row]:
-            """A row for each of those rows of a table that `at` names."""
-            nonlocal top
-            columns = of.tables[of_table].columns
-            labels, words = columns["model"][at], columns.get("load_words", columns.get("workload"))
-            rows = matrix(sheet, top, one, labels, widths[of_table][at], given, words and words[at], headed=headed)
-            top += len(labels) + 1
-            return [row.padded(len(offers)) for row in rows]
-
-        runs = Compiler(sheet, head, [wiring], (), {}, {}).side_by_side(of, "runs_weights")
-        of.rows["precisions"] = block(precision_run, "models", {**of_head, "runs_weights": runs})
-        paces = range(contexts.n_rows)
-        held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
-        given = {**wiring.inputs, **contexts.columns, **of_head, **held}
-        # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
-        replicas = parallelism.replicas_per_instance
-        of.rows[replicas.name] = given[replicas.name] = block(replicas, "contexts", given)
-        served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
-        of.rows[served.name] = block(served, "contexts", given)
-        # A load's context is part of the sheet's structure, so its rows are named directly.
-        fixed, live = latency[: loads.n_fixed], loads.columns["pace_row"][loads.n_fixed :]
-        own: dict[str, list[Any]] = {n: [of.rows[n][pace] for pace in fixed] for n in (replicas.name, served.name)}
-        for at in live:  # of the load on the first sheet, whose workload a reader chooses
-            for name, rows in own.items():
-                each = of.rows[name]
-                values = list(each[int(at.value) - 1].values)
-                # Of one row it is that row: Gnumeric finds nothing in a range of one cell.
-                found = RowLookup(values, at, "INDEX({0},{1})", (_column_of(each),))
-                rows.append(found if len(each) > 1 else each[0])
-        given = {**wiring.inputs, **loads.columns, **of_head, **own}
-        n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
-        if has_rate := "requests_per_second" in loads.columns:
-            places, full = (_held(of, name, [*fixed, *live], head) for name in ("places", "full_turn_seconds"))
-            stated = loads.columns["stated_load"]
-            tiers = zip(loads.columns["tier"], places, stated, strict=True)
-            asked: list[Any] = [place if tier.value == RATE else known for tier, place, known in tiers]
-            asked[loads.n_fixed :] = block(
-                requests_of_candidate,
-                "loads",
-                {"stated_load": stated[loads.n_fixed :], "places": places[loads.n_fixed :]},
-                slice(loads.n_fixed, n),
-            )
-            given["load_requests"] = asked
-        rows = block(monthly_usd_of_load, "loads", given, slice(n))
-        if has_rate:
-            given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
-            of.rows["ranked_requests"] = block(ranked_of_candidate, "loads", given, slice(n))
-        if of is what_if:
-            top -= 1
-            given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
-            rows += block(on_hardware, "loads", given, slice(n, None), headed=False)
-        of.rows["monthly"] = rows
-        top += 1
-    return sheet, {name: head.range(name) for name, refs in head.columns.items() if isinstance(refs[0], Ref)}
+        of.tables["candidates"] = head
+    ends = [
+        [len(offers) if is_mixture.value else n_plain for is_mixture in wiring.tables["models"].columns["is_mixture"]]
+    ]
+    ends.append([len(offers)])  # on What-if every model may be chosen
+    compiler = Compiler(sheet, head, every, ("models", "contexts", "loads"), {"offer": len(offers)}, ends)
+    compiler.write("precisions", precision_run)
+    # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
+    compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
+    served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
+    compiler.write("requests_per_instance", served)
+    given: dict[str, Any] = {}
+    loads = wiring.tables["loads"]
+    if has_rate := "requests_per_second" in loads.columns:
+        stated, places = loads.columns["stated_load"], compiler.sources("places", "loads", 1)
+        # Of the load on the first sheet a reader chooses whether it is a rate.
+        compiler.write(
+            "requests", requests_of_candidate, live=False, rows=lambda table: range(table.n_fixed, table.n_rows)
+        )
+        asked = zip(loads.columns["tier"], places, stated, strict=True)
+        requests = [place if tier.value == RATE else load for tier, place, load in asked]
+        requests[loads.n_fixed :] = wiring.blocks["requests"].rows
+        given["load_requests"] = [*requests, *(what_if.tables["loads"].columns["load_requests"] if what_if else ())]
+    # The last of What-if's loads is of the hardware chosen there alone.
+    compiler.write(
+        "monthly_usd",
+        monthly_usd_of_load,
+        down="loads",
+        given=given,
+        rows=lambda table: range(table.n_rows - (table.wiring is what_if)),
+    )
+    if has_rate:
+        compiler.write("ranked_requests", ranked_of_candidate, live=False)
+    if what_if is not None:
+        months = what_if.blocks["monthly_usd"].rows
+        given = {
+            "hardware": picked["hardware"],
+            "asked_size": picked["tensor_parallel_size"],
+            "monthly_usd": RowValues.of(months[BASE]),
+        }
+        compiler.write(
+            "monthly_usd_on_hardware",
+            on_hardware,
+            given=given,
+            rows=lambda table: range(len(months), table.n_rows) if table.wiring is what_if else (),
+        )
+        months += what_if.blocks["monthly_usd_on_hardware"].rows
+    return sheet
 
 
 def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
@@ -490,20 +463,3 @@ def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
         for rows in shapes.values()
         for row in rows
     }
-
-
-def _column_of(rows: Sequence[Row]) -> Lookup:
-    """A block's column above or below the cell that reads it."""
-    letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
-    return Lookup(None, lambda here: Expr(f"{letters}${first}:{letters}${last}"))
-
-
-def _held(wiring: Wiring, what: str, latency: Sequence[int | Ref], head: Head) -> list[RowLookup]:
-    """By load, what a block of Profiles says of its context at each candidate's profile; contexts by their place, or
-    by the cell that numbers them."""
-    rows, block = wiring.blocks[what].rows, wiring.area_of_block(what)
-    places = head.columns["profile"]
-    at = [int(p.value) - 1 for p in places]
-    values, read = [numpy.asarray(row.values)[at] for row in rows], (block, places[0])
-    numbers = [(pace + 1, pace) if isinstance(pace, int) else (pace, int(pace.value) - 1) for pace in latency]
-    return [RowLookup(list(values[place]), number, "INDEX({0},{2},{1})", read) for number, place in numbers]

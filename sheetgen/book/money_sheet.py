@@ -47,8 +47,8 @@ UNITS = (
 )
 
 
-def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
-    """The sheet. heads: by name, a row of the head of Candidates."""
+def build_money(solved: Solution, wiring: Wiring) -> Sheet:
+    """The sheet."""
     question = solved.question
     sheet = titled(
         "Money",
@@ -61,7 +61,7 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
     of_rows = {c.provider for c in question.rows}
     n_providers = max(len(of_rows), len(of_rows | {c.provider for c in question.candidates}) - SPARE_PROVIDERS)
-    of_providers = add_providers(wiring, heads, n_providers + SPARE_PROVIDERS)
+    of_providers = add_providers(wiring, n_providers + SPARE_PROVIDERS)
     blocks = []
     row = n_rows_of_page(len(question.models))
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
@@ -70,7 +70,7 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         built = wiring.names[f"calc_money_built_{m + 1}"] = wiring.lists["built_rows"].refs[m]
         block = Block(sheet, wiring, at._replace(name=name), row, built._replace(name=f"calc_money_built_{m + 1}"))
         blocks.append(block)
-        _of_model(block, m, heads, of_providers[m], list(units.PURCHASES).index(question.settings.purchase))
+        _of_model(block, m, of_providers[m], list(units.PURCHASES).index(question.settings.purchase))
         row = block.row + 1
     build_page_of_money(solved, wiring, blocks)
     for column, text, ref in (
@@ -81,13 +81,11 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
     return sheet
 
 
-def _of_model(
-    block: Block, m: int, heads: Mapping[str, Range], of_providers: Sequence[Mapping[str, Ref]], purchase: int
-) -> None:
+def _of_model(block: Block, m: int, of_providers: Sequence[Mapping[str, Ref]], purchase: int) -> None:
     """A page of the sheet. purchase: the position of the class in use."""
     model = block.wiring.tables["models"].columns["model"][m]
     block.sheet.page_breaks.append(block.row)
-    block.place, block.count = _title(block, m, model, heads)
+    block.place, block.count = _title(block, m, model)
     on_demand = _classes(block, purchase)
     block.wiring.of_money.append((str(model.value), block.sums[0], block.wiring.headline_usd[m]))
     _as_built(block)
@@ -104,7 +102,7 @@ def _of_model(
     _hosted(block, m)
 
 
-def _title(block: Block, m: int, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, Ref]:
+def _title(block: Block, m: int, model: Ref) -> tuple[Ref, Ref]:
     """The bar with the model's name, and what to rent; gives the row on Prices and hardware, and how many."""
     block.bar(model, "renting, hardware as recommended")
     block.label("To rent")
@@ -114,7 +112,8 @@ def _title(block: Block, m: int, model: Ref, heads: Mapping[str, Range]) -> tupl
     block.show(8, block.of("hardware_words"), TEXT)
     block.label("Found: column on Candidates, row on Prices and hardware, how many", FOUND, "off_page")
     position = block.show(FOUND + 1, block.of("position"), PLAIN, "off_page")
-    place = block.show(FOUND + 2, entry(heads["instance_row"], position, is_number), PLAIN, "off_page")
+    rows = block.wiring.tables["candidates"].range("instance_row")
+    place = block.show(FOUND + 2, entry(rows, position, is_number), PLAIN, "off_page")
     count = block.show(FOUND + 3, block.of("n_instances"), PLAIN, "off_page")
     for what, ref in (("row", place), ("count", count)):
         block.wiring.names[f"calc_money_{what}_{m + 1}"] = ref

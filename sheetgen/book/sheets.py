@@ -501,6 +501,11 @@ def derived(function: Callable[..., Any], *read: Source) -> Lookup:
     return Lookup(value, lambda here: function(*(one.expr(here) for one in read)))
 
 
+def row_of(function: Callable[..., Any], *read: Source) -> Lookup:
+    """What a function that whole rows and `Expr` read alike makes of these, to be read as a row."""
+    return Lookup(function(*(one.value for one in read)), lambda here: function(*(one.expr(here) for one in read)))
+
+
 def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
     """The entry of a range at a position from 1; none where the position is none.
 

@@ -87,7 +87,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
             name=f"{figure}_limit_seconds",
             label=f"{figure.upper()} in force, s",
         )
-    table.bring("window_tokens", "attention_elements", "windowed_attention_elements")
+    table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
@@ -170,44 +170,28 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed", label="Its model's row on Models"
     )
     n = len(profile_columns(question))
-    parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED))  # to the right of what they make up
-    table = Table(wiring, sheet, n, top=top + 4)
+    of_load = {"models": model, "contexts": row}
+    # To the right what the times are made of.
+    parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED), places=of_load)
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
-    places = parts.columns["profile"]
-
-    def at_profile(name: str) -> list[Ref | Lookup]:
-        return [wiring.at_profile(name, model, row, at) for at in places]
-
-    one_machine, no_way = Lookup.of(1, "1"), ZERO
+    table = Table(wiring, sheet, n, top=top + 4, places=of_load, columns={"profile": parts.columns["profile"]})
     given: dict[str, Read] = {
         "concurrent_requests": requests,
         "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
-        "pipeline_parallel_size": one_machine,
-        "token_hop_seconds": no_way,
-        "stage_hop_seconds": no_way,
-        "prefill_seconds": at_profile("prefill_seconds"),
-        "output_tokens": lookup(latency.range("output_tokens"), row),
-        **{
-            fact: lookup(wiring.tables["models"].range(fact), model)
-            for fact in ("expert_miss_fraction", "hidden_size", "n_experts")
-        },
-        **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE, *LEFT)},
+        "pipeline_parallel_size": Lookup.of(1, "1"),
+        **dict.fromkeys(("token_hop_seconds", "stage_hop_seconds"), ZERO),
     }
     for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):
-        read = {name: at_profile(name) for name in one.inputs if name not in given}
-        parts.computed(one, given | read, width=13)
+        parts.computed(one, given, width=13)
         given[one.name] = parts.columns[one.name]
-    table.looked_up("gpu_name", "GPU", at_profile("gpu_name"), TEXT, width=26)
-    table.looked_up("tensor_parallel_size", "TP", at_profile("tensor_parallel_size"), PLAIN, width=38)
+    table.looked_up("gpu_name", "GPU", table.at("gpu_name"), TEXT, width=26)
+    table.looked_up("tensor_parallel_size", "TP", table.at("tensor_parallel_size"), PLAIN, width=38)
     if len(wiring.lists["dp"].refs) > len(PLAIN_LAYOUTS):
-        table.looked_up("n_ranks", "DP", at_profile("data_parallel_size"), PLAIN, width=8)
-    for f in PACE:
-        if f.name in COMPARED:
-            table.computed(f, given, width=13)
-    for name, label, of in (
-        ("sequences", "Requests that memory holds", "sequences"),
-        ("limit", "Most requests within the targets", "batch_limit"),
-    ):
-        table.looked_up(name, label, at_profile(of), WHOLE, width=13)
+        table.looked_up("n_ranks", "DP", table.at("data_parallel_size"), PLAIN, width=8)
+    for one in PACE:
+        if one.name in COMPARED:
+            table.computed(one, given, width=13)
+    table.bring("sequences", label="Requests that memory holds", width=13)
+    table.bring("batch_limit", label="Most requests within the targets", width=13)
     return sheet

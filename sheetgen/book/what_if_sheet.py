@@ -310,10 +310,10 @@ class WhatIfSheets:
             )
         )
 
-    def answer(self, heads: Mapping[str, Range]) -> None:
+    def answer(self) -> None:
         """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
         self.of.names |= self.inputs
-        add_choices(self.wiring, heads, alone=True)
+        add_choices(self.wiring, alone=True)
         tables, lists, data = self.wiring.tables, self.of.lists, self.data
         plain = lists["tp"].refs[: len(TENSOR_PARALLEL_SIZES)]
         most = plain[-1]

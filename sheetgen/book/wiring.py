@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,15 +20,16 @@ from sheetgen.book.sheets import (
     Sheet,
     Source,
     Validation,
+    derived,
     lookup,
     number,
 )
 from sheetgen.catalog.engines import MODEL_KINDS
-from sheetgen.formula import Expr, Formula
+from sheetgen.formula import Expr, Formula, is_number, where
 from sheetgen.question.overrides import TABLES
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.notes import first_link
-from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
+from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
@@ -45,6 +46,17 @@ def profile_columns(question: Question) -> list[tuple[int, Layout]]:
     return plain + [(gpu, layout) for gpu in linked for layout in question.layouts if layout not in PLAIN_LAYOUTS]
 
 
+def held_at(place: Ref, held: Source, otherwise: Source = ZERO) -> Lookup:
+    """What is held at a place; something else where there is no place."""
+    return derived(lambda at, held, otherwise: where(is_number(at), held, otherwise), place, held, otherwise)
+
+
+def display_of(name: str) -> Display:
+    """How a figure of that name shows in workings."""
+    is_factor = name.startswith(("wait", "expert", "steps", "gather"))
+    return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
+
+
 def in_words(name: str) -> str:
     """A column's name as its head says it: kv_budget_bytes is Kv budget bytes."""
     return name.replace("_", " ").capitalize()
@@ -56,7 +68,16 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
     return Range(refs, name=name)
 
 
-PLACES = {"models": "model_row", "contexts": "pace_row"}  # by table, the column of others that numbers its rows
+# By table, the column of others that numbers its rows.
+PLACES = {
+    "models": "model_row",
+    "contexts": "pace_row",
+    "candidates": "position",
+    "profiles": "profile",
+    "gpus": "gpu_row",
+    "instances": "instance_row",
+}
+TABLES_READ = ("candidates", "profiles", "instances", "gpus", "contexts", "models")
 # What GPUs has in columns side by side: these, and the column of Models whose place picks one.
 SIDE_BY_SIDE = {
     **{name: ([f"{stem}_{dtype}" for dtype in DTYPES], key) for name, stem, key in (
@@ -86,12 +107,14 @@ class Table:
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
-    n_fixed: int = 0  # rows whose workload and tier are what they were built with, where not all are
+    n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
+    places: Mapping[str, Ref] = field(default_factory=dict)  # by table, the cell with the place that all rows have
+    chosen: str = ""  # the column that is none where no hardware was chosen for a row
     lock = "column"
 
     def __post_init__(self) -> None:
-        self.next_column = self.left
+        self.next_column, self.n_fixed = self.left, self.n_rows
         if self.key:
             self.wiring.tables[self.key] = self
             self.key = self.wiring.prefix + self.key
@@ -158,9 +181,9 @@ class Table:
     ) -> None:
         """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
         label = label or one.label
-        line = self.begin_column(label, one.documentation, width)
         known: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
-        known = {read: known[read] for read in one.inputs if read in known}
+        known = {read: known[read] if read in known else self._reached(read, one) for read in one.inputs}
+        line = self.begin_column(label, one.documentation, width)
         shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
         by_row = {read: what for read, what in known.items() if read not in shared}
         envs = [{**shared, **{read: what[i] for read, what in by_row.items()}} for i in range(self.n_rows)]
@@ -204,18 +227,37 @@ class Table:
         """The cells of row `i` by column name."""
         return {name: refs[i] for name, refs in self.columns.items()}
 
-    def by_row(self, key: str, rows: Sequence[Any]) -> Sequence[Any]:
-        """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads."""
+    def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[int], Any] | None = None) -> Sequence[Any]:
+        """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads.
+
+        chosen: what a row reads of whose load a reader chooses the workload.
+        """
         if self.wiring.tables[key] is self:
             return rows
-        return [rows[int(place.value) - 1] for place in self.columns[PLACES[key]]]
+        places = self.columns[PLACES[key]]
+        n_fixed = self.n_fixed if chosen and key == "contexts" else self.n_rows
+        fixed = [rows[int(place.value) - 1] for place in places[:n_fixed]]
+        return fixed + [chosen(row) for row in range(n_fixed, self.n_rows) if chosen]
 
-    def bring(self, *names: str) -> None:
-        """Columns of what the models of the rows have, by look-up."""
-        models = self.wiring.tables["models"]
+    def at(self, name: str) -> list[Ref | Lookup]:
+        """What formulas read by a name that is no column here: of the model, context, profile ... of each row."""
+        known = {key: of for key, column in PLACES.items() if (of := self.places.get(key) or self.columns.get(column))}
+        rows = ({key: of if isinstance(of, Ref) else of[i] for key, of in known.items()} for i in range(self.n_rows))
+        return [self.wiring.at(name, places) for places in rows]
+
+    def bring(self, *names: str, label: str = "", width: float = 12) -> None:
+        """Columns of what stands elsewhere: 0 where it is of hardware, and none was chosen."""
         for name in names:
-            label = str(models.sheet.cells[models.top, models.columns[name][0].column].value)
-            self.picked(name, label, models.range(name), "model_row", width=18)
+            whole: Iterable[Ref | Lookup] = self.at(name)
+            if self.chosen and self.wiring.is_of_hardware(name):
+                whole = map(held_at, self.columns[self.chosen], whole)
+            self.looked_up(name, label or in_words(name), whole, display_of(name), width=width)
+
+    def _reached(self, name: str, one: Formula) -> list[Ref | Lookup]:
+        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and read twice."""
+        if self.chosen and one.tree.text.count(f"{{{name}}}") > 1:
+            self.bring(name)
+        return self.columns.get(name) or self.at(name)
 
     def range(self, name: str) -> Range:
         """A whole column, by a defined name where the table has a key."""
@@ -250,10 +292,10 @@ class Head(Table):
 
 @dataclass(frozen=True)
 class Block:
-    """The rows of a quantity on Profiles: of a table, "models" or "contexts", with a cell for each profile."""
+    """The rows of a quantity, those of a table, with a cell for each profile or candidate."""
 
     down: str
-    rows: Sequence[Row | RepeatedRow]
+    rows: list[Row | RepeatedRow]
 
 
 @dataclass
@@ -274,9 +316,8 @@ class Wiring:
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
     states_as_built: list[tuple[Sheet, int, int]] = field(default_factory=list)  # cells that say whether that holds
     of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
-    blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles
+    blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
-    rows: dict[str, list[Row]] = field(default_factory=dict)  # on Candidates: by load, by context or by model
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
     def ref(self, name: str) -> Ref:
@@ -303,6 +344,10 @@ class Wiring:
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
 
+    def ranges(self, name: str) -> list[Range]:
+        """The rows of a block, each read as a whole."""
+        return [Range(row, lock="columns") for row in self.blocks[name].rows]
+
     def area_of_block(self, name: str) -> Range:
         """All cells of a block of Profiles, by a defined name."""
         rows = self.blocks[name].rows
@@ -322,25 +367,34 @@ class Wiring:
         value = DTYPE_ALIASES.get(dtype.value, dtype.value)
         return Lookup.of(value, "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", dtype, *names)
 
-    def at_profile(self, name: str, model: Ref, pace: Ref, profile: Ref) -> Ref | Lookup:
-        """What a formula on Profiles reads by this name, for a model, a context and a profile, by their positions."""
-        heads, gpus, contexts, models = (self.tables[key] for key in ("profiles", "gpus", "contexts", "models"))
+    def at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
+        """What a formula reads by a name, where cells say which row of some tables is meant."""
         if name in self.blocks:
-            return self.of_block(name, model if self.blocks[name].down == "models" else pace, profile)
-        gpu = lookup(heads.range("gpu_row"), profile)
+            return self.of_block(name, places[self.blocks[name].down], places["profiles"])
         if name in SIDE_BY_SIDE:
-            columns, key = SIDE_BY_SIDE[name]
-            at = lookup(models.range(key), model)
+            (columns, key), gpu = SIDE_BY_SIDE[name], self._gpu(places)
+            dtype = lookup(self.tables["models"].range(key), places["models"])
             value = NONE
-            if profile.value != NONE:
-                value = gpus.with_below(columns[int(at.value) - 1]).refs[int(gpu.value) - 1].value
-            return Lookup.of(value, "INDEX({0},{1},{2})", self.side_by_side(name), gpu, at)
-        if name in heads.columns:
-            return lookup(heads.range(name), profile)
-        for table, row in ((gpus, gpu), (contexts, pace), (models, model)):
-            if name in table.columns:
-                return lookup(table.with_below(name), row)
-        return self.inputs[name]
+            if gpu.value != NONE:
+                value = self.tables["gpus"].with_below(columns[int(dtype.value) - 1]).refs[int(gpu.value) - 1].value
+            return Lookup.of(value, "INDEX({0},{1},{2})", self.side_by_side(name), gpu, dtype)
+        key = self.key_of(name, places)
+        return lookup(self.tables[key].with_below(name), self._gpu(places) if key == "gpus" else places[key])
+
+    def _gpu(self, places: Mapping[str, Ref]) -> Ref | Lookup:
+        """The row of GPUs: as said, or the profile's."""
+        return places.get("gpus") or lookup(self.tables["profiles"].range("gpu_row"), places["profiles"])
+
+    def key_of(self, name: str, places: Collection[str]) -> str:
+        """The table of those that has a column, or a row of its head, of that name."""
+        keys = [key for key in TABLES_READ if key in self.tables and (key in places or key == "gpus")]
+        return next(key for key in keys if isinstance(self.tables[key].columns.get(name, [None])[0], Ref))
+
+    def is_of_hardware(self, name: str) -> bool:
+        """Whether what is read by a name differs by hardware."""
+        if name in self.blocks or name in SIDE_BY_SIDE:
+            return True
+        return self.key_of(name, TABLES_READ) not in ("models", "contexts")
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:
@@ -389,18 +443,14 @@ def matrix(
     widths: Sequence[int],
     given: Mapping[str, Any],
     loads: Sequence[Ref] | None = None,
-    *,
-    headed: bool = True,
 ) -> list[Row]:
     """A block of rows below `top`: the formula's name, then a row of so many cells per label.
 
     given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
-    source for each cell) for each row. loads: what a row is beside its label, where the rows are loads. headed: or
-    the rows go on with the block above.
+    source for each cell) for each row. loads: what a row is beside its label, where the rows are loads.
     """
-    if headed:
-        sheet.text(top, 0, one.label, "section", note=one.documentation)
-        sheet.text(top, 1, one.name, "section")
+    sheet.text(top, 0, one.label, "section", note=one.documentation)
+    sheet.text(top, 1, one.name, "section")
     known = {name: given[name] for name in one.inputs if name in given}
     rows = []
     for r, label in enumerate(labels):

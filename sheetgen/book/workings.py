@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -13,9 +13,9 @@ from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.book import sentences
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.matrices import WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, place_of, row_of
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
-from sheetgen.book.wiring import HEAD_ROWS, PLACES, ZERO, Read, Table, Wiring, in_words, titled
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
     Formula,
     formula,
@@ -27,14 +27,15 @@ from sheetgen.formula import (
     where_number,
     whole_text,
 )
-from sheetgen.program.quantities import PACE, SHARD, STEADY
+from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
+from sheetgen.program.quantities import STEADY
+from sheetgen.program.sheet_program import CHOSEN
 from sheetgen.report import wording
 from sheetgen.report.page import TIGHT
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
-TPOT = COMPARED[:3]
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
     cost.million_output_tokens_per_month,
@@ -141,7 +142,7 @@ def _put_requests(table: Table, name: str, label: str, display: Display, cells: 
     """The requests at once of each load: those of its tier, or what the first sheet asks for."""
     tiers, places = table.wiring.lists["tiers"], table.columns["tier_row"]
 
-    found = (lookup(tiers, at) if cells is None else _held(at, lookup(tiers, at), cells["requests"]) for at in places)
+    found = (lookup(tiers, at) if cells is None else held_at(at, lookup(tiers, at), cells["requests"]) for at in places)
     table.looked_up(name, label, found, display, width=14)
 
 
@@ -231,71 +232,49 @@ def ttft_words(n_instances: Any, ttft_seconds: Any, output_tokens_per_second: An
     return where(is_number(n_instances), said, "-")
 
 
-def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = False) -> None:
+# What stands elsewhere of the candidate that was chosen: the column, its head, what is read, display, width.
+OF_CHOSEN = (
+    ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
+    ("gpu_row", "GPU row", "gpu_row", PLAIN, 14),
+    ("profile", "Profile", "profile", PLAIN, 14),
+    ("instance", "Instance", "instance", TEXT, 34),
+    ("type", "Type", "type", TEXT, 30),
+    ("provider", "Provider", "provider", TEXT, 14),
+    ("provider_name", "Provider's name", "provider_name", TEXT, 14),
+    ("price_age", "Price age", "mark_in_use", TEXT, 14),
+    ("gpu", "GPU", "gpu", TEXT, 28),
+    ("gpu_name", "GPU, short", "gpu_name", TEXT, 18),
+    ("hourly_price", "$ per instance and hour", "price_usd_per_hour", USD_CENTS, 14),
+)  # fmt: skip
+
+
+def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
-    head: by name, a row of the Candidates sheet's head.
     alone: without the next cheapest, what is served, the cache of the load and unit costs.
     """
-    table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
-    columns, gpus = table.columns, wiring.tables["gpus"]
-
-    def rows_of(name: str, key: str) -> list[Range | Lookup]:
-        # By their places: Gnumeric has no INDEX(matrix, row, 0).
-        every = [Range(row, lock="columns") for row in wiring.rows[name]]
-        fixed = table.n_fixed if key == "pace_row" else table.n_rows
-        found = [every[int(ref.value) - 1] for ref in columns[key][:fixed]]
-        return [*found, *(_of_workload(every, table, i) for i in range(fixed, table.n_rows))]
-
-    rows = _rows(wiring, head, rows_of) | {"monthly_usd": monthly, "among": Lookup.of(True, "1")}
+    table, columns = wiring.tables["loads"], wiring.tables["loads"].columns
+    rows = _rows(table)
     _add_steps(table, rows, _CALLED)
-
-    def at(
-        name: str, label: str, refs: Range, through: Range | None = None, display: Display = TEXT, width: float = 14
-    ) -> None:
-        """What stands in a range at the column that was chosen; where none was, a dash, or of what is rented why.
-
-        through: the range has rows of Prices and hardware or of GPUs, and this says which one each column is of.
-        """
-
-        found = []
-        for i, place in enumerate(columns["position"]):
-            none = _verdict(table, i, monthly[i]) if name in ("instance", "type") else NO_VALUE
-            found.append(_held(place, lookup(refs, place if through is None else lookup(through, place)), none))
-        table.looked_up(name, label, found, display, width=width)
-
-    instances = wiring.tables["instances"]
-    at("instance", "Instance", instances.range("instance"), head["instance_row"], width=34)
-    at("type", "Type", instances.range("type"), head["instance_row"], width=30)
-    at("provider", "Provider", head["provider"])
-    at("provider_name", "Provider's name", instances.range("provider_name"), head["instance_row"])
-    at("price_age", "Price age", instances.range("mark_in_use"), head["instance_row"])
-    at("gpu_row", "GPU row", head["gpu_row"], display=PLAIN)
-    at("gpu", "GPU", gpus.range("gpu"), head["gpu_row"], width=28)
-    at("gpu_name", "GPU, short", gpus.range("gpu_name"), head["gpu_row"], width=18)
-    at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], display=USD_CENTS)
-    at("profile", "Profile", head["profile"], display=PLAIN)
-    _of_block(table, "sequences", "Sequences per rank")
+    table.chosen = "position"
+    why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
+    for name, label, reads, display, width in OF_CHOSEN:
+        none = why if name in ("instance", "type") else repeat(NO_VALUE)
+        table.looked_up(name, label, map(held_at, columns["position"], table.at(reads), none), display, width=width)
+    table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
-    _of_block(table, "pipeline_stages", "PP")
+    table.bring("pipeline_stages", label="PP")
+    columns["pipeline_parallel_size"] = columns["pipeline_stages"]
+    # A data-parallel layout is for loads that give each rank a request.
+    ranks = map(held_at, columns["position"], columns["data_parallel_size"])
+    table.looked_up("busy_ranks", "Ranks that step together", ranks, PLAIN)
     _add_parts(table)
-    table.computed(parallelism.paced_requests, {"data_parallel_size": columns["busy_ranks"]})
-    held_inside = wiring.tables["contexts"].range("held_inside")
-    table.computed(
-        chosen(parallelism.replicas_per_instance),
-        {
-            **{
-                name: [lookup(head[name], at) for at in columns["position"]]
-                for name in ("gpu_count", "linked_gpus", "network_gbps")
-            },
-            "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
-        },
-    )
+    table.computed(parallelism.paced_requests.reading(data_parallel_size="busy_ranks"))
+    table.computed(chosen(parallelism.replicas_per_instance))
     has_rate = "requests_per_second" in columns
     if has_rate:
-        for name in ("full_turn_seconds", "places"):
-            _of_block(table, name)
-        table.computed(rates.load_with_rates, {"load_requests": columns["stated_load"]}, name="load_requests")
+        table.bring("full_turn_seconds", "places")
+        table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
     table.computed(sentences.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
@@ -313,7 +292,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
             table.computed(one)
         table.computed(chosen(parallelism.has_little_headroom))
         table.computed(sentences.fit_word)
-        _add_runner_up(table, rows, head)
+        _add_runner_up(table, rows)
     table.computed(sentences.hardware_words, width=40)
     if not alone:
         _add_kv(table)
@@ -369,28 +348,24 @@ COLUMNS_OF_STEPS = {
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
-def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str], Sequence[Read]]) -> dict[str, Any]:
-    """What the steps of the choice read of Candidates, for each row of a table of loads; of blocks by the row of its
-    model, or of its model and workload. rows_of: those of a block, by its name and the column that numbers them."""
-    months, gpus = head["instance_month_usd"], head["gpu_count"]
-    of_gpu = cost.gpu_month_usd.of  # worked out for the whole row, within the steps
+def _rows(table: Table) -> dict[str, Any]:
+    """What the steps of the choice read of Candidates, for each row of the table of loads."""
+    wiring, head = table.wiring, table.wiring.tables["candidates"]
+
+    def of_block(name: str) -> Sequence[Read]:
+        every = wiring.ranges(name)
+        return table.by_row(wiring.blocks[name].down, every, lambda i: _of_workload(every, table, i))
+
+    of_head = {name: head.range(name) for name in ("instance_month_usd", "gpu_count")}
+    ranked = "ranked_requests" if "ranked_requests" in wiring.blocks else "requests_per_instance"
     return {
-        "gpu_month_usd": Lookup(
-            of_gpu({"instance_month_usd": months.value, "gpu_count": gpus.value}),
-            lambda on: of_gpu({"instance_month_usd": months.expr(on), "gpu_count": gpus.expr(on)}),
-        ),
-        "instance_month_usd": months,
-        "tensor_parallel_size": head["tp"],
-        "data_parallel_size": head["dp"],
-        "gpu_count": gpus,
-        "runs_weights": rows_of("precisions", "model_row"),
-        "ranked_requests": rows_of(
-            *(
-                ("ranked_requests", "load_row")
-                if "ranked_requests" in wiring.rows
-                else ("requests_per_instance", "pace_row")
-            )
-        ),
+        **of_head,
+        **{name: head.range(name) for name in ("tensor_parallel_size", "data_parallel_size")},
+        "gpu_month_usd": row_of(cost.gpu_month_usd.function, *of_head.values()),
+        "runs_weights": of_block("precisions"),
+        "ranked_requests": of_block(ranked),
+        "monthly_usd": of_block("monthly_usd"),
+        "among": Lookup.of(True, "1"),
     }
 
 
@@ -399,8 +374,7 @@ def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
     key, pace = table.columns["workload_row"][i], int(table.columns["pace_row"][i].value)
     first = pace - int(key.value)
     own = rows[first : first + len(rows) // len(table.wiring.tables["models"].columns["model"])]
-    text = ",".join(f"{{{n}}}" for n in range(1, 1 + len(own)))
-    return Lookup.of(rows[pace - 1].value, f"CHOOSE({{0}},{text})", key, *own)
+    return choose(key, own)
 
 
 def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = "") -> None:
@@ -418,11 +392,6 @@ def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], p
 NO_VALUE = Lookup.of(NONE, '"-"')
 
 
-def _held(place: Ref, held: Source, otherwise: Source = NO_VALUE) -> Lookup:
-    """What is held at a place; something else where there is no place."""
-    return derived(lambda at, held, otherwise: where(is_number(at), held, otherwise), place, held, otherwise)
-
-
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     """Why nothing was chosen for a load."""
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
@@ -435,184 +404,109 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     return derived(why, within, Lookup.of(int((monthly.value == 0).sum()), "COUNT({0})", monthly), limit)
 
 
-def _of_block(table: Table, name: str, label: str = "") -> None:
-    """What a block of Profiles, a row for each model and workload or each model, holds in the chosen profile's
-    column; 0 where nothing was chosen."""
-    rows = table.columns[PLACES[table.wiring.blocks[name].down]]
-    table.looked_up(
-        name,
-        label or in_words(name),
-        (
-            _held(place, table.wiring.of_block(name, row, place), ZERO)
-            for place, row in zip(table.columns["profile"], rows, strict=True)
-        ),
-        _display(name),
-    )
-
-
-def _at_profile(table: Table, names: Iterable[str]) -> dict[str, list[Ref | Lookup]]:
-    """What formulas read by these names that are no columns here, from the chosen profile."""
-    columns = table.columns
-    rows = list(zip(columns["model_row"], columns["pace_row"], columns["profile"], strict=True))
-    return {name: [table.wiring.at_profile(name, *row) for row in rows] for name in names if name not in columns}
-
-
 def _add_sure_sequences(table: Table) -> None:
     """What the chosen profile still holds where its pool is at the band's low end."""
     error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
-    one = parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])
-    table.computed(chosen(one), _at_profile(table, one.inputs))
+    table.computed(chosen(parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])))
 
 
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
-        table.computed(chosen(one, 0), _at_profile(table, one.inputs))
-    for name in ("prefill_seconds", *LEFT, "batch_limit"):
-        _of_block(table, name)
-    # A data-parallel layout is for loads that give each rank a request.
-    places = table.columns["profile"]
-    found = map(_held, places, table.columns["data_parallel_size"], repeat(ZERO))
-    table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
+        table.computed(chosen(one, 0))
+    table.bring("prefill_seconds", *LEFT, "batch_limit", *(name for name in OF_PROFILE if name not in table.columns))
     for one in (speed.fixed_step_seconds, speed.request_step_seconds):
-        table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"))  # numbers in any case
-    for name, refs in _at_profile(table, OF_PROFILE).items():
-        table.looked_up(name, in_words(name), map(_held, places, refs, repeat(ZERO)), _display(name))
-    tables = table.wiring.tables
-    for name, key in (("output_tokens", "contexts"), ("expert_miss_fraction", "models")):
-        table.picked(name, in_words(name), tables[key].range(name), PLACES[key], _display(name))
+        whole = one.with_parts(HOPS)
+        ranks = {name: "busy_ranks" for name in ("data_parallel_size",) if name in whole.inputs}
+        table.computed(whole.reading(**ranks))  # numbers in any case
 
 
-def _between_stages(table: Table, ranks: str) -> dict[str, Read]:
-    """What the way between stages depends on. ranks: the column of those that send tokens."""
-    hidden = table.wiring.tables["models"].range("hidden_size")
-    return {
-        "pipeline_parallel_size": table.columns["pipeline_stages"],
-        "data_parallel_size": table.columns[ranks],
-        "hidden_size": [lookup(hidden, at) for at in table.columns["model_row"]],
-    }
+# What users get of the chosen hardware; and what What-if shows of it.
+OF_SPEED = (
+    "requests_per_replica", "replica_requests_per_second", "next_earlier_in_flight", "next_in_flight",
+    "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
+    *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
+)  # fmt: skip
+OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
 
 
-def _display(name: str) -> Display:
-    is_factor = name.startswith(("wait", "expert", "steps", "gather"))
-    return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
+def _add_program(table: Table, names: Collection[str]) -> None:
+    """Columns of what the program says of loads on what was chosen for them, of these names."""
+    columns = table.columns
+
+    def add(quantities: Iterable[Named], step: str = "") -> None:
+        for name, quantity in by_name(quantities):
+            if is_same(quantity):
+                columns[name] = columns[quantity.inputs[0]]
+            elif name in names:
+                # Nobody waits for memory: replicas are as many as hold all requests.
+                waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
+                one = chosen(quantity.with_parts(HOPS).reading(**waits))
+                table.computed(one, name=name, label=f"{quantity.label}{step}")
+
+    for part in CHOSEN.tables:
+        assert not isinstance(part, Again)
+        if part.where is not None and part.where not in columns:
+            continue
+        if isinstance(part, Repeat):
+            add(part.start)
+            for step in range(part.times):
+                add(part.step, f", line {step + 1}")
+                columns.update({name: columns[left] for name, left in part.carry.items()})
+        else:
+            add(part.quantities)
 
 
 def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
     columns, wiring = table.columns, table.wiring
-    table.computed(chosen(parallelism.requests_per_replica))
-    own, of_all = columns["requests_per_replica"], columns["load_requests"]
-    has_rate = "requests_per_second" in columns
-    if has_rate:
-        _add_mean(table)
-    for one in PACE:
-        if has_rate and one is speed.batch_requests:
-            one = sentences.batch_of_load
-        if has_rate and one is speed.output_tokens_per_second:
-            table.computed(sentences.in_flight, name="concurrent_requests")
-            table.computed(parallelism.users)
-            table.computed(chosen(sentences.all_in_flight))
-            of_all = columns["all_in_flight"]
-        name = "batch_requests" if one is sentences.batch_of_load else one.name
-        if name in (TPOT if alone else COMPARED):
-            table.computed(
-                chosen(one.with_parts(HOPS)),
-                name=name,
-                given={
-                    **_between_stages(table, "data_parallel_size"),
-                    "running_requests": own,
-                    "concurrent_requests": of_all if one.name == "output_tokens_per_second" else own,
-                    # Nobody waits for memory: replicas are as many as hold all requests.
-                    "queue_seconds": wiring.inputs["no_queue_seconds"],
-                },
-            )
-    for name in ("tpot_limit_seconds", "ttft_limit_seconds"):
-        table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
-    table.computed(chosen(parallelism.next_tpot_seconds))
-    table.computed(chosen(parallelism.sized_by))
-    read = _at_profile(table, (name for name in band_row.inputs if name != "set_factor"))
-    for name, label, factor in (
-        ("band_row", band_row.label, "speed_factor"),
-        *([] if alone else [("ttft_band_row", f"{band_row.label}, first token", "ttft_factor")]),
-    ):
-        table.computed(
-            chosen(band_row),
-            name=name,
-            label=label,
-            given={
-                **read,
-                "pipeline_parallel_size": columns["pipeline_stages"],
-                "set_factor": wiring.inputs[factor],
-            },
-        )
-    for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
+    _add_program(table, OF_SPEED_ALONE if alone else OF_SPEED)
+    if "requests_per_second" in columns:
+        table.computed(sentences.in_flight, name="concurrent_requests")
+        table.computed(parallelism.users)
+    figures = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
+    if not alone:
+        columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
+    for name, more, factor in (("band_row", "", "speed_factor"), ("ttft_band_row", ", first token", "ttft_factor")):
+        if not alone or not more:
+            table.computed(chosen(band_row).reading(set_factor=factor), name=name, label=f"{band_row.label}{more}")
+    for figure in figures:
         name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
             rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
-            factors = [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in rows]
             table.computed(
-                chosen(speed.at_speed_band),
-                {"predicted": columns[name], "band_factor": factors},
+                chosen(speed.at_speed_band).reading(predicted=name),
+                {"band_factor": [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in rows]},
                 name=f"{name}_{end}",
                 label=f"{figure.replace('_', ' ')}, {end}",
             )
-    for name, source in (
-        ("tpot_ms", "tpot_seconds"),
-        ("tpot_low_ms", "tpot_seconds_low"),
-        ("tpot_high_ms", "tpot_seconds_high"),
-    ):
-        table.computed(in_milliseconds, {"seconds": columns[source]}, name=name, label=name.replace("_", " "))
+    for end in ("", "_low", "_high"):
+        name = f"tpot{end}_ms"
+        table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))
     table.computed(speed_words, width=46)
     if not alone:
         table.computed(ttft_words, width=46)
 
 
-def _add_mean(table: Table) -> None:
-    """Of a rate, requests at once on a replica on average: from a full one downward, along straight lines."""
-    columns = table.columns
-    table.computed(chosen(rates.replica_requests_per_second))
-
-    def follows(name: str, step: int) -> str:
-        given = {"in_flight": columns[name], "pipeline_parallel_size": columns["pipeline_stages"]}
-        after, label = f"next_in_flight_{step}", f"{rates.next_in_flight.label}, {step + 1}"
-        table.computed(chosen(rates.next_in_flight), given, name=after, label=label)
-        return after
-
-    pairs = [("paced_requests", follows("paced_requests", 0))]
-    name = pairs[0][1]
-    for step in range(1, rates.SECANTS + 1):
-        pairs.append((name, follows(name, step)))
-        read = dict(zip(rates.secant_in_flight.inputs, (*pairs[-2], *pairs[-1]), strict=True))
-        name = "mean_in_flight" if step == rates.SECANTS else f"secant_{step}"
-        given = {what: columns[column] for what, column in read.items()}
-        label = f"{rates.secant_in_flight.label}, line {step}"
-        table.computed(chosen(rates.secant_in_flight), given, name=name, label=label)
-
-
-def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
+def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
     """The best with another GPU or from another provider, and how much more it costs."""
-    columns = table.columns
+    columns, head = table.columns, table.wiring.tables["candidates"]
 
     def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
         return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
 
-    def among(*read: Ref | Range) -> Lookup:
-        return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))
-
-    others = [
-        among(*of, head["gpu_row"], head["provider"])
-        for of in zip(columns["gpu_row"], columns["provider"], strict=True)
-    ]
-    _add_steps(table, {**rows, "among": others}, {}, "second_", "Next cheapest, ")
+    of_head = head.range("gpu_row"), head.range("provider")
+    own = zip(columns["gpu_row"], columns["provider"], strict=True)
+    rows = {**rows, "among": [row_of(other, *of, *of_head) for of in own]}
+    _add_steps(table, rows, {}, "second_", "Next cheapest, ")
     for name, label, key, column in (
         ("runner_up", "Next cheapest", "instances", "instance"),
         ("runner_up_type", "Type of the next cheapest", "instances", "type"),
         ("runner_up_provider", "Provider of the next cheapest", "instances", "provider_name"),
         ("runner_up_gpu", "GPU of the next cheapest", "gpus", "gpu_name"),
     ):
-        refs, through = table.wiring.tables[key].range(column), head[f"{key[:-1]}_row"]
-        found = (_held(place, lookup(refs, lookup(through, place))) for place in columns["second_position"])
+        refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
+        found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
     table.computed(sentences.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
     table.computed(sentences.runner_up_words, width=48)
@@ -621,7 +515,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
 def _add_kv(table: Table) -> None:
     """What stays in memory of the load's cache, before any division."""
     wiring, columns = table.wiring, table.columns
-    models, places = wiring.tables["models"], wiring.tables["profiles"].range("gpu_row")
+    places = wiring.tables["profiles"].range("gpu_row")
     firsts = [(place_of(places, of.value) or 1, of) for of in columns["gpu_row"]]
     table.looked_up(
         "undivided_profile",
@@ -631,10 +525,7 @@ def _add_kv(table: Table) -> None:
         note="The first of the GPU chosen; where none is, of the first GPU.",
     )
     at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
-    whole = [o.name for o in SHARD if o.name in WHOLE_OF]
-    facts = {n for one in STEADY for n in one.inputs if n in models.columns} - {*whole, *columns}
-    given: dict[str, Read] = {n: [lookup(models.range(n), row) for row in columns["model_row"]] for n in facts}
-    given |= {n: [wiring.of_block(n, *of) for of in at] for n in whole}
+    given: dict[str, Read] = {name: [wiring.of_block(name, *of) for of in at] for name in WHOLE_OF}
     for one in STEADY:
         table.computed(one, given)
     table.computed(
@@ -655,9 +546,10 @@ def _add_kv(table: Table) -> None:
     )
 
 
-def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -> list[list[dict[str, Ref]]]:
+def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]]:
     """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
     Money shows of each."""
+    head = wiring.tables["candidates"]
     loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
     n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
     table = Table(
@@ -671,27 +563,17 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
     table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
     columns = table.columns
 
-    def among(provider: Ref) -> Lookup:
-        own = head["provider"]
-        return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
-
-    def of_providers(of_models: Iterable[Read]) -> list[Read]:
-        return [of_model for of_model in of_models for _ in numbers]
-
-    def rows_of(name: str, key: str) -> list[Read]:
-        every = [Range(row, lock="columns") for row in wiring.rows[name]]
-        if key == "pace_row":
-            return of_providers(_of_workload(every, loads, loads.n_fixed + m) for m in range(n_models))
-        return of_providers(every if key == "model_row" else every[loads.n_fixed :])
+    def of_provider(providers: Any, provider: Any) -> Any:
+        return providers == provider
 
     # The load on the first sheet has rows of its own, the last ones: no row is looked up by its number.
-    months = [Range(row, lock="columns") for row in wiring.rows["monthly"][loads.n_fixed :]]
-    rows = _rows(wiring, head, rows_of) | {
-        "monthly_usd": of_providers(months),
-        "among": [among(ref) for ref in columns["provider"]],
+    rows: dict[str, Any] = {
+        name: [of_model for of_model in every[loads.n_fixed :] for _ in numbers] if isinstance(every, list) else every
+        for name, every in _rows(loads).items()
     }
+    rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
     _add_steps(table, rows, {})
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
-        found = (_held(place, lookup(head[of], place)) for place in columns["position"])
+        found = (held_at(place, lookup(head.range(of), place), NO_VALUE) for place in columns["position"])
         table.looked_up(name, in_words(name), found, display)
     return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]
