@@ -229,7 +229,7 @@ def _hosted(built: Built, model: int) -> Place:
     top = next(n for n, place in enumerate(block) if place.texts and place.texts[0] == "Hosted instead")
     bills = [place.numbers[1] for place in block[top + 1 :] if len(place.numbers) > 4]
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
-    shares = [rent.usd * utilization / bills[0] for rent in rents if rent and bills]
+    shares = [rent.monthly_usd * utilization / bills[0] for rent in rents if rent and bills]
     solved, row = built.solved, built.headline(model)
     hosts = {price.host for price in solved.question.reference.hosted.of(solved.model_of(row).model.id)}
     return Place((*bills, *shares, 1.0, utilization, float(len(hosts))))  # 1: "at 100%"

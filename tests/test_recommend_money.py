@@ -96,7 +96,7 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
     shown = {purchase: solve(ask(catalog(), {**options, "purchase": purchase})) for purchase in PURCHASES}
 
     def rented(solved: Solution, purchase: str) -> list[tuple[str, int, float] | None]:
-        return [one and (one.candidate.instance, one.n_instances, one.usd) for one in solved.by_purchase[purchase]]
+        return [one and (one.instance, one.n_instances, one.monthly_usd) for one in solved.by_purchase[purchase]]
 
     for purchase, own in shown.items():
         assert any(rented(own, purchase))

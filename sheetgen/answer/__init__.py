@@ -5,15 +5,13 @@ offers (an instance at a layout). What a replica holds is worked out per load an
 offer; the choice is the least of a row.
 """
 
-from sheetgen.answer.hosts import Hosted, Hosts, hosts_of
-from sheetgen.answer.market_notes import NotAsked, needs_reservation, not_asked
-from sheetgen.answer.picks import Pick
-from sheetgen.answer.reasons import Reason, why_not
-from sheetgen.answer.solution import Choice, Fit, Offer, Profile, Rental, Solution, headline_rows, short_tokens
+from sheetgen.answer.hosts import hosts_of
+from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.reasons import why_not
+from sheetgen.answer.solution import Choice, Fit, Solution, headline_rows, short_tokens
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, late_usd, solve, tables, was_measured
 
 __all__ = [
-    "NOTHING_FITS", "TOO_SLOW", "Choice", "Fit", "Hosted", "Hosts", "NotAsked", "Offer", "Pick", "Profile",
-    "Reason", "Rental", "Solution", "headline_rows", "hosts_of", "late_usd", "needs_reservation",
-    "not_asked", "short_tokens", "solve", "tables", "was_measured", "why_not",
+    "NOTHING_FITS", "TOO_SLOW", "Choice", "Fit", "Solution", "headline_rows", "hosts_of", "late_usd",
+    "needs_reservation", "not_asked", "short_tokens", "solve", "tables", "was_measured", "why_not",
 ]  # fmt: skip

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from sheetgen.answer.reasons import Reason
-
 SCHEMA_VERSION = 1
+# Kinds whose amount says how far it is, the nearest first.
+NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
 
 Json = dict[str, Any]
 UNPRINTED = {"printed": False}
@@ -122,8 +122,11 @@ class NotAskedRecord:
 
 @dataclass(frozen=True)
 class HostedRecord:
-    """One host of the model: its price that is lowest for the load, and what it takes a month. break_even: by purchase
-    class the rent of an idle-free month over that; above 1 the host is cheaper at any use."""
+    """One host of the model: its price that is lowest for the load, and what it takes a month, in US dollars.
+
+    break_even: by purchase class that has an answer, its rent over what the host takes where the hardware is never
+    idle, so the utilization above which renting is cheaper; above 1 the host is cheaper at any.
+    """
 
     host: str
     model: str
@@ -225,6 +228,20 @@ class RunnerUp:
     n_instances: int
     hourly_usd: float
     monthly_usd: float
+
+
+class Reason(NamedTuple):
+    """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
+    first token, or of each), GPU memory in bytes of what is short of it."""
+
+    kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
+    words: str
+    amount: float = 0.0
+
+    @property
+    def distance(self) -> tuple[int, float]:
+        """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
+        return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from sheetgen.answer.answer_record import HostedRecord
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import unit_costs
 from sheetgen.catalog.hosted import HostedPrice
@@ -14,50 +14,34 @@ from sheetgen.sizing import cost
 SHOWN_HOSTS = 3
 
 
-@dataclass(frozen=True)
-class Hosted:
-    """One host: its price that is lowest for the load, and what it takes a month, in US dollars.
-
-    break_even: by purchase class that has an answer, its rent over what the host takes where the hardware is never
-    idle, so the utilization above which renting is cheaper; above 1 the host is cheaper at any.
-    """
-
-    price: HostedPrice
-    host_name: str
-    monthly_usd: float
-    break_even: Mapping[str, float]
-
-    @property
-    def cheaper_above(self) -> dict[str, float | None]:
-        """By purchase class the utilization above which renting is cheaper; None where it never is."""
-        return {purchase: share if share <= 1 else None for purchase, share in self.break_even.items()}
-
-
-@dataclass(frozen=True)
-class Hosts:
-    """The cheapest hosts of a load, and how many host its model."""
-
-    cheapest: tuple[Hosted, ...]
-    n_hosts: int
-
-
-def hosts_of(solved: Solution, row: int) -> Hosts:
+def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
     """The three cheapest hosts for a load; none where nobody hosts the model, or nothing holds the load: how many
     tokens it has in a month follows from the answer's speed."""
-    question, input_tokens = solved.question, solved.question.loads[row].input_tokens
-    file, units = question.reference.hosted, unit_costs(solved, row)
-    prices = file.of(solved.model_of(row).model.id)
+    question, units = solved.question, unit_costs(solved, row)
     best = by_host(
-        prices,
+        question.reference.hosted.of(solved.model_of(row).model.id),
         units["million_input_tokens_per_month"],
         units["million_output_tokens_per_month"],
-        input_tokens,
+        question.loads[row].input_tokens,
         question.settings.prefix_cache_hit_fraction,
     )
-    cheapest = (
-        Hosted(one, file.host_name(one.host), usd, _break_even(solved, row, usd)) for usd, one in best[:SHOWN_HOSTS]
+    return tuple(hosted(one, usd, _break_even(solved, row, usd)) for usd, one in best[:SHOWN_HOSTS])
+
+
+def hosted(one: HostedPrice, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
+    """The record of a host that takes so many dollars a month."""
+    return HostedRecord(
+        one.host,
+        one.name,
+        one.input_usd_per_million,
+        one.cached_usd_per_million,
+        one.output_usd_per_million,
+        one.precision,
+        one.source,
+        usd,
+        {purchase: share if share <= 1 else None for purchase, share in break_even.items()},
+        break_even,
     )
-    return Hosts(tuple(cheapest), len({one.host for one in prices}))
 
 
 def by_host(
@@ -96,7 +80,7 @@ def _number(value: float | None) -> float:
 def _break_even(solved: Solution, row: int, usd: float) -> dict[str, float]:
     utilization = solved.question.settings.utilization
     return {
-        purchase: float(cost.hosted_break_even_utilization(rental.usd, usd, utilization))
+        purchase: float(cost.hosted_break_even_utilization(rental.monthly_usd, usd, utilization))
         for purchase, of in solved.by_purchase.items()
         if (rental := of[row])
     }

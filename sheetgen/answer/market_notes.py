@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy
 
+from sheetgen.answer.answer_record import NotAskedRecord
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import tables, was_measured
-from sheetgen.question.market import Candidate
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
@@ -19,20 +18,11 @@ def needs_reservation(solved: Solution, row: int) -> bool:
     return solved.choices[row].n_instances > most
 
 
-class NotAsked(NamedTuple):
-    """What nobody asked for, and how many of it hold the load for how much a month."""
-
-    candidate: Candidate
-    n_instances: int
-    monthly_usd: float
-    measured: bool
-
-
-def not_asked(solved: Solution) -> tuple[tuple[NotAsked, ...], ...]:
+def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     """By load the best of each group of `beyond` that costs clearly less than the answer, or holds what nothing else
     holds; chosen as the answer is, and across machines only where the answer may be."""
     question = solved.question
-    found: list[list[NotAsked]] = [[] for _ in question.loads]
+    found: list[list[NotAskedRecord]] = [[] for _ in question.loads]
     candidates = tuple(one for group in question.beyond for one in group)
     if not candidates:
         return tuple(map(tuple, found))
@@ -51,5 +41,6 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAsked, ...], ...]:
             offer, n_instances, usd = picked[0]
             if answer.offer is None or usd < clearly * answer.monthly_usd:
                 measured = was_measured(others, row, offer)
-                found[row].append(NotAsked(others.candidate(offer), n_instances, usd, measured))
+                one = others.candidate(offer)
+                found[row].append(NotAskedRecord(one.instance, one.gpu.vendor, n_instances, usd, measured))
     return tuple(map(tuple, found))

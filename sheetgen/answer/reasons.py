@@ -6,32 +6,16 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
+from sheetgen.answer.answer_record import Reason
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.formula import same_money
 from sheetgen.sizing.parallelism import attention_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB
-
-# Kinds whose amount says how far it is, the nearest first.
-NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
-
-
-class Reason(NamedTuple):
-    """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
-    first token, or of each), GPU memory in bytes of what is short of it."""
-
-    kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
-    words: str
-    amount: float = 0.0
-
-    @property
-    def distance(self) -> tuple[int, float]:
-        """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
-        return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from sheetgen.answer.answer_record import (
     CandidateRecord,
     CellRecord,
     ChosenRecord,
-    HostedRecord,
     Json,
     LeverRecord,
     MemoryRecord,
@@ -29,14 +28,14 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
-from sheetgen.answer.hosts import Hosted, hosts_of
+from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
-from sheetgen.answer.market_notes import NotAsked, needs_reservation, not_asked
+from sheetgen.answer.market_notes import needs_reservation, not_asked
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, subject
-from sheetgen.answer.solution import Fit, Rental, Solution, headline_rows
+from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import late_usd, was_measured
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
@@ -143,7 +142,7 @@ def _cell(
     solved: Solution,
     row: int,
     chosen: ChosenRecord | None,
-    others: Sequence[NotAsked],
+    others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
     levers: Sequence[Lever],
 ) -> CellRecord:
@@ -168,14 +167,14 @@ def _cell(
         kv_bytes=int(solved.loads["kv_bytes"][row]),
         verdict=choice.verdict,
         chosen=chosen,
-        by_purchase={name: (one := of[row]) and _rental(one) for name, of in solved.by_purchase.items()},
+        by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
         cheapest=_picked(solved, choice.cheapest),
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),
         needs_reservation=needs_reservation(solved, row),
-        not_asked=tuple(map(_not_asked, others)),
-        hosted=tuple(map(_hosted, hosts_of(solved, row).cheapest)),
+        not_asked=others,
+        hosted=hosts_of(solved, row),
         units=UnitCosts(**{name: units[name] for name in keys_of(UnitCosts)}),
         purchase_classes=ways_to_pay.purchase_classes(solved, row),
         providers=providers,
@@ -189,27 +188,8 @@ def _cell(
     )
 
 
-def _rental(one: Rental) -> RentalRecord:
-    return RentalRecord(one.candidate.instance, one.n_instances, one.usd, one.tight)
-
-
 def _picked(solved: Solution, one: Pick | None) -> RentalRecord | None:
     return one and RentalRecord(solved.candidate(one.offer).instance, one.n_instances, one.usd)
-
-
-def _not_asked(one: NotAsked) -> NotAskedRecord:
-    instance, vendor = one.candidate.instance, one.candidate.gpu.vendor
-    return NotAskedRecord(instance, vendor, one.n_instances, one.monthly_usd, one.measured)
-
-
-def _hosted(one: Hosted) -> HostedRecord:
-    prices = (f"{kind}_usd_per_million" for kind in ("input", "cached", "output"))
-    return HostedRecord(
-        one.price.host,
-        one.price.name,
-        **_fields(one.price, *prices, "precision", "source"),
-        **_fields(one, "monthly_usd", "cheaper_above", "break_even"),
-    )
 
 
 def _chosen(solved: Solution) -> dict[int, ChosenRecord]:
@@ -324,11 +304,11 @@ def _lever(one: Lever) -> LeverRecord:
     )
 
 
-def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, Rental], is_headline: bool) -> CellRecord:
+def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, RentalRecord], is_headline: bool) -> CellRecord:
     """A cell with FP8 by purchase class; of a headline with where its hardware breaks, and its month where the first
     token is late."""
     chosen, row = cell.chosen, cell.row
-    cell = replace(cell, fp8_by_purchase={purchase: _rental(one) for purchase, one in terms.items()})
+    cell = replace(cell, fp8_by_purchase=terms)
     if chosen is None or not is_headline:
         return cell
     target_ms = solved.workload_of(row).ttft_target_ms

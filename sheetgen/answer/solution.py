@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.picks import Pick
 from sheetgen.catalog.hardware import Workload
 from sheetgen.program.grid import Grid, View
@@ -69,15 +70,6 @@ class Choice:
     without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer
 
 
-class Rental(NamedTuple):
-    """What is rented, $ a month, and whether it has little headroom."""
-
-    candidate: Candidate
-    n_instances: int
-    usd: float
-    tight: bool = False
-
-
 @dataclass(frozen=True)
 class Solution:
     """Every quantity of the answer on its axes, and a choice per load. Tables hold NaN where there is none."""
@@ -87,7 +79,9 @@ class Solution:
     offers: tuple[Offer, ...]
     grid: Grid
     choices: tuple[Choice, ...]
-    by_purchase: Mapping[str, list[Rental | None]] = field(default_factory=dict)  # by class, each load's answer in it
+    by_purchase: Mapping[str, list[RentalRecord | None]] = field(
+        default_factory=dict
+    )  # by class, each load's answer in it
 
     @cached_property
     def models(self) -> View:

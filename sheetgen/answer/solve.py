@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy
 
+from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.picks import Pick, Picks, pick
 from sheetgen.answer.sheet_facts import NO_LIMIT_SECONDS, grid_of, with_offers
-from sheetgen.answer.solution import Choice, Offer, Profile, Rental, Solution, short_tokens
+from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
 from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import CELL_KV, CHOSEN, RATE, SHEET, sheet_program
@@ -201,7 +202,7 @@ def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice,
     return tuple(out)
 
 
-def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
+def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | None]]]:
     """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer."""
     question = solved.question
     elsewhere = [one.gpu for of_class in question.others.values() for one in of_class]
@@ -238,12 +239,13 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         yield purchase, _rented(replace(known, grid=grid, offers=offers), candidates, chosen)
 
 
-def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[Rental | None]:
+def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:
     """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
-    answers: list[Rental | None] = [None] * len(solved.question.loads)
+    answers: list[RentalRecord | None] = [None] * len(solved.question.loads)
     tight = has_little_headroom(solved, list(chosen), [one.offer for one in chosen.values()])
     for (row, one), is_tight in zip(chosen.items(), tight, strict=True):
-        answers[row] = Rental(candidates[solved.offers[one.offer].candidate], one.n_instances, one.usd, is_tight)
+        instance = candidates[solved.offers[one.offer].candidate].instance
+        answers[row] = RentalRecord(instance, one.n_instances, one.usd, is_tight)
     return answers
 
 

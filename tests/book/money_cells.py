@@ -86,9 +86,9 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
             out |= {(label, column): owned[end][name] for column, name in OWNED.items()}
             out |= {(f"{label}, its parts", column): owned[end][name] for column, name in PARTS.items()}
     classes = ways_to_pay.purchase_classes(solved, row)
-    for host in hosts_of(solved, row).cheapest:
-        price, usd = host.price, host.monthly_usd
-        label = f"{host.host_name}, {price.precision or 'precision unknown'}"
+    for price in hosts_of(solved, row):
+        usd, name = price.monthly_usd, question.reference.hosted.host_name(price.host)
+        label = f"{name}, {price.precision or 'precision unknown'}"
         out |= {(label, "C"): usd, (label, "D"): 12 * usd, (label, "E"): 36 * usd}
         above = (of_class.monthly_usd * question.settings.utilization / usd for of_class in classes)
         prices = price.input_usd_per_million, price.cached_usd_per_million, price.output_usd_per_million

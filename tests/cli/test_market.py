@@ -111,9 +111,7 @@ def test_a_sheet_is_told_of_every_load_as_it_would_be_alone() -> None:
     for load, others in zip(sheet.question.loads, not_asked(sheet), strict=True):
         model = ("8b", "70b")[load.model]
         (alone,) = not_asked(solved(model, "16k", load.concurrent_requests))
-        assert [(o.candidate.instance, o.n_instances) for o in others] == [
-            (o.candidate.instance, o.n_instances) for o in alone
-        ]
+        assert [(o.instance, o.n_instances) for o in others] == [(o.instance, o.n_instances) for o in alone]
 
 
 def test_nobody_is_told_of_what_they_left_out_themselves() -> None:

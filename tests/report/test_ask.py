@@ -156,8 +156,10 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
         solved = solve(ask(catalog, ASKED | {"engine_version": version}))
         assert said in list(confidence(record_for(solved), solved.question))
     solved = solve(ask(catalog, ASKED | {"tiers": "32"}))
-    classes = [one for found in solved.by_purchase.values() for one in found if one]
-    shown = {one.candidate.price_as_of for one in classes if one.candidate.purchase in price_classes(solved.question)}
+    rented = [(one.instance, name) for name, found in solved.by_purchase.items() for one in found if one]
+    shown_in = [pair for pair in rented if pair[1] in price_classes(solved.question)]
+    priced = [solved.question.instances[instance].in_class(purchase) for instance, purchase in shown_in]
+    shown = {one.price_as_of for one in priced if one}
     dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
     assert f"Prices of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer import Fit, Rental, Solution, short_tokens, solve
+from sheetgen.answer import Fit, Solution, short_tokens, solve
+from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
 from sheetgen.answer.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
@@ -79,7 +80,7 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     return tuple(told.get(row, ()) for row in range(len(question.loads)))
 
 
-def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, Rental], ...]:
+def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, RentalRecord], ...]:
     """What each load takes at FP8 in the class in use and in each class of commitment, by class; nothing for loads that
     `of_fp8` has nothing of, or whose levers are not known."""
     question, models, loads = solved.question, dict[tuple[int, str], SheetModel](), dict[int, Load]()
@@ -89,7 +90,7 @@ def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, Rental
             lowered = replace(question.models[load.model], **dict(LOWER)[lever.id])  # type: ignore[arg-type]
             models.setdefault((load.model, lever.id), lowered)
             loads[row] = replace(load, model=list(models).index((load.model, lever.id)))
-    found: list[dict[str, Rental]] = [{} for _ in question.loads]
+    found: list[dict[str, RentalRecord]] = [{} for _ in question.loads]
     if loads:
         at_fp8 = solve(replace(question, models=tuple(models.values()), loads=tuple(loads.values()), headline=(0, 0)))
         for purchase, answers in at_fp8.by_purchase.items():
