@@ -13,9 +13,9 @@ import click
 
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
 from sheetgen.cli.output import folded, note, print_json, say, step, warn, warn_of_letters, write_files
-from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
+from sheetgen.errors import MissingLibraryError, ScenarioError, did_you_mean, shown
 from sheetgen.units import count
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused, write_each
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Record
@@ -323,23 +323,12 @@ def draw(
 
         @cache
         def file(ending: str) -> bytes:
-            if process and ending == "pdf" and (found := process.fetch()) is not None:
-                return found
-            one = FORMATS[ending]
-            return one.write(drawn[one.draws](), options)
+            if process and ending == "pdf" and (data := process.fetch()) is not None:
+                return data
+            return FORMATS[ending].write(drawn[FORMATS[ending].draws](), options)
 
         options = Options(brand=brand, archive=archive, file=file)
-        files: dict[str, bytes] = {}
-        missing: dict[str, None] = {}
-        for ending in formats:
-            try:
-                files[ending] = file(ending)
-            except (MissingLibraryError, PageError) as error:
-                if not FORMATS[ending].may_lack:
-                    raise
-                said = () if isinstance(error, MissingLibraryError) else (f"No {ending.upper()} is written.",)
-                missing[" ".join((*said, *error.problems))] = None
-    return files, tuple(missing)
+        return write_each(formats, FORMATS, file)
 
 
 def brand_of(path: str | None) -> Brand | None:

@@ -12,7 +12,7 @@ import click
 from sheetgen.cli.build import brand_of, draw, place_of
 from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, step, warn_of_letters, write_files
-from sheetgen.errors import ScenarioError, shown
+from sheetgen.errors import MissingLibraryError, ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _plan_message(
     options: dict[str, Any],
 ) -> tuple[Mail, Path]:
     """The message of a plan, and the place of its draft."""
-    from sheetgen.cli.plan_commands import drawn, solved_file
+    from sheetgen.cli.plan_commands import draw_plan, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
     _no_options(file, options)
@@ -204,13 +204,17 @@ def _plan_message(
     solved = solved_file(file, catalog, since)
     letter = Letter(solved.page, place.name, attached=OF_PLAN)
     line = letter.subject(subject)
-    files = {one: _pdf(pdf) if one == "pdf" and pdf is not None else drawn(one, solved, brand) for one in OF_PLAN}
+    files = {} if pdf is None else {"pdf": _pdf(pdf)}
+    drawn, missing = draw_plan([one for one in OF_PLAN if one not in files], solved, brand)
+    if missing:
+        raise MissingLibraryError(*missing)
+    files |= drawn
     if solved.since is not None and solved.whole.bridge is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
         last = solved.since
         letter = replace(letter, changes=plan_changes_since(last.file, last.record["as_of"], solved.whole.bridge))
-    attached = {f"{place.name}.{ending}": data for ending, data in files.items()}
+    attached = {f"{place.name}.{ending}": files[ending] for ending in OF_PLAN}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 
 

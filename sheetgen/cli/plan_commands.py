@@ -7,7 +7,7 @@ workbook carried back by `pull`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,10 +18,12 @@ import click
 from sheetgen.cli.build import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, step, table, write_files
-from sheetgen.errors import MissingLibraryError, Problems, ScenarioError, did_you_mean, escaped, shown
+from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.units import count, today
+from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
 
 if TYPE_CHECKING:
+    from sheetgen.book.sheets import Book
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.plan.findings import Findings
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
-FORMATS, DEFAULT_FORMATS = ("xlsx", "pdf", "docx", "md", "csv", "json"), "json"
 WORKBOOK = ".xlsx"
 OF_SHEET = ("xlsx", "pdf")
 
@@ -145,7 +146,9 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
 
 @plan.command()
 @click.argument("file", metavar="PLAN.yaml")
-@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default {DEFAULT_FORMATS}.")
+@click.option(
+    "--format", "formats", metavar="NAMES", help=f"Any of {','.join(PLAN_FORMATS)}. Default {DEFAULT_OF_PLAN}."
+)
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
 @click.option(
@@ -186,22 +189,24 @@ def build(
     """
     from sheetgen.plan.record import NAME
 
-    named = formats_named(formats, FORMATS) or (DEFAULT_FORMATS,)
+    named = formats_named(formats, PLAN_FORMATS) or (DEFAULT_OF_PLAN,)
     place = place_of(out, NAME if name is None else name)
     brand_read = brand_of(brand)
     solved = solved_file(file, catalog, since, paper)
     answer, found = solved.whole.answer, solved.record
     linked = sheet_names(answer, place) if sheets else {}
-    written, problems = draw_plan(named, place, solved, brand_read, linked)
+    files, missing = draw_plan(named, solved, brand_read, linked)
+    written = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
     if sheets:
-        written |= draw_sheets(answer, place, linked, brand_read, problems)
-    write_drawn(written, problems)
+        of_services, missing_there = draw_sheets(answer, place, linked, brand_read)
+        written, missing = written | of_services, (*missing, *missing_there)
+    write_drawn(written, missing)
     if as_json:
         print_json(found)
     elif not quiet:
         say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found)]))
     note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
-    if problems:
+    if missing:
         raise SystemExit(1)
 
 
@@ -361,57 +366,29 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 
+@gc_paused()
 def draw_plan(
     formats: Sequence[str],
-    place: Path,
     solved: Solved,
     brand: Brand | None,
     sheets: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[dict[Path, bytes], Problems]:
-    """The plan's files, and what is missing to draw the others. sheets: see `drawn`."""
-    written, problems = dict[Path, bytes](), Problems()
-    for one in formats:
-        step(f"drawing {one}")
-        try:
-            written[Path(f"{place}.{one}")] = drawn(one, solved, brand, sheets)
-        except MissingLibraryError as error:
-            problems.extend(error.problems)
-    return written, problems
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Each format's bytes, and what is missing to draw the others. sheets: by service the workbook beside it that is
+    its sizing sheet."""
+    step(f"drawing {', '.join(formats)}")
+    page, record = solved.page, solved.record
 
+    def book() -> Book:
+        from sheetgen.plan.flat_book import build_plan_book
 
-def drawn(
-    name: str,
-    solved: Solved,
-    brand: Brand | None,
-    sheets: Mapping[str, str] = MappingProxyType({}),
-) -> bytes:
-    """The plan in a format. sheets: by service the workbook beside it that is its sizing sheet."""
-    from sheetgen.writers import plan_text as texts
-    from sheetgen.writers.formats import Archive, Options, gc_paused, json_text
+        return build_plan_book(solved.whole, page, record, sheets)
 
-    page, found = solved.page, solved.record
+    drawn: dict[str, Callable[[], Any]] = {"page": lambda: page, "record": lambda: record, "book": book}
     sha256 = solved.whole.answer.plan.catalog.catalog_sha256()
     options = Options(brand=brand, archive=Archive(catalog_sha256=sha256))
-    match name:
-        case "xlsx":
-            from sheetgen.plan.flat_book import build_plan_book
-            from sheetgen.writers.xlsx import write_xlsx
-
-            with gc_paused():
-                return write_xlsx(build_plan_book(solved.whole, page, found, sheets), options)
-        case "pdf":
-            from sheetgen.writers.plan_page import write_plan_pdf
-
-            return write_plan_pdf(page, options)
-        case "docx":
-            from sheetgen.writers.docx import write_plan_docx
-
-            return write_plan_docx(page, options)
-        case "md":
-            return texts.plan_markdown(page)
-        case "csv":
-            return texts.plan_csv(found)
-    return json_text(found).encode()
+    return write_each(
+        formats, PLAN_FORMATS, lambda ending: PLAN_FORMATS[ending].write(drawn[PLAN_FORMATS[ending].draws](), options)
+    )
 
 
 def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
@@ -423,14 +400,14 @@ def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
 
 
 def draw_sheets(
-    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None, problems: Problems
-) -> dict[Path, bytes]:
-    """Workbook and PDF of every service by their files; what could not be drawn is added to the problems."""
+    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None
+) -> tuple[dict[Path, bytes], list[str]]:
+    """Workbook and PDF of every service by their files; and what could not be drawn."""
     from sheetgen.api import answered
     from sheetgen.plan.sized_alone import alone, sheet_options
     from sheetgen.question.sheet_question import ask
 
-    files: dict[Path, bytes] = {}
+    files, lacking = dict[Path, bytes](), list[str]()
     catalog = answer.plan.catalog
     for one in alone(answer):
         service = answer.plan.services[one.service].id
@@ -438,8 +415,8 @@ def draw_sheets(
         found, missing = draw(answered(ask(catalog, sheet_options(answer, one))), OF_SHEET, catalog, brand)
         workbook = place.with_name(names[service])
         files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
-        problems.extend(f"{service}: {line}" for line in missing)
-    return files
+        lacking += [f"{service}: {line}" for line in missing]
+    return files, lacking
 
 
 def pull_book(
@@ -456,20 +433,21 @@ def pull_book(
     from sheetgen import __version__
     from sheetgen.readback.pulled_plan import data, lines, plan_text, pull_plan
 
-    named = formats_named(formats, FORMATS) or ("pdf",)
+    named = formats_named(formats, PLAN_FORMATS) or ("pdf",)
     place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = pull_plan(edited, catalog)
     solved = solved_of(pulled.plan)
     found = solved.record
-    written, problems = draw_plan(named, place, solved, drawn_with)
-    written[Path(f"{place}.plan.yaml")] = plan_text(pulled, __version__).encode()
-    write_drawn(written, problems, spared=Path(edited))
+    files, missing = draw_plan(named, solved, drawn_with)
+    files["plan.yaml"] = plan_text(pulled, __version__).encode()
+    written = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
+    write_drawn(written, missing, spared=Path(edited))
     if as_json:
         print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
     elif not quiet:
         usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
         said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *summary(found)]
         say("\n".join(said))
-    if problems:
+    if missing:
         raise SystemExit(1)

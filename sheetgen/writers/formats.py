@@ -1,4 +1,4 @@
-"""The formats that a sheet is written in. A new one is a module with a writer, and a line here.
+"""The formats that a sheet and a plan are written in. A new one is a module with a writer, and a line here.
 
 A writer takes what it draws (the page, the book or the record) and `Options`, and gives the file's bytes.
 """
@@ -10,12 +10,12 @@ import gc
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.errors import SheetgenError
+from sheetgen.errors import MissingLibraryError, PageError, SheetgenError
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -27,7 +27,7 @@ class Format:
 
     writer: str  # module.function
     draws: str = "page"  # or the book, or the record
-    may_lack: bool = False  # is left out, with a word why, where it cannot be drawn and was not named
+    may_lack: tuple[type[SheetgenError], ...] = ()  # it is left out, with a word why, where it cannot be drawn
 
     def write(self, drawn: Any, options: Options) -> bytes:
         """`drawn` in this format."""
@@ -36,15 +36,24 @@ class Format:
         return written
 
 
-FORMATS = {  # by name, which is the ending of the file's name
+FORMATS = {  # of a sheet by name, which is the ending of the file's name
     "xlsx": Format("xlsx.write_xlsx", draws="book"),
-    "pdf": Format("pdf.write_pdf", may_lack=True),
+    "pdf": Format("pdf.write_pdf", may_lack=(MissingLibraryError, PageError)),
     "html": Format("html.write_web"),
     "json": Format("json.write_json", draws="record"),
     "csv": Format("csv.write_loads", draws="record"),
     "md": Format("markdown.write_brief"),
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")
+PLAN_FORMATS = {
+    "xlsx": Format("xlsx.write_xlsx", draws="book"),
+    "pdf": Format("plan_page.write_plan_pdf", may_lack=(MissingLibraryError,)),
+    "docx": Format("docx.write_plan_docx", may_lack=(MissingLibraryError,)),
+    "md": Format("plan_text.plan_markdown"),
+    "csv": Format("plan_text.plan_csv", draws="record"),
+    "json": Format("json.write_json", draws="record"),
+}
+DEFAULT_OF_PLAN = "json"
 
 
 def templates_folder() -> Path:
@@ -77,6 +86,21 @@ class Options:
     brand: Brand | None = None
     archive: Archive = field(default=Archive())  # what the PDF carries
     file: Callable[[str], bytes] = _nothing  # the same sheet in another format, by its ending
+
+
+def write_each(
+    formats: Iterable[str], table: Mapping[str, Format], file: Callable[[str], bytes]
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The files of these formats by their names; and why where one that may lack had to be left out, a line each."""
+    files: dict[str, bytes] = {}
+    missing: dict[str, None] = {}
+    for ending in formats:
+        try:
+            files[ending] = file(ending)
+        except table[ending].may_lack as error:
+            lines = (f"No {ending.upper()} is written.",) if isinstance(error, PageError) else ()
+            missing[" ".join((*lines, *error.problems))] = None
+    return files, tuple(missing)
 
 
 @contextlib.contextmanager

@@ -7,10 +7,11 @@ from typing import Any
 
 from sheetgen.plan.pages import PlanPage
 from sheetgen.writers.csv import lines_of
+from sheetgen.writers.formats import Options
 from sheetgen.writers.markdown import bullets, document, plain, source_text, tables_text
 
 
-def plan_markdown(page: PlanPage) -> bytes:
+def plan_markdown(page: PlanPage, options: Options) -> bytes:
     """The plan as GitHub-flavoured Markdown, to be pasted into a planning document."""
     return document(_parts(page))
 
@@ -36,7 +37,7 @@ def _parts(page: PlanPage) -> Iterator[str]:
     yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}."
 
 
-def plan_csv(record: Mapping[str, Any]) -> bytes:
+def plan_csv(record: Mapping[str, Any], options: Options) -> bytes:
     """Every service, quarter and quantile as a line, with the names and values of the JSON's `services`."""
     rows = record["services"]
     return lines_of(dict.fromkeys(name for row in rows for name in row), rows)

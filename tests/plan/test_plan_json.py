@@ -24,6 +24,7 @@ from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.writers.formats import Options
 from sheetgen.writers.plan_text import plan_markdown
 
 ROOT = Path(__file__).parents[2]
@@ -154,12 +155,12 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     assert f"€{spent * rate:,.0f} at p50, the middle case" in str(page.ask)
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in record_of(findings(a))["money"])
     assert f"In US dollars: ${asked:,.0f}, at" in str(page.ask)
-    body = plan_markdown(replace(page, ask="")).decode()
+    body = plan_markdown(replace(page, ask=""), Options()).decode()
     assert "$" not in body and "US dollars" not in body
     assert page.waterfall is not None and (page.waterfall.currency, page.waterfall.prefix) == ("EUR", "€")
     printed = "\n".join(summary(record_of(findings(a, Last(old, spend_usd(old), "last.json")))))
     assert "$" not in printed and f"{DATA['budget']['2027-Q1']:,}" in printed and "p50 €" in printed
-    in_dollars = plan_markdown(of_dollars).decode()
+    in_dollars = plan_markdown(of_dollars, Options()).decode()
     assert body.count("€") >= len(re.findall(r"\$\d", in_dollars)) > 100
 
 

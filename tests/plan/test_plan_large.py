@@ -63,7 +63,7 @@ def test_fifty_services_over_twelve_quarters() -> None:
     whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
     found, page, options = record_of(whole), plan_page(whole), Options(TEMPLATES)
     written = [write(page, options) for write in (write_plan_pdf, write_plan_docx)]
-    written += [plan_markdown(page), plan_csv(found)]
+    written += [plan_markdown(page, Options()), plan_csv(found, Options())]
     assert time.process_time() - began < SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB
     assert all(written) and len(page.services) == MOST
