@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sheetgen import units
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
 from sheetgen.book import discount_table
+from sheetgen.book.lookups import NO_VALUE, ZERO, written
 from sheetgen.book.sentences import age_days, age_word, dtype_in_use, in_unit, instance_id
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup, position
 from sheetgen.book.what_if_choices import SPARE_MODELS
-from sheetgen.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, named, profile_columns, titled
+from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
 from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
-from sheetgen.formula import both, formula, is_number, is_text, where
+from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
 from sheetgen.program.quantities import MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.deployment import model_columns
@@ -532,13 +534,14 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
     """Providers as they are written; none in a spare row."""
 
-    def written(id_: Any, other: Any) -> Any:
+    def as_written(id_: Any, other: Any) -> Any:
         known = functools.reduce(lambda rest, one: where(id_ == one[0], one[1], rest), PROVIDERS.items(), other)
         return where(is_text(id_), known, NONE)
 
     for ref in providers:
-        other = Lookup.of(provider_name(ref.value) if ref.value else NONE, 'PROPER(SUBSTITUTE({0},"-"," "))', ref)
-        yield derived(written, ref, other)
+        name = provider_name(ref.value) if ref.value else NONE
+        other = written(name, lambda id_: function("PROPER", replace_text(id_, "-", " ")), ref)
+        yield derived(as_written, ref, other)
 
 
 @formula("Price age", TEXT)
@@ -595,9 +598,8 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
 
 def of_class_in_use(refs: Sequence[Ref], at: int, row: Ref) -> Lookup:
     """Of a cell for each purchase class the one in use, which is at that place; none where `row` names no class."""
-    cells = ",".join(f"{{{k}}}" for k in range(1, 1 + len(refs)))
     value = refs[at].value
-    return Lookup.of(0 if value is None else value, f'CHOOSE({{0}},{cells},"-")', row, *refs)
+    return replace(choose(row, refs, NO_VALUE), value=0 if value is None else value)
 
 
 def _add_class_in_use(table: Table, at: int) -> None:
@@ -632,6 +634,14 @@ def _add_class_in_use(table: Table, at: int) -> None:
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
 
 
+def _place(key: Expr, refs: Expr) -> Expr:
+    return function("MATCH", key, refs, 0)
+
+
+def _of_rank(held: Expr, ranks: Expr, rank: Expr) -> Expr:
+    return function("IFERROR", function("INDEX", held, function("SMALL", ranks, rank)), NONE)
+
+
 def _providers_in_order(table: Table) -> None:
     """The providers of the rows, each once, in their order: a reader may type another one."""
     providers, rows = table.range("provider"), list(range(1, table.n_rows + 1))
@@ -642,7 +652,7 @@ def _providers_in_order(table: Table) -> None:
     def where_first(provider: Any, found: Any, row: Any) -> Any:
         return where(is_text(provider), where(found == row, row, NONE), NONE)
 
-    places = [Lookup.of(names.index(ref.value) + 1, "MATCH({0},{1},0)", ref, providers) for ref in providers.refs]
+    places = [written(names.index(ref.value) + 1, _place, ref, providers) for ref in providers.refs]
     cells = zip(providers.refs, places, table.columns["row"], strict=True)
     table.looked_up("first_of_provider", "First of its provider", (derived(where_first, *of) for of in cells), PLAIN)
     found = table.range("first_of_provider")
@@ -651,7 +661,7 @@ def _providers_in_order(table: Table) -> None:
         "provider_in_order",
         "Providers in order",
         (
-            Lookup.of(name, 'IFERROR(INDEX({0},SMALL({1},{2})),"-")', providers, found, row)
+            written(name, _of_rank, providers, found, row)
             for name, row in zip(in_order, table.columns["row"], strict=True)
         ),
         TEXT,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sheetgen.answer import Solution
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
+from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sentences import check_word
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.what_if_choices import OK, case_requests, model_lacks, own_instance_state, own_model_state
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.formula import Formula, both, either, formula, is_number, where
+from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
 from sheetgen.question.stated_load import RATE
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
 
@@ -133,20 +138,19 @@ class ChecksSheet:
 
     def all_of(self, name: str, label: str, ones: Sequence[Ref]) -> None:
         """A check that every cell of a column is 1."""
-        area, held = Range(tuple(ones)), sum(int(one.value) for one in ones)
-        self.line(name, label, Lookup.of(held, "SUM({0})", area), Lookup.of(len(ones), "COUNT({0})", area))
+        area = Range(tuple(ones))
+        self.line(name, label, total(area), count_numbers(area))
 
     def none_says(self, name: str, label: str, refs: Range, word: str, states: Sequence[Ref] | None = None) -> None:
         """A check that no cell of a range holds a word. states: its cells, where the range has the corners alone."""
         n_found = sum(one.value == word for one in (refs.refs if states is None else states))
-        self.line(name, label, Lookup.of(n_found, f'COUNTIFS({{0}},"{word}")', refs), 0)
+        self.line(name, label, replace(count_of(refs, word), value=n_found), 0)
 
     def total(self) -> None:
         """The overall word. What is counted is the lines that hold: one that is an error does not."""
         sheet, row = self.sheet, self.row + 1
         n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
-        n_ok = sum(one.value == "OK" for one in self.verdicts)
-        counted = Lookup.of(n_ok, 'COUNTIFS({0},"OK")', Range(tuple(self.verdicts)))
+        counted = count_of(Range(tuple(self.verdicts)), "OK")
         n_hold = sheet.link(row, 1, counted, PLAIN, "computed", label="All checks")
         word = derived(lambda hold, lines: where(hold == lines, "OK", "CHECK"), n_hold, n_lines)
         self.wiring.names["chk_all"] = sheet.link(row, 3, word, TEXT, "light")
@@ -176,16 +180,16 @@ class ChecksSheet:
             n_named = sum(str(ref.value).lower() == str(called.value).lower() for ref in listed.refs)
             env = {
                 **facts,
-                "n_filled": Lookup.of(n_filled, "COUNTA({0})", area),
-                "n_named": Lookup.of(n_named, "SUMPRODUCT(1*({0}={1}))", listed, called),
+                "n_filled": written(n_filled, call("COUNTA"), area),
+                "n_named": written(n_named, lambda listed, name: count_where(listed == name), listed, called),
             }
             label = f"Row {called.row + 1}"
             states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
         self.below += 2
-        unfinished = Lookup.of(
-            sum(state.value not in (OK, NONE) for state in states),
-            'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")',
-            Range(tuple(states)),
+        area = Range(tuple(states))
+        unfinished = derived(
+            lambda n_rows, n_done, n_blank: n_rows - n_done - n_blank,
+            *(count_filled(area), count_of(area, OK), count_of(area, NONE)),
         )
         self.line(name, f"Unfinished rows of yours on {title}, below: none", unfinished, 0)
 
@@ -221,10 +225,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         agrees = _what_if(page, solved.question.ask or 0)
         page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", [agrees])
     instances, loads = wiring.tables["instances"], wiring.tables["loads"]
-    counts = []
-    for column in ("date_in_use", "price_in_use"):
-        refs = instances.range(column)
-        counts.append(Lookup.of(sum(r.value != NONE for r in refs.refs), "COUNT({0})", refs))
+    counts = [count_numbers(instances.range(column)) for column in ("date_in_use", "price_in_use")]
     page.line("prices_dated", "Every price has a date", *counts)
     page.none_says(
         "prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"), "old"
@@ -232,13 +233,16 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     _inputs(page)
     # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
     stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
-    errors = "+".join(f"1*ISERROR(SUM({name}))" for name in sorted(stems & wiring.names.keys()))
-    page.line("no_errors", "Errors in what a replica holds: none", Lookup.of(0, errors), 0)
+    held = [wiring.area(name) for name in sorted(stems & wiring.names.keys())]
+    page.line("no_errors", "Errors in what a replica holds: none", written(0, _count_errors, *held), 0)
     if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
         # Workings have data-parallel layouts of the GPUs alone whose links were made for them when they were built.
         gpus = wiring.tables["gpus"]
         read = gpus.range("interconnect_bytes_per_second"), gpus.range("plain_columns")
-        raised = Lookup.of(0, "SUMPRODUCT(({0}>={2})*({1}=0))", *read, wiring.inputs["least_link_bytes_per_second"])
+        raised = derived(
+            lambda links, ranks, least: count_where((links >= least) * (ranks == 0)),
+            *(*read, wiring.inputs["least_link_bytes_per_second"]),
+        )
         page.line(
             "layouts",
             "GPUs whose links were raised for data-parallel ranks, which takes a rebuild (pull): none",
@@ -253,7 +257,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         n_rows = len(wiring.tables[key].columns[column]) + len(wiring.tables[key].spare.get(column, []))
         area = f"cat_{key}_{column}"
         # Blank cells, too: ROWS is not in the portable vocabulary.
-        counted = Lookup.of(n_rows, f"SUMPRODUCT(1*({area}={area}))")
+        counted = written(n_rows, lambda area: count_where(area == area), Range((), name=area))
         page.line(f"rows_of_{key}", f"Rows of {title}: as many as the workings read", counted, n_rows)
     page.total()
     return page.sheet
@@ -281,7 +285,11 @@ def _headline(page: ChecksSheet) -> None:
     named = lookup(wiring.area("list_workload"), in_use)
     pairs = (str(workload.value).lower(), str(named.value).lower()), (requests.value, number.value)
     found = sum(typed == used for typed, used in pairs)
-    counted = Lookup.of(found, "IF({0}={1},1,0)+IF({2}={3},1,0)", workload, named, requests, number)
+    counted = written(
+        found,
+        lambda workload, named, requests, number: where(workload == named, 1, 0) + where(requests == number, 1, 0),
+        *(workload, named, requests, number),
+    )
     page.line("headline", "What is typed on the first sheet is what it answers", counted, 2)
 
 
@@ -315,7 +323,7 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
 
     def gpu_known(gpu: Ref) -> Lookup:
         value = int(str(gpu.value).lower() in gpus)
-        return Lookup.of(value, "IFERROR(1*(INDEX(list_gpu,MATCH({0},list_gpu,0))={0}),0)", gpu)
+        return written(value, _stands_in, gpu, wiring.area("list_gpu"))
 
     side_by_side = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour")
     own = [{n: instances[n][i] for n in side_by_side} for i in range(n_listed, len(instances["type"]))]
@@ -341,7 +349,7 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     )
     if "wi_choices_state" in wiring.names:
         state = wiring.ref("wi_choices_state")
-        answered = Lookup.of(int(state.value == OK), 'COUNTIFS({0},"OK")', state)
+        answered = count_of(Range((state,), name=state.name), OK)
         page.line("what_if_choices", "What-if's choices stand in their lists, and its model has all facts", answered, 1)
 
 
@@ -403,13 +411,35 @@ def _what_if(page: ChecksSheet, model: int) -> Ref:
         3,
         what_if_agrees,
         {
-            "n_same": Lookup.of(sum(r.value for r in same), "SUM({0})", area),
-            "n_choices": Lookup.of(len(same), "COUNT({0})", area),
+            "n_same": total(area),
+            "n_choices": count_numbers(area),
             "same_cost": costs[0],
         },
     )
     page.below += 2
     return agrees
+
+
+def _count_above_zero(refs: Expr, with_rates: bool) -> Any:
+    """How many cells hold a number above 0, or say that the load is a rate."""
+    numbers = function("COUNTIFS", refs, ">0")
+    return numbers + function("COUNTIFS", refs, RATE) if with_rates else numbers
+
+
+def _count_less(numbers: Expr, *others: Expr) -> Any:
+    """How many numbers a range has, less those of other ranges."""
+    return functools.reduce(operator.sub, (function("COUNT", area) for area in (numbers, *others)))
+
+
+def _count_errors(*areas: Expr) -> Any:
+    """How many ranges hold an error."""
+    return functools.reduce(operator.add, (1 * function("ISERROR", function("SUM", area)) for area in areas))
+
+
+def _stands_in(key: Expr, listed: Expr) -> Any:
+    """1 where a key stands in a list as it is, else 0: MATCH takes * for any text."""
+    found = function("INDEX", listed, function("MATCH", key, listed, 0))
+    return function("IFERROR", 1 * (found == key), 0)
 
 
 def _inputs(page: ChecksSheet) -> None:
@@ -420,12 +450,11 @@ def _inputs(page: ChecksSheet) -> None:
         ("tiers", "Every tier is a number above 0", "tier_row"),
     ):
         n = len(lists[name].refs)
-        of = Lookup.of(n, "MAX({0})", wiring.tables["loads"].range(key))
-        rates = f'+COUNTIFS({{0}},"{RATE}")' if RATE in lists[name].value else ""
-        page.line(name, label, Lookup.of(n, f'COUNTIFS({{0}},">0"){rates}', lists[name]), of)
+        counted = written(n, partial(_count_above_zero, with_rates=RATE in lists[name].value), lists[name])
+        page.line(name, label, counted, written(n, call("MAX"), wiring.tables["loads"].range(key)))
     contexts, answers = lists["contexts"], lists["answers"]
     n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
-    longer = Lookup.of(n_long, "SUMPRODUCT(1*({0}>{1}))", answers, contexts)
+    longer = written(n_long, lambda answers, contexts: count_where(answers > contexts), answers, contexts)
     page.line("answers_fit", "Answers longer than their context: none", longer, 0)
     # As many numbers as when it was built: a number that is missing counts as 0 elsewhere.
     rows = sorted(r.row for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float)))
@@ -437,12 +466,11 @@ def _inputs(page: ChecksSheet) -> None:
     # A target may be blank, and one that is typed in makes up for no other number.
     targets = [lists[f"{figure}_targets"] for figure in ("tpot", "ttft")]
     value -= sum(isinstance(r.value, (int, float)) for refs in targets for r in refs.refs)
-    numbers = Lookup.of(value, "COUNT({0})-COUNT({1})-COUNT({2})", column, *targets)
+    numbers = written(value, _count_less, column, *targets)
     page.line("no_number_missing", "No number is missing on Inputs", numbers, value)
     label = "Cells of Inputs that are out of range: none"
     page.none_says("inputs_in_range", label, lists["input_states"], OUT_OF_RANGE, wiring.input_states)
     columns = lists["columns_out_of_range"]
-    n_out = Lookup.of(sum(int(one.value) for one in columns.refs), "SUM({0})", columns)
-    page.line("tables_in_range", "Numbers of tables that are out of range: none", n_out, 0)
+    page.line("tables_in_range", "Numbers of tables that are out of range: none", total(columns), 0)
     label = "Choices on other sheets, out of range or of their list: none"
     page.none_says("choices_in_range", label, lists["choice_states"], OUT_OF_RANGE)

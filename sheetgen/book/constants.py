@@ -6,7 +6,8 @@ from sheetgen import units
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
-from sheetgen.book.sheets import AND_AUTO, PRECISIONS, Cell, Lookup, Range, Ref, Validation
+from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
+from sheetgen.book.sheets import AND_AUTO, PRECISIONS, Cell, Range, Ref, Validation, derived
 from sheetgen.book.wiring import Wiring, in_words
 from sheetgen.question.deployment import DEFINITIONS
 from sheetgen.question.inputs import BY_NAME
@@ -48,11 +49,10 @@ def derive_constants(page: InputsSheet) -> None:
     wiring, sheet = page.wiring, page.sheet
     page.section("What follows from inputs alone", WHAT)
     purchase, names = wiring.inputs["purchase"], Range(wiring.area(CLASSES).refs)
-    at = list(units.PURCHASES).index(page.solved.question.settings.purchase)
     committed = wiring.lists["committed"]
     # One past the last where it is no class: nothing has a price then.
-    row = Lookup.of(at + 1, "IFERROR(MATCH({0},{1},0),1+COUNTA({1}))", purchase, names)
-    flag = Lookup.of(committed.refs[at].value, "IFERROR(INDEX({0},MATCH({1},{2},0)),0)", committed, purchase, names)
+    row = position_in(names, purchase, derived(lambda n_classes: 1 + n_classes, count_filled(names)))
+    flag = entry_of(committed, names, purchase, ZERO)
     for name, label, what in (
         ("purchase_row", "Row of the class in use", row),
         ("is_committed", "It is a commitment (0 or 1)", flag),

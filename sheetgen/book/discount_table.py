@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from sheetgen.answer import Solution
 from sheetgen.book.inputs_sheet import NOTE
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, place_of
+from sheetgen.book.lookups import ONE, call, element, position_in, written
+from sheetgen.book.sheets import Cell, Lookup, Range, Ref, Sheet, Source, Validation, derived, lookup
 from sheetgen.book.wiring import Wiring, named
+from sheetgen.formula import number_or_none
 from sheetgen.question.discounts import cell_name, discount_in_force
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.units import EXACT_PERCENT, PLAIN, PURCHASES
@@ -65,7 +67,8 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
     label = sheet.text(top + len(rows) + 1, 0, COUNTED, "label")
     of_all = Range([typed["", purchase] for purchase in PURCHASES])
     of_each = Range((typed[providers[0], ""], typed[providers[-1], columns[-1]]))
-    n = Lookup.of(sum(question.discounts.get(key) is not None for key in typed), "COUNT({0},{1})", of_all, of_each)
+    n_typed = sum(question.discounts.get(key) is not None for key in typed)
+    n = written(n_typed, call("COUNT"), of_all, of_each)
     counted = sheet.link(label.row, LEFT, n, PLAIN, "computed")
     wiring.assumptions.append((label, counted, PLAIN))
     first, *_, last = found.values()
@@ -75,17 +78,17 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
 def _row_of(wiring: Wiring, provider: Ref | Lookup) -> Lookup:
     """A provider's row of the table: the first one where it has none of its own."""
     names = wiring.area(NAMES)
-    return Lookup.of(place_of(names, provider.value) or 1, "IFERROR(MATCH({0},{1},0),1)", provider, names)
+    return position_in(names, provider, ONE)
 
 
 def of_class(wiring: Wiring, provider: Ref | Lookup, purchase: str) -> Lookup:
     """The discount in force of a provider in that purchase class."""
     refs, row = wiring.lists[f"{BLOCK}_{purchase}"], _row_of(wiring, provider)
-    return Lookup.of(refs.refs[int(row.value) - 1].value, "INDEX({0},{1})", refs, row)
+    return lookup(refs, row)
 
 
 def of_class_in_use(wiring: Wiring, provider: Ref | Lookup, purchase: str) -> Lookup:
     """The same in the purchase class in use, which is that one as built; none where Inputs names no class."""
     value = of_class(wiring, provider, purchase).value
     row, block = _row_of(wiring, provider), Range((), name=f"tbl_{BLOCK}")
-    return Lookup.of(value, f'IFERROR(INDEX({{0}},{{1}},{{2}}),"{NONE}")', block, row, wiring.inputs["purchase_row"])
+    return derived(number_or_none, element(value, block, row, wiring.inputs["purchase_row"]))

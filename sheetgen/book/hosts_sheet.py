@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.answer import Solution
-from sheetgen.book.sheets import NONE, Lookup, Range, Sheet, lookup
+from sheetgen.book.lookups import written
+from sheetgen.book.sheets import NONE, Range, Sheet, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.catalog.hosted import HostedPrice
+from sheetgen.formula import Expr, count_where, function, is_number, number_where
 from sheetgen.sizing import cost
 from sheetgen.units import PLAIN, TEXT, USD_CENTS, WHOLE
 
@@ -76,17 +78,26 @@ def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
         known = {k: cents[k].value for k in own if cents[k].value != NONE}
         value = cents[i].value if known and i == min(known, key=known.__getitem__) else NONE
         bills = Range([cents[k] for k in own])
-        text = 'IF(IFERROR(MATCH(MIN({1}),{1},0),0)={2},{0},"-")'
-        lowest.append(Lookup.of(value, text, cents[i], bills, numbers[i]))
+        lowest.append(written(value, _if_lowest, cents[i], bills, numbers[i]))
     table.looked_up("lowest_cents", "The host's lowest, cents per month", lowest, WHOLE, width=14)
     best, ranks = table.columns["lowest_cents"], []
     for i, own in enumerate(of_model):
         order = sorted((best[k].value, k) for k in own if best[k].value != NONE)
         rank = order.index((best[i].value, i)) + 1 if best[i].value != NONE else NONE
         others, before = Range([best[k] for k in own]), Range([best[k] for k in own if k <= i])
-        text = 'IF(ISNUMBER({0}),SUMPRODUCT(1*({1}<{0}))+SUMPRODUCT(1*({2}={0})),"-")'
-        ranks.append(Lookup.of(rank, text, best[i], others, before))
+        ranks.append(written(rank, _rank, best[i], others, before))
     table.looked_up("host_rank", "Rank", ranks, PLAIN, note="Among the hosts of the model: 1 is the cheapest.")
+
+
+def _if_lowest(cents: Expr, bills: Expr, number: Expr) -> Any:
+    """Its cents where the first of a host's lowest bills is that one."""
+    first = function("IFERROR", function("MATCH", function("MIN", bills), bills, 0), 0)
+    return number_where(first == number, cents)
+
+
+def _rank(best: Expr, others: Expr, before: Expr) -> Any:
+    """How many others are lower, and of those that are as low how many stand before it, with itself."""
+    return number_where(is_number(best), count_where(others < best) + count_where(before == best))
 
 
 def _groups(keys: Sequence[Any]) -> list[list[int]]:

@@ -11,6 +11,7 @@ import numpy
 from sheetgen.answer import Solution
 from sheetgen.book.catalogs import of_class_in_use
 from sheetgen.book.compiler import Compiler
+from sheetgen.book.lookups import ONE, count_numbers, position_in, written
 from sheetgen.book.sentences import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.sheets import (
     NONE,
@@ -40,8 +41,10 @@ from sheetgen.formula import (
     both,
     either,
     formula,
+    function,
     is_number,
     is_text,
+    join_text,
     number_or_none,
     number_where,
     ratio,
@@ -129,7 +132,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
     head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
     older = (lookup(gpus.with_below("is_older_gpu"), at) for at in head.columns["gpu_row"])
-    n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])
+    n_sizes = count_numbers(wiring.lists["non_torch_newer"])
     rows_of_sizes = (
         worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
         for at, of in zip(head.columns["tp_position"], older, strict=True)
@@ -190,12 +193,17 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
         for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)
     ]
     gpu_names = wiring.tables["gpus"].with_below("gpu")
-    text = 'COUNTIFS({0},{1},{2},">="&({3}*{4}),{5},">0")'
     of_profile = (head.columns[n] for n in ("gpu_row", "tensor_parallel_size", "data_parallel_size"))
     for at, tp, dp in zip(*of_profile, strict=True):
         gpu = lookup(gpu_names, at)
         count = sum(g == gpu.value and c >= tp.value * dp.value and p > 0 for g, c, p in rows)
-        yield Lookup.of(count, text, names, gpu, counts, tp, dp, prices)
+        yield written(
+            count,
+            lambda names, gpu, counts, tp, dp, prices: function(
+                "COUNTIFS", names, gpu, counts, join_text(">=", tp * dp), prices, ">0"
+            ),
+            *(names, gpu, counts, tp, dp, prices),
+        )
 
 
 def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Any]:
@@ -348,10 +356,7 @@ def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, p
     head.looked_up(
         "gpu_row",
         "GPU row",
-        (
-            Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
-            for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
-        ),
+        (position_in(names, gpu, ONE) for gpu in head.columns["gpu"]),
         PLAIN,
     )
     before = [lookup(gpus.range("plain_columns"), at) for at in head.columns["gpu_row"]]
@@ -384,7 +389,7 @@ def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, p
             derived(
                 paid,
                 lookup(prices, at),
-                Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
+                derived(is_number, position_in(names, gpu)),
                 lookup(less, at),
             )
             for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
@@ -392,7 +397,7 @@ def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, p
         USD_CENTS,
         note=discounted_usd_per_hour.documentation,
     )
-    n_sizes = Lookup.of(len(PLAIN_LAYOUTS), "COUNT({0})", wiring.lists["non_torch_newer"])
+    n_sizes = count_numbers(wiring.lists["non_torch_newer"])
     head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
     head.computed(instance_month_usd)
 

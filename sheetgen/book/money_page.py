@@ -8,6 +8,7 @@ from sheetgen import units
 from sheetgen.answer import Solution
 from sheetgen.book import sentences
 from sheetgen.book.catalogs import of_class_in_use
+from sheetgen.book.lookups import NO_VALUE, count_filled, count_numbers, position_in, total
 from sheetgen.book.money_block import N_PRINTED, Block, above_zero, after, entry
 from sheetgen.book.sheets import (
     NONE,
@@ -21,7 +22,6 @@ from sheetgen.book.sheets import (
     column_name,
     derived,
     lookup,
-    place_of,
 )
 from sheetgen.book.wiring import HEAD_ROWS, Wiring
 from sheetgen.formula import Formula, is_number, is_text, where
@@ -85,12 +85,11 @@ class MoneyPage:
     def _total(self, row: int, column: int, cells: Sequence[Ref], display: units.Display = USD) -> Ref:
         """The sum of a column, where it may be added up."""
         area, inputs = Range(tuple(cells), lock="none"), self.wiring.inputs
-        known = [one.value for one in cells if one.value != NONE]
         env: dict[str, Source] = {
             "together": inputs["together"],
-            "sum_usd": Lookup.of(sum(known), "SUM({0})", area),
-            "n_known": Lookup.of(len(known), "COUNT({0})", area),
-            "n_models": Lookup.of(len(cells), "COUNTA({0})", area),
+            "sum_usd": total(area),
+            "n_known": count_numbers(area),
+            "n_models": count_filled(area),
         }
         return self.sheet.compute(row, column, sentences.together_usd, env, role="total", display=display)
 
@@ -229,8 +228,7 @@ class MoneyPage:
         cell = Cell(value, "input", TEXT, validation=check)
         asked = wiring.names["in_money_model"] = sheet.put(self.row, 1, cell, "in_money_model", label="Cash of")
         listed = wiring.area(LISTED)
-        at = place_of(listed, value) or NONE
-        found = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', asked, listed)
+        found = position_in(listed, asked, NO_VALUE)
         sheet.text(self.row, N_PRINTED + 1, "Found: row of the ways to pay", "off_page")
         place = sheet.link(self.row, N_PRINTED + 2, found, PLAIN, "off_page")
         self.row += 1

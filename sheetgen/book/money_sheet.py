@@ -13,9 +13,10 @@ from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table, sentences
 from sheetgen.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
+from sheetgen.book.lookups import NO_VALUE, position_in
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, after, entry
 from sheetgen.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
+from sheetgen.book.sheets import Cell, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.book.workings import add_providers
 from sheetgen.formula import is_number, is_text
@@ -344,10 +345,8 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     )
     block.compute(0, sentences.owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
     names = gpus.range("gpu")  # the row is none where nothing was recommended
-    at = place_of(names, gpu.value) or NONE
     block.label("Found: row on GPUs", FOUND, "off_page")
-    found_at = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', gpu, names)
-    place = block.show(FOUND + 1, found_at, PLAIN, "off_page")
+    place = block.show(FOUND + 1, position_in(names, gpu, NO_VALUE), PLAIN, "off_page")
     found: dict[str, Source] = {
         fact: block.show(column, entry(gpus.range(fact), place, test), display)
         for column, fact, test, display in (
@@ -380,9 +379,7 @@ def _hosted(block: Block, m: int) -> None:
     for rank in range(1, SHOWN_HOSTS + 1 if mine else 1):
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
         number = block.sheet.put(block.row, FOUND + 1, Cell(rank, "off_page", PLAIN))
-        at = place_of(of("host_rank"), rank) or NONE
-        found = Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', number, of("host_rank"))
-        place = block.show(FOUND + 2, found, PLAIN, "off_page")
+        place = block.show(FOUND + 2, position_in(of("host_rank"), number, NO_VALUE), PLAIN, "off_page")
         block.show(0, entry(of("host"), place, is_text), TEXT, "label")
         usd = block.show(MONTHLY, entry(of("hosted_monthly_usd"), place, is_number), USD)
         block.sums_of(usd)

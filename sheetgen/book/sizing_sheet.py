@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from sheetgen.answer import Fit, Solution, headline_rows, needs_reservation
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.inputs_sheet import AS_BUILT
+from sheetgen.book.lookups import NO_VALUE, call, greatest, position_in, written
 from sheetgen.book.sentences import (
     headline_words,
     in_unit,
@@ -33,7 +35,7 @@ from sheetgen.book.sheets import (
     place_of,
 )
 from sheetgen.book.wiring import Wiring, put_light
-from sheetgen.formula import is_number, where
+from sheetgen.formula import Expr, both, cheapest, function, is_number, join_text, remainder, round_down, where
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED
 from sheetgen.question.stated_load import RATE
@@ -235,15 +237,17 @@ class SizingSheet:
         most = self.question.reference.assumption("reservation_above_instances")
         self.most_free = sheet.put(row + 1, LOAD_COLUMNS - 1, Cell(most, "off_page", PLAIN))
         workload, requests = map(wiring.ref, IN_USE)
-        read = wiring.ref("in_headline_workload"), wiring.area("list_workload"), built[0]
-        found = Lookup.of(workload.value, "IFERROR(MATCH({0},{1},0),{2})", *read)
+        found = position_in(wiring.area("list_workload"), wiring.ref("in_headline_workload"), built[0])
         sheet.link(workload.row, workload.column, found, PLAIN, "off_page")
-        none = "{1}" if self.question.rate is None else f'IF({{0}}="{RATE}",{{0}},{{1}})'
-        text = f"IF(ISNUMBER({{0}}),IF(AND({{0}}>=1,INT({{0}})={{0}}),{{0}},{{1}}),{none})"
-        found = Lookup.of(requests.value, text, wiring.ref("in_headline_tier"), built[1])
+
+        def in_use(typed: Any, built: Any) -> Any:
+            is_whole = both(typed >= 1, round_down(typed) == typed)
+            none = built if self.question.rate is None else where(typed == RATE, typed, built)
+            return where(is_number(typed), where(is_whole, typed, built), none)
+
+        found = written(requests.value, in_use, wiring.ref("in_headline_tier"), built[1])
         sheet.link(requests.row, requests.column, found, PLAIN, "off_page")
-        tiers = wiring.lists["tiers"]
-        at = Lookup.of(place_of(tiers, requests.value) or NONE, 'IFERROR(MATCH({0},{1},0),"-")', requests, tiers)
+        at = position_in(wiring.lists["tiers"], requests, NO_VALUE)
         self.tier_place = sheet.link(row + 3, 0, at, PLAIN, "off_page")
         for m, left in enumerate(self.groups, 1):
             self.positions.append(sheet.put(row + 1, left, Cell(self.loads.n_fixed + m, "off_page", PLAIN)))
@@ -264,9 +268,24 @@ class SizingSheet:
         tiers = self.wiring.lists["tiers"]
         place, pace, workload = place_of(tiers, number.value), columns["pace_row"][at], columns["workload_row"][at]
         value = own.value if place is None else (pace.value - 1) * len(self.question.tiers) + place
-        text = 'IFERROR(({0}-1)*MAX({1})+MATCH({2},{3},0),IF(({4}={5})*({2}={6})>0,{7},"-"))'
-        text = f'IF({{8}}="{AS_BUILT}",{text},"-")'
-        return Lookup.of(value, text, pace, self.loads.range("tier_row"), number, tiers, workload, *built, own, state)
+
+        def row_as_built(
+            state: Any,
+            pace: Any,
+            tier_rows: Any,
+            number: Any,
+            tiers: Any,
+            workload: Any,
+            of: Any,
+            requests: Any,
+            own: Any,
+        ) -> Any:
+            listed = (pace - 1) * function("MAX", tier_rows) + function("MATCH", number, tiers, 0)
+            unlisted = where((workload == of) * (number == requests) > 0, own, NONE)
+            return where(state == AS_BUILT, function("IFERROR", listed, unlisted), NONE)
+
+        read = state, pace, self.loads.range("tier_row"), number, tiers, workload, *built, own
+        return written(value, row_as_built, *read)
 
     def weights(self, top: int) -> None:
         """Weights at BF16 and FP8, KV per token, and the precisions in use."""
@@ -357,8 +376,8 @@ class SizingSheet:
         n_w, n_t = len(question.workloads), len(question.tiers)
         workload, requests = map(wiring.ref, IN_USE)
         numbers = [ref.value for ref in tiers.refs if isinstance(ref.value, int | float)]
-        n_tiers = Lookup.of(n_t, "MAX({0})", self.loads.range("tier_row"))
-        largest = Lookup.of(max(numbers, default=0), "MAX({0})", tiers)
+        n_tiers = written(n_t, call("MAX"), self.loads.range("tier_row"))
+        largest = greatest(tiers)
         keys = Range(
             tuple(
                 sheet.compute(
@@ -388,7 +407,9 @@ class SizingSheet:
                 "n_rows": places[-1],
                 "workload_row": workload,
                 "n_tiers": n_tiers,
-                "n_smaller": Lookup.of(below, 'COUNTIFS({0},"<"&{1})', tiers, requests),
+                "n_smaller": written(
+                    below, lambda tiers, of: function("COUNTIFS", tiers, join_text("<", of)), tiers, requests
+                ),
             },
             role="off_page",
         )
@@ -396,17 +417,13 @@ class SizingSheet:
         for place in places:
             k = place.value - 1 - (place.value > own_place.value)
             at = None if place.value == own_place.value else k // n_t * n_t + order[k % n_t] + 1
-            passed = "({0}-1-IF({0}>{1},1,0))"  # rows of the table above, without that of the load above
-            text = f'IF({{0}}={{1}},"-",INT({passed}/{{2}})*{{2}}+MATCH(SMALL({{3}},MOD({passed},{{2}})+1),{{3}},0))'
-            found = sheet.link(
-                place.row, 1, Lookup.of(at or NONE, text, place, own_place, n_tiers, keys), PLAIN, "off_page"
-            )
+            shown_here = written(at or NONE, _row_shown, place, own_place, n_tiers, keys)
+            found = sheet.link(place.row, 1, shown_here, PLAIN, "off_page")
             shown.append([])
             for m, (left, own) in enumerate(zip(self.groups, self.positions, strict=True)):
                 none = NONE if self.tier_place.value != NONE else own.value
                 value = none if at is None else m * n_w * n_t + at
-                text = 'IF(ISNUMBER({0}),({1}-{2})*({3}-1)+{0},IF(ISNUMBER({4}),"-",{1}))'
-                what = Lookup.of(value, text, found, own, self.positions[0], places[-1], self.tier_place)
+                what = written(value, _row_of_model, found, own, self.positions[0], places[-1], self.tier_place)
                 shown[-1].append(sheet.link(place.row, left, what, PLAIN, "off_page"))
         return shown
 
@@ -425,8 +442,8 @@ class SizingSheet:
         put_light(wiring, sheet, top + 1, 1, "Checks")
         dates = wiring.tables["instances"].range("date_in_use")
         oldest = min((r.value for r in dates.refs if r.value != NONE), default=NONE)
-        written = Lookup.of(oldest, 'IF(COUNT({0})=0,"-",MIN({0}))', dates)
-        sheet.link(top + 2, 1, written, DATE, "computed", label="Oldest of all prices")
+        first = written(oldest, lambda dates: cheapest(dates, NONE), dates)
+        sheet.link(top + 2, 1, first, DATE, "computed", label="Oldest of all prices")
         sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
         sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")
@@ -475,3 +492,15 @@ class SizingSheet:
                 self.unit,
             )
         )
+
+
+def _row_shown(place: Expr, own_place: Expr, n_tiers: Expr, keys: Expr) -> Any:
+    """The row of Workings that a row of the table shows; none where that is the load above."""
+    passed = place - 1 - where(place > own_place, 1, 0)  # rows of the table above, without that of the load above
+    tier = function("MATCH", function("SMALL", keys, remainder(passed, n_tiers) + 1), keys, 0)
+    return where(place == own_place, NONE, round_down(passed / n_tiers) * n_tiers + tier)
+
+
+def _row_of_model(row: Expr, own: Expr, first: Expr, n_rows: Expr, tier_place: Expr) -> Any:
+    """The same for a model: its row of the load above where that is none of the tiers."""
+    return where(is_number(row), (own - first) * (n_rows - 1) + row, where(is_number(tier_place), NONE, own))

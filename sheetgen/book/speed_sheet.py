@@ -7,8 +7,9 @@ from typing import Any
 
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import STRIDE
-from sheetgen.book.sheets import Cell, Lookup, Ref, Sheet, Validation, derived, lookup, position, worked_out
-from sheetgen.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, profile_columns, titled
+from sheetgen.book.lookups import ONE, ZERO
+from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, position, worked_out
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.question.inputs import BY_NAME
@@ -179,7 +180,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         "concurrent_requests": requests,
         "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
-        "pipeline_parallel_size": Lookup.of(1, "1"),
+        "pipeline_parallel_size": ONE,
         **dict.fromkeys(("token_hop_seconds", "stage_hop_seconds"), ZERO),
     }
     for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):

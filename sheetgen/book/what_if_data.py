@@ -14,6 +14,7 @@ from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
 from sheetgen.book import sentences
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS
+from sheetgen.book.lookups import ZERO, constant, entry_of, position_in, written
 from sheetgen.book.sheets import (
     NONE,
     BlockColumn,
@@ -26,11 +27,10 @@ from sheetgen.book.sheets import (
     Source,
     derived,
     lookup,
-    place_of,
 )
 from sheetgen.book.what_if_choices import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
-from sheetgen.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, in_words, named, titled
-from sheetgen.formula import formula, is_text, join_text, largest, where
+from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
+from sheetgen.formula import Expr, count_where, either, formula, is_text, join_text, largest, smallest, where
 from sheetgen.program.quantities import CHARGE, TOKENS
 from sheetgen.question.overrides import Overrides
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
@@ -166,8 +166,7 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
         sizes = [AUTO, *TENSOR_PARALLEL_SIZES] if name == "tensor_parallel_size" else None  # whose list comes below
         choices = sizes or [r.value for r in of.area(area).refs]
         value = int(picked[name].value in choices and picked[name].value not in (NONE, None))
-        text = f'IF(OR({{0}}="-",{{0}}=""),0,MIN(1,SUMPRODUCT(1*({area}={{0}}))))'
-        found = Lookup.of(value, text, picked[name])
+        found = written(value, _stands_in, picked[name], Range((), name=area))
         known[name] = sheet.link(row, 1, found, PLAIN, "computed", label=f"{in_words(name)}: known (0 or 1)")
     for asked, name in (("asked_weight_dtype", "weight_dtype"), ("asked_kv_dtype", "kv_cache_dtype")):
         env = {"dtype": picked[name], "known": known[name]}
@@ -177,10 +176,14 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     return sheet
 
 
+def _stands_in(choice: Expr, listed: Expr) -> Any:
+    """1 where a choice is one of a list, else 0."""
+    return where(either(choice == NONE, choice == ""), 0, smallest(1, count_where(listed == choice)))
+
+
 def at_row(sheet: Sheet, row: int, label: str, refs: Range, key: Ref, otherwise: int = 1) -> Ref:
     """Where a choice stands in its list, with its label; the first place where it stands nowhere."""
-    found = Lookup.of(place_of(refs, key.value) or otherwise, f"IFERROR(MATCH({{0}},{{1}},0),{otherwise})", key, refs)
-    return sheet.link(row, 1, found, PLAIN, "computed", label=label)
+    return sheet.link(row, 1, position_in(refs, key, constant(otherwise)), PLAIN, "computed", label=label)
 
 
 def _of_either(own: Range, own_at: Ref, every: Range, every_at: Ref, is_text_: bool = False) -> Lookup:
@@ -236,9 +239,7 @@ def _model(
 def at_instance(of: Wiring, column: str, asked: Ref, otherwise: Ref) -> Lookup:
     """What Prices and hardware says of the one that was chosen, or something else where a GPU was."""
     rows, held = (of.tables["instances"].range(name) for name in ("instance", column))
-    listed = place_of(rows, asked.value)
-    value = otherwise.value if listed is None else held.refs[listed - 1].value or 0
-    return Lookup.of(value, "IFERROR(INDEX({0},MATCH({1},{2},0)),{3})", held, asked, rows, otherwise)
+    return entry_of(held, rows, asked, otherwise)
 
 
 def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:

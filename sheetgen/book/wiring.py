@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.book.lookups import ZERO, element, entry_of
 from sheetgen.book.sheets import (
     NONE,
     Cell,
@@ -29,11 +30,10 @@ from sheetgen.formula import Expr, Formula, is_number, where
 from sheetgen.question.overrides import TABLES
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.notes import first_link
-from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, WHOLE, Display, Layout
+from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
-ZERO = Lookup.of(0, "0")
 LABELS = 2  # columns of a matrix that say what a row is
 LEFT = 22  # the first column of a matrix; those between hold what a row reads of other sheets
 
@@ -342,7 +342,7 @@ class Wiring:
             short = next(name for name in ("tp_position", "plain_position") if heads.columns[name][0] == place)
             at = lookup(heads.range(short), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
-        return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
+        return element(value, block, row, at)
 
     def ranges(self, name: str) -> list[Range]:
         """The rows of a block, each read as a whole."""
@@ -364,8 +364,7 @@ class Wiring:
     def first_name(self, dtype: Ref) -> Lookup:
         """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
         names = self.lists["dtypes_meant"], self.lists["dtype_aliases"]
-        value = DTYPE_ALIASES.get(dtype.value, dtype.value)
-        return Lookup.of(value, "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", dtype, *names)
+        return entry_of(*names, dtype, dtype)
 
     def at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
         """What a formula reads by a name, where cells say which row of some tables is meant."""
@@ -377,7 +376,7 @@ class Wiring:
             value = NONE
             if gpu.value != NONE:
                 value = self.tables["gpus"].with_below(columns[int(dtype.value) - 1]).refs[int(gpu.value) - 1].value
-            return Lookup.of(value, "INDEX({0},{1},{2})", self.side_by_side(name), gpu, dtype)
+            return element(value, self.side_by_side(name), gpu, dtype)
         key = self.key_of(name, places)
         return lookup(self.tables[key].with_below(name), self._gpu(places) if key == "gpus" else places[key])
 

@@ -12,8 +12,9 @@ from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, headline_rows
 from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.book import sentences
 from sheetgen.book.catalogs import LABELS, class_stem
+from sheetgen.book.lookups import NO_VALUE, ONE, call, greatest, position_in, written
 from sheetgen.book.matrices import WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, place_of, row_of
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
@@ -27,6 +28,7 @@ from sheetgen.formula import (
     where_number,
     whole_text,
 )
+from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import STEADY
 from sheetgen.program.sheet_program import CHOSEN
@@ -133,9 +135,9 @@ def _follow_headline(table: Table, cells: Mapping[str, Ref]) -> None:
     fixed = Range(columns["workload_row"][: table.n_fixed])
     for i in range(table.n_fixed, table.n_rows):
         row = table.replace("workload_row", i, cells["workload_row"], PLAIN)
-        model, n_workloads = columns["model_row"][i], max(int(ref.value) for ref in fixed.refs)
-        pace = (int(model.value) - 1) * n_workloads + int(row.value)
-        table.replace("pace_row", i, Lookup.of(pace, "({0}-1)*MAX({1})+{2}", model, fixed, row), PLAIN)
+        model = columns["model_row"][i]
+        pace = derived(lambda model, many, row: (model - 1) * many + row, model, greatest(fixed), row)
+        table.replace("pace_row", i, pace, PLAIN)
 
 
 def _put_requests(table: Table, name: str, label: str, display: Display, cells: Mapping[str, Ref] | None) -> None:
@@ -365,7 +367,7 @@ def _rows(table: Table) -> dict[str, Any]:
         "runs_weights": of_block("precisions"),
         "ranked_requests": of_block(ranked),
         "monthly_usd": of_block("monthly_usd"),
-        "among": Lookup.of(True, "1"),
+        "among": written(True, lambda: literal(1)),
     }
 
 
@@ -389,9 +391,6 @@ def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], p
         rows[step.name] = table.columns[column]
 
 
-NO_VALUE = Lookup.of(NONE, '"-"')
-
-
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     """Why nothing was chosen for a load."""
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
@@ -401,7 +400,7 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
         return where(within == 1, none, join_text("over the model's ", limit))
 
     # Where memory holds the load but no count is fast enough, its month reads 0.
-    return derived(why, within, Lookup.of(int((monthly.value == 0).sum()), "COUNT({0})", monthly), limit)
+    return derived(why, within, written(int((monthly.value == 0).sum()), call("COUNT"), monthly), limit)
 
 
 def _add_sure_sequences(table: Table) -> None:
@@ -516,11 +515,10 @@ def _add_kv(table: Table) -> None:
     """What stays in memory of the load's cache, before any division."""
     wiring, columns = table.wiring, table.columns
     places = wiring.tables["profiles"].range("gpu_row")
-    firsts = [(place_of(places, of.value) or 1, of) for of in columns["gpu_row"]]
     table.looked_up(
         "undivided_profile",
         "Profile of one undivided GPU",
-        (Lookup.of(value, "IFERROR(MATCH({0},{1},0),1)", of, places) for value, of in firsts),
+        (position_in(places, gpu, ONE) for gpu in columns["gpu_row"]),
         PLAIN,
         note="The first of the GPU chosen; where none is, of the first GPU.",
     )

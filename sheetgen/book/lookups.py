@@ -1,0 +1,89 @@
+"""Look-ups and counts of cells, each said once: the value, and the tree by which a spreadsheet finds it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Source, number, place_of, plain
+from sheetgen.formula import Expr, function
+from sheetgen.formula.tree import literal
+
+
+def constant(value: Any) -> Lookup:
+    """A constant, to be read as a cell is."""
+    return Lookup(value, lambda here: literal(value))
+
+
+ZERO, ONE, NO_VALUE = constant(0), constant(1), constant(NONE)
+
+
+def written(value: Any, tree: Callable[..., Any], *read: Source) -> Lookup:
+    """A known value, and how a spreadsheet finds it: the tree that `tree` makes of what it reads."""
+    return Lookup(value, lambda here: tree(*(source.expr(here) for source in read)))
+
+
+def call(name: str) -> Callable[..., Expr]:
+    """One of Excel's functions as a maker of trees."""
+    return lambda *arguments: function(name, *arguments)
+
+
+def position_in(refs: Range, key: Ref | Lookup, otherwise: Source | None = None) -> Lookup:
+    """Where a key stands in a range, from 1; something else where it stands nowhere."""
+    place = place_of(refs, key.value)
+    if otherwise is None:
+        return written(place, lambda key, refs: function("MATCH", key, refs, 0), key, refs)
+    return written(
+        otherwise.value if place is None else place,
+        lambda key, refs, none: function("IFERROR", function("MATCH", key, refs, 0), none),
+        *(key, refs, otherwise),
+    )
+
+
+def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> Lookup:
+    """What a range holds beside a key in another one; something else where the key stands nowhere."""
+    place = place_of(refs, key.value)
+    return written(
+        otherwise.value if place is None else held.refs[place - 1].value or 0,
+        lambda held, refs, key, none: function(
+            "IFERROR", function("INDEX", held, function("MATCH", key, refs, 0)), none
+        ),
+        *(held, refs, key, otherwise),
+    )
+
+
+def element(value: Any, block: Range, row: Source, column: Source) -> Lookup:
+    """What a block holds in a row and a column, by their places."""
+    return written(value, call("INDEX"), block, row, column)
+
+
+def _numbers(areas: Iterable[Range]) -> list[Any]:
+    values = [ref.value for area in areas for ref in area.refs]
+    return [number(value) for value in values if isinstance(value, int | float | datetime.date) and value == value]
+
+
+def count_numbers(*areas: Range) -> Lookup:
+    """How many cells hold numbers."""
+    return written(len(_numbers(areas)), call("COUNT"), *areas)
+
+
+def count_filled(area: Range) -> Lookup:
+    """How many cells hold anything."""
+    return written(sum(ref.value is not None for ref in area.refs), call("COUNTA"), area)
+
+
+def count_of(area: Range, criterion: str) -> Lookup:
+    """How many cells hold a word."""
+    n_held = sum(str(ref.value) == criterion for ref in area.refs)
+    return written(n_held, lambda area: function("COUNTIFS", area, criterion), area)
+
+
+def total(area: Range) -> Lookup:
+    """The sum of the numbers of a range."""
+    return written(plain(sum(_numbers([area]))), call("SUM"), area)
+
+
+def greatest(area: Range) -> Lookup:
+    """The greatest number of a range; 0 where it has none."""
+    return written(max(_numbers([area]), default=0), call("MAX"), area)
