@@ -14,15 +14,14 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.picks import pick
-from sheetgen.answer.sheet_facts import NO_LIMIT_SECONDS
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import OF_CHOSEN
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import round_up
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import CELL_KV, SHEET
+from sheetgen.program.sheet_program import AGAIN, CELL_KV, FURTHER_TOKENS
 from sheetgen.question.market import Candidate
-from sheetgen.sizing import parallelism, rates, speed
+from sheetgen.sizing import parallelism, rates
 from sheetgen.units import GBPS, Layout
 
 
@@ -300,10 +299,8 @@ def _replicas(at: Grid, places: Any, each: Any) -> Any:
 def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
     at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
-    one = numpy.ones(len(offers))
-    at.put(OF_CHOSEN, {"batch_requests": one, "busy_ranks": one})
-    at.evaluate((speed.untouched_fraction, speed.service_ttft_seconds), OF_CHOSEN)
-    seconds = at.spread("service_ttft_seconds", OF_CHOSEN)
+    at = at.read_again(AGAIN.again("prompts_alone"), AGAIN)
+    one, seconds = numpy.ones(len(offers)), at.spread("service_ttft_seconds", OF_CHOSEN)
     alone = at.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
     n_places = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
     return _Sized(numpy.where(alone, seconds, numpy.inf), one, seconds, _replicas(at, n_places, one))
@@ -312,10 +309,7 @@ def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
 def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     """A replica that decodes has no prompts among its steps."""
     at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
-    nothing = numpy.zeros(len(offers))
-    no_prompts = {"prefill_seconds": nothing, "shared_prefill_seconds": nothing}
-    at.put(OF_CHOSEN, no_prompts | {"ttft_limit_seconds": nothing + NO_LIMIT_SECONDS})
-    at.work_out(SHEET["limits"].over(OF_CHOSEN), SHEET["sequences"].over(OF_CHOSEN))
+    at = at.read_again(AGAIN.again("answers_alone"), AGAIN)
     places = at.spread("paced_requests", OF_CHOSEN)
     answer = at.spread("output_tokens", OF_CHOSEN) - 1
     each = numpy.maximum(1, places)
@@ -328,12 +322,5 @@ def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
 
 def _token_seconds(at: Grid, requests: Any) -> Any:
     at.put(OF_CHOSEN, {"running_requests": requests})
-    formulas = (
-        speed.busy_ranks,
-        speed.request_step_seconds,
-        speed.batch_requests,
-        speed.untouched_fraction,
-        speed.tpot_seconds,
-    )
-    at.evaluate(formulas, OF_CHOSEN)
+    at.work_out(FURTHER_TOKENS)
     return at.spread("tpot_seconds", OF_CHOSEN)

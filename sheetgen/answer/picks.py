@@ -28,7 +28,12 @@ def pick(grid: Grid, among: Any = True, loads: str = "load") -> Picks:
     """
     chosen = grid.again({})
     chosen.put((loads, "offer") if numpy.ndim(among) > 1 else ("offer",), {"among": among})
-    chosen.work_out(CHOICE.over((loads,)))
+    chosen.work_out(CHOICE.along({"load": (loads,)}))
+    return picks_of(chosen, loads)
+
+
+def picks_of(chosen: Grid, loads: str = "load") -> Picks:
+    """The same, where the steps of the choice are worked out."""
     found = chosen.table(loads)
     usd, cheapest_usd, instances = (found[name] for name in ("chosen_usd", "cheapest_usd", "fewest_instances"))
     positions, cheapest = found["chosen_position"], found["cheapest_position"]

@@ -12,12 +12,12 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import RentalRecord
-from sheetgen.answer.picks import Pick, Picks, pick
-from sheetgen.answer.sheet_facts import NO_LIMIT_SECONDS, grid_of, with_offers
+from sheetgen.answer.picks import Pick, Picks, pick, picks_of
+from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
 from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import CELL_KV, CHOSEN, RATE, SHEET, sheet_program
+from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, RATE, sheet_program
 from sheetgen.question import deployment
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
@@ -26,13 +26,12 @@ from sheetgen.units import PURCHASES
 
 Ends = tuple[float, float]  # of a band
 OF_CHOSEN = ("chosen",)
-OF_OFFERS = ("offers", "held", "costs", "ranks")  # the tables that prices and machines enter
+OF_ENDS = ("end", "chosen")
 # What is kept of users' times: its name in the answer, and that of the quantity.
 TIMES = {
     "tpot_seconds": "tpot_seconds", "ttft_seconds": "ttft_seconds",
     "output_tokens_per_second": "load_tokens_per_second",
 }  # fmt: skip
-NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
@@ -98,59 +97,72 @@ def _cell_kv(solved: Solution) -> None:
 
 def choose(solved: Solution) -> list[Choice]:
     """Per load the choice of INTERFACE, the very cheapest and the runner-up, by the steps of `choice`."""
-    offers = solved.offers
+    loads, offers = solved.question.loads, solved.offers
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
     provider = numpy.array([providers.index(p) for p in providers])
     picks = pick(solved.grid)
-    mine = numpy.array([0 if one is None else one[0].offer for one in picks])[:, None]
-    others = pick(solved.grid, (gpu != gpu[mine]) | (provider != provider[mine]))
-    return [
-        _choice(solved, row, *one, second and second[0])
-        if one and not load.over_limit
-        else Choice(_verdict_without(solved, row))
-        for row, (load, one, second) in enumerate(zip(solved.question.loads, picks, others, strict=True))
+    mine = numpy.array([0 if pair is None else pair[0].offer for pair in picks])[:, None]
+    solved.grid.put(("load", "offer"), {"is_elsewhere": (gpu != gpu[mine]) | (provider != provider[mine])})
+    runners_up = _picks_again(solved.grid, "runner_up")
+    choices = [Choice(_verdict_without(solved, row)) for row in range(len(loads))]
+    held = [
+        (row, pair) for row, (load, pair) in enumerate(zip(loads, picks, strict=True)) if pair and not load.over_limit
     ]
+    rows = [row for row, _ in held]
+    chosen = solved.grid.along("chosen", {"load": rows, "offer": [best.offer for _, (best, _) in held]})
+    chosen.work_out(ANSWERED)
+    columns = {
+        name: chosen.spread(name, OF_CHOSEN).tolist()
+        for name in (*_OF_CHOICE, *(_OF_RATE if RATE in chosen.columns else ()))
+    }
+    for i, (row, (best, cheapest)) in enumerate(held):
+        numbers = {name: column[i] for name, column in columns.items()}
+        second = runners_up[row]
+        choices[row] = Choice(
+            "fits",
+            best.offer,
+            second and second[0].offer,
+            sequences_per_replica=int(numbers["sequences"] * numbers["data_parallel_size"]),
+            n_replicas=int(numbers["n_replicas"]),
+            pipeline_parallel_size=int(numbers["pipeline_stages"]),
+            n_instances=best.n_instances,
+            hourly_usd=numbers["hourly_usd"],
+            monthly_usd=best.usd,
+            runner_up_monthly_usd=second and second[0].usd,
+            headroom_fraction=float(numbers["headroom_fraction"]),
+            sure_headroom_fraction=float(numbers["sure_headroom_fraction"]),
+            memory_holds=int(numbers["memory_holds"]),
+            cheapest=cheapest,
+            **_served(numbers, bool(loads[row].requests_per_second)),
+        )
+    return choices
 
 
-def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: Pick | None) -> Choice:
-    at = solved.at(row, offer=best.offer)
-    known = {name: float(at[name][0]) for name in _OF_CHOICE} | {"n_instances": best.n_instances}
-    held = known["sequences"] * known["data_parallel_size"]
-    of_rate: dict[str, Any] = {}
-    if solved.question.loads[row].requests_per_second:
-        known |= {name: float(at[name][0]) for name in _OF_RATE}
-        serving = parallelism.needed_replicas(known["load_requests"], known["paced_requests"])
-        n_places = of_rate["n_places"] = int(serving * known["paced_requests"])
-        of_rate["wait_fraction"] = rates.exact_wait_fraction(n_places, known["offered_requests"])
-        served = float(rates.served_requests_per_second.of(known))
-    else:
-        served = int(parallelism.served_at_target.of(known))
-    return Choice(
-        "fits",
-        best.offer,
-        runner_up and runner_up.offer,
-        sequences_per_replica=int(held),
-        n_replicas=int(known["n_replicas"]),
-        pipeline_parallel_size=int(known["pipeline_stages"]),
-        n_instances=best.n_instances,
-        hourly_usd=known["hourly_usd"],
-        monthly_usd=best.usd,
-        runner_up_monthly_usd=runner_up and runner_up.usd,
-        headroom_fraction=float(parallelism.headroom_fraction.of(known)),
-        sure_headroom_fraction=float(parallelism.sure_headroom_fraction.of(known)),
-        served_at_target=served,
-        memory_holds=int(parallelism.memory_holds.of(known)),
-        cheapest=cheapest,
-        **of_rate,
-    )
+def _served(numbers: Mapping[str, float], is_rate: bool) -> dict[str, Any]:
+    """What is served within the targets: requests at once, or a second, with places and who waits for them."""
+    if not is_rate:
+        return {"served_at_target": int(numbers["served_at_target"])}
+    serving = parallelism.needed_replicas(numbers["load_requests"], numbers["paced_requests"])
+    n_places = int(serving * numbers["paced_requests"])
+    return {
+        "served_at_target": float(numbers["served_requests_per_second"]),
+        "n_places": n_places,
+        "wait_fraction": rates.exact_wait_fraction(n_places, numbers["offered_requests"]),
+    }
 
 
+def _picks_again(grid: Grid, name: str) -> Picks:
+    """What is chosen where tables are read again under other values."""
+    return picks_of(grid.read_again(AGAIN.again(name), AGAIN))
+
+
+# What a choice reads of the chosen hardware; and where loads are rates.
 _OF_CHOICE = (
-    "load_requests", "n_replicas", "sequences", "sure_sequences", "data_parallel_size", "pipeline_stages", "hourly_usd",
-    "replicas_per_instance", "paced_requests", "survive", "zones", "extra_headroom_fraction",
+    "n_replicas", "sequences", "data_parallel_size", "pipeline_stages", "hourly_usd", "headroom_fraction",
+    "sure_headroom_fraction", "served_at_target", "memory_holds",
 )  # fmt: skip
-_OF_RATE = ("full_turn_seconds", "offered_requests", "wait_z")
+_OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_requests_per_second")
 
 
 def _verdict_without(solved: Solution, row: int) -> str:
@@ -164,14 +176,13 @@ def _verdict_without(solved: Solution, row: int) -> str:
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take without targets of speed, and without that of the first token alone, where
     it costs less."""
-    after = ("sequences", "rates", "costs", "ranks")
-    by_memory_alone, alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
-    _, no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
-    rows = [row for row, one in enumerate(alone) if one]
+    by_memory_alone = solved.grid.read_again(AGAIN.again("without_targets"), AGAIN)
+    alone, no_ttft = picks_of(by_memory_alone), _picks_again(solved.grid, "without_ttft")
     tpot_seconds = dict.fromkeys(range(len(choices)), 0.0)
-    if rows:
-        found = _paced(by_memory_alone, rows, [one[0].offer for one in alone if one])
-        tpot_seconds |= dict(zip(rows, found.spread("tpot_seconds", OF_CHOSEN).tolist(), strict=True))
+    held = {row: pair[0].offer for row, pair in enumerate(alone) if pair}
+    if held:
+        paced = _paced(by_memory_alone, list(held), list(held.values()))
+        tpot_seconds |= dict(zip(held, paced.spread("tpot_seconds", OF_CHOSEN).tolist(), strict=True))
     out = []
     for row, (choice, *fewer) in enumerate(zip(choices, alone, no_ttft, strict=True)):
         by_memory, by_tpot = (
@@ -196,7 +207,7 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
 def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take if nothing had to be survived, where that costs less."""
     out = []
-    for choice, found in zip(choices, _picked_with(solved, "survive", 0.0, "costs")[1], strict=True):
+    for choice, found in zip(choices, _picks_again(solved.grid, "without_loss"), strict=True):
         cheaper = choice.offer is not None and found and found[0].usd < choice.monthly_usd * (1 - 1e-12)
         out.append(replace(choice, sized_by="survival", without_survival=found[0]) if found and cheaper else choice)
     return tuple(out)
@@ -232,9 +243,8 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
         offers = _offers_of(candidates, known.profiles, gpu_index)
         grid = with_offers(known.grid, question, candidates, offers)
         grid.put((), {"is_committed": float(paid.committed)})
-        grid.work_out(*(SHEET[name] for name in OF_OFFERS))
-        picks = pick(grid)
-        of_loads = enumerate(zip(question.loads, picks, strict=True))
+        grid = grid.read_again(AGAIN.again("at_other_prices"), AGAIN)
+        of_loads = enumerate(zip(question.loads, picks_of(grid), strict=True))
         chosen = {row: one[0] for row, (load, one) in of_loads if one and not load.over_limit}
         yield purchase, _rented(replace(known, grid=grid, offers=offers), candidates, chosen)
 
@@ -249,29 +259,20 @@ def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[i
     return answers
 
 
-def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> tuple[Solution, Picks]:
-    """Another limit in place of the question's, which `tables` follow from: all tables then, and what is chosen."""
-    grid = solved.grid.again({limit: value})
-    grid.work_out(*(SHEET[name] for name in tables))
-    return replace(solved, grid=grid), pick(grid)
-
-
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
     """The choices with what users get of them: times, tokens, bands, and what asked for the replicas."""
     rows = [i for i, c in enumerate(choices) if c.offer is not None]
     if not rows:
         return choices
-    at = _paced(solved, rows, [choices[i].offer for i in rows])
-    found = at.table(*OF_CHOSEN)
-    in_flight = found["concurrent_requests"]
+    at = _paced(solved.grid, rows, [choices[i].offer for i in rows])
+    columns = at.table(*OF_CHOSEN)
+    in_flight = columns["concurrent_requests"]
     if RATE in at.columns:
-        in_flight = numpy.where(found[RATE] > 0, found["in_flight_at_peak"], in_flight)
-    read = (*TIMES.values(), "sized_by", "bound_by", "requests_per_replica", "prefill_fraction")
-    columns = {name: found[name] for name in read}
+        in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
     out, measured = list(choices), dict[int, Ends]()
-    for n, i in enumerate(rows):
+    for n, (i, runs) in enumerate(zip(rows, _runs_of(at), strict=True)):
         times: dict[str, Any] = {name: float(columns[of][n]) for name, of in TIMES.items()}
-        bands, measured[i] = _bands(solved, i, choices[i])
+        bands, measured[i] = _bands(solved, *runs)
         ends = zip(times.values(), bands, strict=True)
         by = str(columns["sized_by"][n])
         out[i] = replace(
@@ -292,11 +293,11 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     return tuple(next(ended) if i in measured else one for i, one in enumerate(out))
 
 
-def _paced(solved: Solution, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
+def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
     """What users get of loads on offers that hold them, on an axis of these."""
-    grid = solved.grid.along("chosen", {"load": rows, "offer": offers})
-    grid.work_out(*CHOSEN.tables)
-    return grid
+    chosen = grid.along("chosen", {"load": rows, "offer": offers})
+    chosen.work_out(*CHOSEN.tables)
+    return chosen
 
 
 def _with_ends(at: Grid, choices: Sequence[Choice], measured: Sequence[Ends]) -> Iterator[Choice]:
@@ -304,34 +305,33 @@ def _with_ends(at: Grid, choices: Sequence[Choice], measured: Sequence[Ends]) ->
     band that is left where a run of that deployment confirms the prediction."""
     predicted = [[seconds / one.tpot_seconds for seconds in one.bands[0]] for one in choices]
     factors = numpy.transpose([(*one, *left) for one, left in zip(predicted, measured, strict=True)])
-    found = [_monthly_usd(at, "speed_factor", factor) for factor in factors]
-    for one, *ends in zip(choices, *found, strict=True):
-        low, high, measured_low, measured_high = (float(usd) if usd > 0 else None for usd in ends)
+    months = numpy.transpose(_monthly_usd(at, "at_other_tpot", "speed_factor", factors)).tolist()
+    for one, ends in zip(choices, months, strict=True):
+        low, high, measured_low, measured_high = (usd if usd > 0 else None for usd in ends)
         yield replace(one, monthly_usd_ends=(low, high), monthly_usd_measured=(measured_low, measured_high))
 
 
-def _monthly_usd(at: Grid, name: str, factor: Any) -> Any:
-    """What the hardware of `at` costs where a factor of speed is so much of what it is; not above 0 where no count is
-    enough."""
-    held = at.again({})
-    held.put(OF_CHOSEN, {name: at.spread(name, OF_CHOSEN) * factor})
-    held.work_out(*(SHEET[table].over(OF_CHOSEN) for table in ("limits", "sequences", "rates", "costs")))
-    return held.spread("monthly_usd", OF_CHOSEN)
+def _monthly_usd(at: Grid, again: str, name: str, factors: Any) -> Any:
+    """What the hardware of `at` costs at each end, where a factor of speed is so much of what it is; not above 0 where
+    no count is enough."""
+    ends = at.along("end", {}, len(factors))
+    ends.put(OF_ENDS, {"factor_at_end": at.spread(name, OF_CHOSEN) * factors})
+    return ends.read_again(AGAIN.again(again), AGAIN).spread("monthly_usd", OF_ENDS)
 
 
 def late_usd(solved: Solution, row: int) -> float | None:
     """What the instances of a load's answer cost a month where the first token comes at the slow end of its band: in
     the layout that is the cheapest then; None where no count of them is enough."""
     choice, offers = solved.choices[row], solved.offers
-    mine = [i for i, one in enumerate(offers) if one.candidate == offers[choice.offer or 0].candidate]
+    mine = [i for i, offer in enumerate(offers) if offer.candidate == offers[choice.offer or 0].candidate]
     at = solved.grid.along("chosen", {"load": [row] * len(mine), "offer": mine})
-    usd = _monthly_usd(at, "ttft_factor", choice.bands[1][1] / choice.ttft_seconds)
-    return min((float(one) for one in usd if one > 0), default=None)
+    factors = numpy.full((1, len(mine)), choice.bands[1][1] / choice.ttft_seconds)
+    months = _monthly_usd(at, "at_other_ttft", "ttft_factor", factors)[0]
+    return min((float(usd) for usd in months if usd > 0), default=None)
 
 
-def _bands(solved: Solution, row: int, choice: Choice) -> tuple[list[Ends], Ends]:
+def _bands(solved: Solution, scope: Scope, kind: ModelKind) -> tuple[list[Ends], Ends]:
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors; and those of TPOT after a run."""
-    scope, kind = _speed_scope(solved, row, choice.offer or 0)
 
     def ends(figure: str, scope: Scope) -> Ends:
         of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
@@ -349,23 +349,23 @@ def _bands(solved: Solution, row: int, choice: Choice) -> tuple[list[Ends], Ends
     return bands, ends("tpot", "anchored")
 
 
-def _speed_scope(solved: Solution, row: int, offer: int) -> tuple[Scope, ModelKind]:
-    """Which runs the speed of a load on an offer is judged by, and the kind of its model."""
-    at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
-    kind = MODEL_KINDS[int(at.spread("speed_kind", OF_CHOSEN)[0]) - 1]
+def _runs_of(at: Grid) -> Iterator[tuple[Scope, ModelKind]]:
+    """Which runs the speed of each load on its offer is judged by, and the kind of its model."""
     at.evaluate((speed.measured_scope,), OF_CHOSEN)
-    return deployment.SPEED_SCOPES[int(at.spread("measured_scope", OF_CHOSEN)[0])], kind
+    for scope, kind in zip(at.spread("measured_scope", OF_CHOSEN), at.spread("speed_kind", OF_CHOSEN), strict=True):
+        yield deployment.SPEED_SCOPES[int(scope)], MODEL_KINDS[int(kind) - 1]
 
 
 def was_measured(solved: Solution, row: int, offer: int) -> bool:
     """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
     inside one machine and without data-parallel ranks."""
-    return _speed_scope(solved, row, offer)[0] == "fitted"
+    [(scope, _)] = _runs_of(solved.grid.along("chosen", {"load": [row], "offer": [offer]}))
+    return scope == "fitted"
 
 
 def has_little_headroom(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
     """Whether loads have little headroom on offers that hold them: see `parallelism.has_little_headroom`."""
     if not rows:
         return []
-    tight = _paced(solved, rows, offers).spread("has_little_headroom", OF_CHOSEN)
+    tight = _paced(solved.grid, rows, offers).spread("has_little_headroom", OF_CHOSEN)
     return [bool(is_tight) for is_tight in tight]

@@ -191,7 +191,9 @@ def normal_density(z: Any) -> Any:
 @operation(equal, "isSameMoney")
 def same_money(x: Any, y: Any) -> Any:
     """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
-    return numpy.isclose(x, y, rtol=1e-12, atol=0)
+    if is_array((x, y)):
+        return numpy.isclose(x, y, rtol=1e-12, atol=0)
+    return math.isclose(x, y, rel_tol=1e-12)
 
 
 def _at_most(x: Part, y: Part) -> Text:

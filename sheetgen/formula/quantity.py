@@ -56,7 +56,8 @@ class Formula:
         @functools.wraps(self.function)
         def function(*args: Any) -> Any:
             values = dict(zip(inputs, args, strict=True))
-            return self.of(values | {name: part.of(values) for name, part in inner.items()})
+            values |= {name: part.of(values) for name, part in inner.items()}
+            return self.of(values)
 
         return replace(self, inputs=inputs, function=function, rows=tuple(name for name in inputs if name in rows))
 

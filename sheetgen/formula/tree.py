@@ -186,7 +186,7 @@ def operation(
 
         @functools.wraps(compute)
         def read(*arguments: Any, **options: Any) -> Any:
-            if Expr not in map(type, arguments) and Expr not in map(type, options.values()):
+            if Expr not in map(type, arguments) and not (options and Expr in map(type, options.values())):
                 return compute(*arguments, **options)
             bound = signature.bind(*arguments, **options)
             bound.apply_defaults()

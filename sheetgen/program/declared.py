@@ -37,9 +37,10 @@ class Table:
     rows: str | None = None
     where: str | None = None
 
-    def over(self, axes: Axes) -> Table:
-        """The same quantities on other axes, as for a few loads on what was chosen for them."""
-        return replace(self, axes=axes)
+    def along(self, places: Mapping[str, Axes]) -> Table:
+        """The same quantities with other axes in the places of some, as for a few loads on what was chosen for them."""
+        axes = (axis for own in self.axes for axis in places.get(own, (own,)))
+        return replace(self, axes=tuple(dict.fromkeys(axes)))
 
     def named(self) -> dict[str, Formula]:
         """The quantities by name."""
@@ -51,13 +52,18 @@ class Again:
     """Tables read once more under other values.
 
     under: by quantity, the number or the quantity that stands in its place. keeps: by its name here, the quantity of
-    the second reading that is kept.
+    the second reading that is kept. along: by axis, those that stand in its place.
     """
 
     name: str
     under: Mapping[str, float | str]
     tables: tuple[str, ...]
     keeps: Mapping[str, str] = field(default_factory=dict)
+    along: Mapping[str, Axes] = field(default_factory=dict)
+
+    def tables_of(self, program: Program) -> list[Table]:
+        """The tables on the axes on which they are read."""
+        return [program[name].along(self.along) for name in self.tables]
 
 
 @dataclass(frozen=True)
@@ -119,8 +125,8 @@ class Program:
             elif isinstance(table, Repeat):
                 read(table.name, (*table.start, *table.step), table.axes)
             else:
-                for name in table.tables:
-                    read(f"{table.name} ({name})", self[name].quantities, self[name].axes, self[name].rows)
+                for again in table.tables_of(self):
+                    read(f"{table.name} ({again.name})", again.quantities, again.axes, again.rows)
                 for name, quantity in table.keeps.items():
                     known.setdefault(name, set()).update(known.get(quantity, ()))
         return problems

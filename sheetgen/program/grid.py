@@ -254,12 +254,11 @@ class Grid:
 
     def read_again(self, again: Again, program: Program) -> Grid:
         """A copy in which tables are read again under other values."""
-        tables = [program[name] for name in again.tables]
         copy = replace(self, columns=dict(self.columns))
         for name, value in again.under.items():
             own, column = self.columns[value][-1] if isinstance(value, str) else ((), value)
             copy.columns[name] = (*copy.columns.get(name, ()), (own, column))
-        copy.work_out(*tables)
+        copy.work_out(*again.tables_of(program))
         return copy
 
     def _work_out_again(self, again: Again, program: Program) -> None:
@@ -278,9 +277,13 @@ class View(Mapping[str, Column]):
 
     grid: Grid
     axes: Axes
+    _read: dict[str, tuple[Any, Column]] = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Column:
-        return self.grid.spread(name, self.axes)
+        columns = self.grid.columns.get(name)
+        if name not in self._read or self._read[name][0] is not columns:
+            self._read[name] = columns, self.grid.spread(name, self.axes)
+        return self._read[name][1]
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self.grid.columns if self.grid.has(name, self.axes))

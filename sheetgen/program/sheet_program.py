@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sheetgen.formula import Formula, Quantity, formula
 from sheetgen.program import quantities
-from sheetgen.program.declared import Axis, Program, Repeat, Table, same_as
+from sheetgen.program.declared import Again, Axes, Axis, Program, Repeat, Table, same_as
 from sheetgen.sizing import choice, cost, draft, kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import PLAIN
 
@@ -247,6 +247,17 @@ CHOSEN = Program(
         ),
     ),
 )
+# What an answer says of loads on the offers that are chosen for them.
+ANSWERED = Table(
+    "answered",
+    ("chosen",),
+    (
+        parallelism.headroom_fraction,
+        parallelism.sure_headroom_fraction,
+        parallelism.served_at_target,
+        parallelism.memory_holds,
+    ),
+)
 # Which offer each load takes.
 CHOICE = Table("choice", ("load",), (*choice.STEPS, choice.cheapest_position), rows="offer")
 # What stays in memory of a load's cache on an undivided GPU.
@@ -260,6 +271,46 @@ CELL_KV = Table(
         kv_cache.kv_bytes_per_sequence_steady,
         memory.kv_bytes,
     ),
+)
+# Prompts alone on a replica, and answers whose prompts are another pool's.
+FIRST_TOKEN = Table("first_token", ("chosen",), (speed.untouched_fraction, speed.service_ttft_seconds))
+FURTHER_TOKENS = Table(
+    "further_tokens",
+    ("chosen",),
+    (
+        speed.busy_ranks,
+        speed.request_step_seconds,
+        speed.batch_requests,
+        speed.untouched_fraction,
+        speed.tpot_seconds,
+    ),
+)
+NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
+ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"), ("chosen",))
+AT_BAND_ENDS: dict[str, Axes] = dict.fromkeys(ON_CHOSEN, ("end", "chosen"))
+AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
+OF_BAND = ("limits", "sequences", "rates", "costs")
+# The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
+AGAIN = Program(
+    (*AXES, Axis("end")),  # of bands of speed
+    (
+        Again("runner_up", {"among": "is_elsewhere"}, ("choice",)),
+        Again("without_targets", {"batch_limit": NO_BATCH_LIMIT}, AFTER_SPEED),
+        Again("without_ttft", {"ttft_limit_seconds": "no_limit_seconds"}, ("limits", *AFTER_SPEED)),
+        Again("without_loss", {"survive": 0.0}, ("costs", "choice")),
+        Again("at_other_prices", {}, ("offers", "held", "costs", "ranks", "choice")),
+        Again("of_other_requests", {}, ("loads", "rates", "costs", "ranks", "choice"), along={"load": ("chosen",)}),
+        Again("at_other_tpot", {"speed_factor": "factor_at_end"}, OF_BAND, along=AT_BAND_ENDS),
+        Again("at_other_ttft", {"ttft_factor": "factor_at_end"}, OF_BAND, along=AT_BAND_ENDS),
+        Again("prompts_alone", {"batch_requests": 1.0, "busy_ranks": 1.0}, ("first_token",)),
+        Again(
+            "answers_alone",
+            {"prefill_seconds": 0.0, "shared_prefill_seconds": 0.0, "ttft_limit_seconds": "no_limit_seconds"},
+            ("limits", "sequences"),
+            along=ON_CHOSEN,
+        ),
+    ),
+    (*(table for table in SHEET.tables if isinstance(table, Table)), CHOICE, FIRST_TOKEN),
 )
 
 

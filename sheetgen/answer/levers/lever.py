@@ -15,18 +15,14 @@ import numpy
 
 from sheetgen.answer import Fit, Solution, tables
 from sheetgen.answer.answer_record import LeverRecord
-from sheetgen.answer.picks import pick
+from sheetgen.answer.picks import picks_of
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
+from sheetgen.program.sheet_program import AGAIN, RATE
 from sheetgen.question.inputs import Settings
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Load, Question, SheetModel
-from sheetgen.sizing import cost, parallelism, rates
 
-# What the requests decide: the last columns of the tables; before them, where they are a rate, its places.
-OF_REQUESTS = (parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd)
-OF_RATE = (rates.offered_requests, rates.places, ("load_requests", rates.load_with_rates))
-RANKED = (rates.served_requests_per_second, rates.ranked_requests)
 ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
 FP8_LEVERS = ("fp8-both", "fp8-kv-cache")  # the change to FP8; the second where weights have 8 bits or fewer already
 OneLoad = tuple[Settings, SheetModel, Workload]
@@ -297,27 +293,20 @@ def _cheapest(
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
-    axes = ("chosen", "offer")
     grid = tables.grid.along("chosen", {"load": rows})
-    stated = [0 if one.requests_per_second else one.concurrent_requests for one in loads]
-    grid.put(("chosen",), {"concurrent_requests": numpy.array(stated, float)})
-    grid.evaluate((parallelism.load_requests,), axes)
-    rates_ = numpy.array([one.requests_per_second for one in loads])
-    if rates_.any():
-        grid.put(("chosen",), {"requests_per_second": rates_})
-        grid.evaluate(OF_RATE, axes)
-    grid.evaluate(OF_REQUESTS, axes)
-    if rates_.any():
-        grid.evaluate(RANKED, axes)
+    stated = [0 if load.requests_per_second else load.concurrent_requests for load in loads]
+    arriving = [load.requests_per_second for load in loads]
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    known = grid.table(*axes)
-    sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
-    n_gpus = known["n_replicas"] * sizes
-    picks = pick(grid, memory > numpy.array(memory_above)[:, None], "chosen")
+    grid.put(("chosen",), {"concurrent_requests": stated} | ({RATE: arriving} if any(arriving) else {}))
+    grid.put(("chosen", "offer"), {"among": memory > numpy.array(memory_above)[:, None]})
+    grid = grid.read_again(AGAIN.again("of_other_requests"), AGAIN)
+    columns = grid.table("chosen", "offer")
+    sizes = columns["tensor_parallel_size"] * columns["data_parallel_size"] * columns["pipeline_stages"]
+    n_gpus = columns["n_replicas"] * sizes
     return [
         one
         and Rented(
             tables.candidate(one[0].offer), one[0].n_instances, int(n_gpus[i, one[0].offer]), one[0].usd, one[1].usd
         )
-        for i, one in enumerate(picks)
+        for i, one in enumerate(picks_of(grid, "chosen"))
     ]
