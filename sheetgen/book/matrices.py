@@ -26,7 +26,7 @@ from sheetgen.book.sheets import (
     place_of,
     worked_out,
 )
-from sheetgen.book.speed_sheet import PARTS, SUMS
+from sheetgen.book.speed_sheet import HOPS, PARTS
 from sheetgen.book.what_if_choices import BASE
 from sheetgen.book.wiring import (
     HEAD_ROWS,
@@ -53,7 +53,7 @@ from sheetgen.formula import (
 from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.stated_load import RATE
-from sheetgen.sizing import kv_cache, memory, parallelism, rates
+from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
@@ -78,11 +78,20 @@ OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
+# Of what a step takes, the parts that stand in cells: they differ by model and plain layout alone.
+STEPS_OF_MODEL = (
+    speed.dense_seconds,
+    speed.layer_overhead_seconds,
+    speed.token_link_seconds,
+    speed.decode_compute_seconds,
+)
 # Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
 # steps that nobody looks for.
 NOT_WRITTEN = (
-    *SUMS,
-    *PARTS,
+    *HOPS,
+    speed.fixed_step_seconds,
+    speed.request_step_seconds,
+    *(part for part in PARTS if part not in STEPS_OF_MODEL),
     parallelism.runs,
     memory.staged_non_torch_bytes_per_gpu,
     memory.encoder_bytes,

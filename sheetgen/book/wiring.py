@@ -68,6 +68,7 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
     return Range(refs, name=name)
 
 
+MOST_LOOK_UPS = 6  # of one figure in a formula: what it reads more often has a column of its own
 # By table, the column of others that numbers its rows.
 PLACES = {
     "models": "model_row",
@@ -254,8 +255,8 @@ class Table:
             self.looked_up(name, label or in_words(name), whole, display_of(name), width=width)
 
     def _reached(self, name: str, one: Formula) -> list[Ref | Lookup]:
-        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and read twice."""
-        if self.chosen and one.tree.text.count(f"{{{name}}}") > 1:
+        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and often read."""
+        if self.chosen and one.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
             self.bring(name)
         return self.columns.get(name) or self.at(name)
 

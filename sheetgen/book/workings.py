@@ -420,7 +420,10 @@ def _add_sure_sequences(table: Table) -> None:
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
-        table.computed(chosen(one, 0))
+        if one.name in table.wiring.blocks:
+            table.bring(one.name, label=one.label)
+        else:
+            table.computed(chosen(one, 0))
     table.bring("prefill_seconds", *LEFT, "batch_limit", *(name for name in OF_PROFILE if name not in table.columns))
     for one in (speed.fixed_step_seconds, speed.request_step_seconds):
         whole = one.with_parts(HOPS)
