@@ -240,6 +240,7 @@ OF_CHOSEN = (
     ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
     ("gpu_row", "GPU row", "gpu_row", PLAIN, 14),
     ("profile", "Profile", "profile", PLAIN, 14),
+    ("plain_position", "Column without ranks", "plain_position", PLAIN, 14),
     ("instance", "Instance", "instance", TEXT, 34),
     ("type", "Type", "type", TEXT, 30),
     ("provider", "Provider", "provider", TEXT, 14),
@@ -534,7 +535,7 @@ def _add_kv(table: Table) -> None:
         note="The first of the GPU chosen; where none is, of the first GPU.",
     )
     at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
-    given: dict[str, Read] = {name: [wiring.of_block(name, *of) for of in at] for name in WHOLE_OF}
+    given: dict[str, Read] = {name: [wiring.of_block(name, *of, {}) for of in at] for name in WHOLE_OF}
     for one in STEADY:
         table.computed(one, given)
     table.computed(
