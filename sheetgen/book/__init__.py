@@ -65,11 +65,11 @@ def build_book(
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
     latency = build_latency(wiring, workloads)
-    apart = None if what_if is None else what_if.wiring
-    profiles = build_profiles(solved, wiring, apart)
+    live = [] if what_if is None else [what_if.wiring]
+    profiles = build_profiles(solved, wiring, live)
     comparison = build_comparison(solved, wiring)
     picked = {} if what_if is None else what_if.picked
-    candidates = build_candidates(solved, wiring, apart, picked)
+    candidates = build_candidates(solved, wiring, live, picked)
     add_choices(wiring)
     add_as_built(wiring, record, rows_of_book(solved))
     guide = build_guide(solved, page, wiring)

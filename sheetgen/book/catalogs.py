@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,9 +91,50 @@ FIXED = {  # what nobody types of a model
     **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
     "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
 }
+# Columns that say what a catalog has: head, display, width, note.
+GIVEN: dict[str, tuple[str, Display, int, str]] = {
+    "own_weight_dtype": ("Own weights", TEXT, 12, "The checkpoint's own precision: what auto stands for."),
+    "own_kv_dtype": ("Own KV", TEXT, 12,
+     "What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision."),
+    "gpu_memory_bytes": ("Memory, bytes", WHOLE, 18, "Total memory as the engine sees it."),
+    "basis": ("Basis", TEXT, 12, "measured: seen in a log; derived: nvidia-smi less a stated share."),
+    "is_older_gpu": ("Older GPU (0 or 1)", PLAIN, 12, "1: memory outside torch is that of older GPUs on Inputs."),
+    "runs_sparse_attention": ("Sparse attention (0 or 1)", PLAIN, 16,
+     "0: the engine has no kernel on this GPU for models with an indexer or compressed entries."),
+    "plain_fp8_latent": ("FP8 latents as they are (0 or 1)", PLAIN, 16,
+     "1: sparse attention keeps FP8 latents without scales here. 0: in the engine's own FP8 entry (Models)."),
+    "plain_columns": ("Profiles before its ranks", PLAIN, 12,
+     "Columns of Profiles before the data-parallel layouts of this GPU; 0: it has none, as its links were not made"
+     " for them when the workbook was built."),
+    "measured_kinds": ("Kinds of models measured", PLAIN, 12,
+     "Of which models runs of this engine on this GPU are among those that the constants were fitted on, added up:"
+     " 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention."),
+    "is_module_price": ("Price of the module (1) or installed (0)", PLAIN, 14,
+     "A module's price is multiplied by the installed price's share on Inputs."),
+    "stated_kw_per_gpu": ("kW per GPU, stated", FACTOR, 12,
+     "With its share of the server. Blank: it follows from the rated power."),
+    "is_it_power": ("Machine's own draw (1) or all-in (0)", PLAIN, 14,
+     "A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it."),
+    "gpu_count": ("GPUs", PLAIN, 8,
+     "Candidates has a column for each tensor-parallel size up to this count. For an instance with more GPUs fill "
+     "a spare row."),
+    "network_gbps": ("Network, Gb/s", PLAIN, 10, "Of the whole machine; blank where nobody states it."),
+    "price_usd_per_hour": ("$ per hour", USD_CENTS, 12,
+     "US dollars of one instance on demand, before discounts. Without a price in the class in use it cannot be "
+     "rented."),
+    "listed_usd_per_hour": ("Listed, $ per hour", USD_CENTS, 12, "The price that date and source are of."),
+    "nvlink_domain_gpus": ("GPUs of its rack", PLAIN, 10,
+     "That NVLink joins, this machine's among them; blank: its own alone."),
+}  # fmt: skip
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
+
+
+def _give(table: Table, name: str, values: Iterable[Any], **more: Any) -> None:
+    """Add a column of the table GIVEN."""
+    label, display, width, note = GIVEN[name]
+    table.given(name, label, values, display, note=note, width=width, **more)
 
 
 @formula("Has experts (1 or 0)", PLAIN)
@@ -124,20 +165,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
     for name, label, note in SHAPE:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
-    table.given(
-        "own_weight_dtype",
-        "Own weights",
-        [m.auto_weight_dtype for m in models],
-        TEXT,
-        note="The checkpoint's own precision: what auto stands for.",
-    )
-    table.given(
-        "own_kv_dtype",
-        "Own KV",
-        [m.auto_kv_cache_dtype for m in models],
-        TEXT,
-        note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.",
-    )
+    _give(table, "own_weight_dtype", [m.auto_weight_dtype for m in models])
+    _give(table, "own_kv_dtype", [m.auto_kv_cache_dtype for m in models])
     for d in units.DTYPES:
         note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
         sizes = [m.model.checkpoint_bytes(d) or None for m in models]
@@ -261,27 +290,13 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
-    table.given(
-        "gpu_memory_bytes",
-        "Memory, bytes",
-        [g.memory.engine_bytes for g in gpus],
-        WHOLE,
-        width=18,
-        note="Total memory as the engine sees it.",
-    )
+    _give(table, "gpu_memory_bytes", [g.memory.engine_bytes for g in gpus])
     table.computed(
         in_unit,
         {"amount_bytes": table.columns["gpu_memory_bytes"]},
         label=f"Memory, {units.UNIT_NAMES[question.settings.units]}",
     )
-    table.given(
-        "basis",
-        "Basis",
-        [g.memory.basis for g in gpus],
-        TEXT,
-        role="label",
-        note="measured: seen in a log; derived: nvidia-smi less a stated share.",
-    )
+    _give(table, "basis", [g.memory.basis for g in gpus], role="label")
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         note = f"{key}: the engine's default on this GPU."
         table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
@@ -291,44 +306,20 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     ):
         note = f"Bytes by which the KV pool may be smaller {where_} (low end of the 80 % band); headroom counts it."
         table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
-    table.given(
-        "is_older_gpu",
-        "Older GPU (0 or 1)",
-        [int(question.engine.is_older(g.architecture)) for g in gpus],
-        PLAIN,
-        note="1: memory outside torch is that of older GPUs on Inputs.",
-    )
-    table.given(
+    _give(table, "is_older_gpu", [int(question.engine.is_older(g.architecture)) for g in gpus])
+    _give(
+        table,
         "runs_sparse_attention",
-        "Sparse attention (0 or 1)",
         [int(question.engine.runs_sparse_attention(g.architecture)) for g in gpus],
-        PLAIN,
-        width=16,
-        note="0: the engine has no kernel on this GPU for models with an indexer or compressed entries.",
         validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
     )
-    table.given(
-        "plain_fp8_latent",
-        "FP8 latents as they are (0 or 1)",
-        [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus],
-        PLAIN,
-        width=16,
-        note="1: sparse attention keeps FP8 latents without scales here. 0: in the engine's own FP8 entry (Models).",
-    )
+    _give(table, "plain_fp8_latent", [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus])
     _add_speed_columns(solved, table)
     first: dict[int, int] = {}  # column with ranks of each GPU, from 0
     for at, (i, layout) in enumerate(profile_columns(question)):
         if layout not in units.PLAIN_LAYOUTS:
             first.setdefault(i, at)
-    table.given(
-        "plain_columns",
-        "Profiles before its ranks",
-        [first.get(i, 0) for i in range(len(gpus))],
-        PLAIN,
-        role="fixed",
-        note="Columns of Profiles before the data-parallel layouts of this GPU; 0: it has none, "
-        "as its links were not made for them when the workbook was built.",
-    )
+    _give(table, "plain_columns", [first.get(i, 0) for i in range(len(gpus))], role="fixed")
     for d in units.DTYPES:
         runs = [runs_weights(g, d) for g in gpus]
         said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
@@ -383,14 +374,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
             width=13,
             note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).",
         )
-    table.given(
-        "measured_kinds",
-        "Kinds of models measured",
-        [int(v) for v in gpus["measured_kinds"]],
-        PLAIN,
-        note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
-        "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.",
-    )
+    _give(table, "measured_kinds", [int(v) for v in gpus["measured_kinds"]])
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:
@@ -406,34 +390,14 @@ def _add_owning_columns(solved: Solution, table: Table) -> None:
             USD,
             note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
         )
-    table.given(
-        "is_module_price",
-        "Price of the module (1) or installed (0)",
-        [o.is_module_price for o in owned],
-        PLAIN,
-        width=14,
-        note="A module's price is multiplied by the installed price's share on Inputs.",
-    )
+    _give(table, "is_module_price", [o.is_module_price for o in owned])
     table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
     table.computed(
         price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark", label="Purchase price's age"
     )
-    table.given(
-        "stated_kw_per_gpu",
-        "kW per GPU, stated",
-        [o.stated_kw_per_gpu for o in owned],
-        FACTOR,
-        note="With its share of the server. Blank: it follows from the rated power.",
-    )
+    _give(table, "stated_kw_per_gpu", [o.stated_kw_per_gpu for o in owned])
     table.given("rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.")
-    table.given(
-        "is_it_power",
-        "Machine's own draw (1) or all-in (0)",
-        [o.is_it_power for o in owned],
-        PLAIN,
-        width=14,
-        note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it.",
-    )
+    _give(table, "is_it_power", [o.is_it_power for o in owned])
     table.computed(cost.kw_per_gpu)
     sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
     table.given("owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, linked=True)
@@ -471,55 +435,17 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("instance_gpu", "GPU", [r.gpu.id for r in rows], TEXT, width=30, validation=gpu)
     counts = [r.gpu_count for r in rows]
     taken = [n_gpus(count) for count in (*counts, *[units.TENSOR_PARALLEL_SIZES[-1]] * n_spare)]
-    table.given(
-        "gpu_count",
-        "GPUs",
-        counts,
-        PLAIN,
-        width=8,
-        validations=taken,
-        note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
-        "more GPUs fill a spare row.",
-    )
+    _give(table, "gpu_count", counts, validations=taken)
     network = [r.network_gbps or None for r in rows]
-    table.given(
-        "network_gbps",
-        "Network, Gb/s",
-        network,
-        PLAIN,
-        width=10,
-        note="Of the whole machine; blank where nobody states it.",
-    )
+    _give(table, "network_gbps", network)
     on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
     listed = [p and p.usd_per_hour for p in on_demand]
-    table.given(
-        "price_usd_per_hour",
-        "$ per hour",
-        listed,
-        USD_CENTS,
-        note="US dollars of one instance on demand, "
-        "before discounts. Without a price in the class in use it cannot be rented.",
-    )
+    _give(table, "price_usd_per_hour", listed)
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
     table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
-    table.given(
-        "listed_usd_per_hour",
-        "Listed, $ per hour",
-        listed,
-        USD_CENTS,
-        role="fixed",
-        note="The price that date and source are of.",
-    )
+    _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
-    table.given(
-        "nvlink_domain_gpus",
-        "GPUs of its rack",
-        domains,
-        PLAIN,
-        width=10,
-        role="fixed",
-        note="That NVLink joins, this machine's among them; blank: its own alone.",
-    )
+    _give(table, "nvlink_domain_gpus", domains, role="fixed")
     known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
     table.computed(linked_gpus, known, width=8)
     table.computed(age_days)

@@ -43,9 +43,10 @@ def every_row(table: Table) -> Iterable[int]:
 class Compiler:
     """Writes blocks on a sheet, one below the other.
 
-    every: the workbook's wiring and, where it has one, What-if's, whose rows stand below. down: the tables whose rows
-    blocks have. along: by axis of the head's columns how many of them a row of the workbook's own takes; rows of
-    What-if take all columns but on the first. ends: where the rows of some models end sooner, of each of `every`.
+    every: the workbook's wiring and those of models that a reader chooses (What-if), whose rows stand below. down: the
+    tables whose rows blocks have. along: by axis of the head's columns how many of them a row of the workbook's own
+    takes; the others take all columns but on the first. ends: where the rows of some models end sooner, of each of
+    `every`.
     facts: by name the axes of rows of the head. inside: what gets no cells, as it is worked out within what reads it.
     alike: what is the same on all GPUs for the workbook's own rows. by_model: by name the axes of what the batches
     tried have, and a source for each model, of each of `every`.
@@ -83,7 +84,7 @@ class Compiler:
     ) -> None:
         """Write a quantity's block.
 
-        live: with rows of What-if. down: the table whose rows it has, where that does not follow from what it reads.
+        live: with rows of the others. down: the table whose rows it has, where that does not follow from what it reads.
         given: by name what is read in another way than the program says; a source for each row of the table, or one for
         all. rows: those of the table that are written.
         """
@@ -151,7 +152,7 @@ class Compiler:
             return frozenset({"gpu"})
         return next((DOWN[key] for key in self.down if name in wiring.tables[key].columns), NOWHERE)
 
-    def sources(self, name: str, down: str, n: int = 2) -> Any:
+    def sources(self, name: str, down: str, n: int | None = None) -> Any:
         """What the rows of a table read by a name: the same in all of them, or a source for each."""
         every, first = self.every[:n], self.every[0]
         gpus = first.tables["gpus"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -26,7 +26,7 @@ from sheetgen.book.sheets import (
     place_of,
     worked_out,
 )
-from sheetgen.book.speed_sheet import PARTS, SUMS
+from sheetgen.book.speed_sheet import HOPS, PARTS
 from sheetgen.book.what_if_choices import BASE
 from sheetgen.book.wiring import (
     HEAD_ROWS,
@@ -53,7 +53,7 @@ from sheetgen.formula import (
 from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.stated_load import RATE
-from sheetgen.sizing import kv_cache, memory, parallelism, rates
+from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
@@ -78,11 +78,20 @@ OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
+# Of what a step takes, the parts that stand in cells: they differ by model and plain layout alone.
+STEPS_OF_MODEL = (
+    speed.dense_seconds,
+    speed.layer_overhead_seconds,
+    speed.token_link_seconds,
+    speed.decode_compute_seconds,
+)
 # Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
 # steps that nobody looks for.
 NOT_WRITTEN = (
-    *SUMS,
-    *PARTS,
+    *HOPS,
+    speed.fixed_step_seconds,
+    speed.request_step_seconds,
+    *(part for part in PARTS if part not in STEPS_OF_MODEL),
     parallelism.runs,
     memory.staged_non_torch_bytes_per_gpu,
     memory.encoder_bytes,
@@ -98,16 +107,17 @@ NOT_WRITTEN = (
 )
 
 
-def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> Sheet:
+def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
     """The sheet; `blocks` of a wiring has a row per model, or per context, of what each profile leaves and holds.
 
-    what_if: gets rows of its own below those of the sheet's models, and, at the right, the columns of its GPU.
+    live: those whose models a reader chooses, such as What-if's: they get rows of their own below those of the sheet's
+    models, and the GPU that is chosen there columns at the right.
     """
     gpus, question = wiring.tables["gpus"], solved.question
-    every = [wiring] if what_if is None else [wiring, what_if]
+    every = [wiring, *live]
     profiles = profile_columns(question)
     n_profiles, n_plain = len(profiles), len(question.gpus) * len(PLAIN_LAYOUTS)
-    if what_if is not None:
+    if gpus.below:
         profiles += [(len(question.gpus), layout) for layout in PLAIN_LAYOUTS]
     sheet = titled(
         "Profiles",
@@ -298,11 +308,12 @@ def on_hardware(
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
-def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]) -> Sheet:
+def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], picked: Mapping[str, Ref]) -> Sheet:
     """The sheet; `blocks` of a wiring has by load what each candidate costs a month, and by model and by context what
     the choice reads of each beside.
 
-    what_if: gets rows of its own below; the last is of the candidates alone that `picked` on What-if names.
+    live: get rows of their own below. Of What-if, the first of them, the last row is of the candidates alone that
+    `picked` names there.
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
@@ -401,13 +412,13 @@ def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, p
     head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
     head.computed(instance_month_usd)
 
-    every = [wiring] if what_if is None else [wiring, what_if]
+    every, what_if = [wiring, *live], live[0] if picked else None
     for of in every:
         of.tables["candidates"] = head
     ends = [
         [len(offers) if is_mixture.value else n_plain for is_mixture in wiring.tables["models"].columns["is_mixture"]]
     ]
-    ends.append([len(offers)])  # on What-if every model may be chosen
+    ends += [[len(offers)] for _ in live]  # any model may be chosen there
     compiler = Compiler(sheet, head, every, ("models", "contexts", "loads"), {"offer": len(offers)}, ends)
     compiler.write("precisions", precision_run)
     # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
@@ -425,7 +436,7 @@ def build_candidates(solved: Solution, wiring: Wiring, what_if: Wiring | None, p
         asked = zip(loads.columns["tier"], places, stated, strict=True)
         requests = [place if tier.value == RATE else load for tier, place, load in asked]
         requests[loads.n_fixed :] = wiring.blocks["requests"].rows
-        given["load_requests"] = [*requests, *(what_if.tables["loads"].columns["load_requests"] if what_if else ())]
+        given["load_requests"] = requests + [ref for of in live for ref in of.tables["loads"].columns["load_requests"]]
     # The last of What-if's loads is of the hardware chosen there alone.
     compiler.write(
         "monthly_usd",

@@ -34,7 +34,6 @@ PARTS = (
     speed.shared_prefill_seconds,
 )
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
-SUMS = (*HOPS, speed.fixed_step_seconds, speed.request_step_seconds)
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "gather_steps")
 LEFT = ("tpot_residual", "ttft_residual", "steps_before_prompt")  # of a model, or its prompt, on a profile
 

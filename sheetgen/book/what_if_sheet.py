@@ -68,6 +68,30 @@ ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, w
 ANSWER_HEAD = "The answer of all hardware here: the cheapest, or of a near tie (Inputs) the fewest machines"
 
 
+# Choices: name, label, display, unit; what the cell says, and what bounds it.
+CHOICES_SHOWN: tuple[tuple[str, str, Display, str, str, str, dict[str, str]], ...] = (
+    ("model", "Model", TEXT, "", "Model", "A model of Catalog, or one that you typed on Models.",
+     {"source": "list_whatif_model"}),
+    ("hardware", "Hardware to compare with", TEXT, "", "Hardware", "A GPU, or an instance of Prices and hardware.",
+     {"source": "list_whatif_hardware"}),
+    ("tensor_parallel_size", "Tensor-parallel size", TEXT, "GPUs", "TP", "auto takes the size with the fewest GPUs.",
+     {"source": "list_whatif_tp"}),
+    ("weight_dtype", "Weights' precision", TEXT, "", "Weights' precision", "auto or a precision of the list.",
+     {"source": "list_dtype"}),
+    ("kv_cache_dtype", "KV cache precision", TEXT, "", "KV cache precision", "auto or a precision of the list.",
+     {"source": "list_dtype"}),
+    ("users", "People online", WHOLE, "people", "People online", "A whole number from 1.", {}),
+    ("context_tokens", "Context of each", WHOLE, "tokens", "Context",
+     "Prompt and answer together, a whole number from 1; not below the answer.",
+     {"at_least": "in_whatif_answer_tokens"}),
+    ("answer_tokens", "of it the answer", WHOLE, "tokens", "Answer", "A whole number from 0; not above the context.",
+     {"at_most": "in_whatif_context_tokens"}),
+    *((f"{figure}_ms", f"Target: {said}", WHOLE, "ms", "Target",
+       "Milliseconds; blank: none. Without any, memory alone decides.", {})
+      for figure, said in (("tpot", "time per token"), ("ttft", "first token"))),
+)  # fmt: skip
+
+
 class WhatIfSheets:
     """The page, and the sheets behind it: first the choices, which the workings read; then the answer, once Profiles
     and Candidates stand. of: the workbook's own wiring, whose names it adds to.
@@ -157,88 +181,9 @@ class WhatIfSheets:
         sheet.texts(row, 0, ("Choose", "", ""), "section")
         self._bar(ANSWER_HEAD, ANSWER)
         kinds = {name.removeprefix("whatif_"): one.kind for name, one in BY_NAME.items() if name.startswith("whatif_")}
-        for name, label, display, unit, validation in (
-            (
-                "model",
-                "Model",
-                TEXT,
-                "",
-                Validation("Model", "A model of Catalog, or one that you typed on Models.", "list_whatif_model"),
-            ),
-            (
-                "hardware",
-                "Hardware to compare with",
-                TEXT,
-                "",
-                Validation("Hardware", "A GPU, or an instance of Prices and hardware.", "list_whatif_hardware"),
-            ),
-            (
-                "tensor_parallel_size",
-                "Tensor-parallel size",
-                TEXT,
-                "GPUs",
-                Validation("TP", "auto takes the size with the fewest GPUs.", "list_whatif_tp"),
-            ),
-            (
-                "weight_dtype",
-                "Weights' precision",
-                TEXT,
-                "",
-                Validation("Weights' precision", "auto or a precision of the list.", "list_dtype"),
-            ),
-            (
-                "kv_cache_dtype",
-                "KV cache precision",
-                TEXT,
-                "",
-                Validation("KV cache precision", "auto or a precision of the list.", "list_dtype"),
-            ),
-            (
-                "users",
-                "People online",
-                WHOLE,
-                "people",
-                Validation("People online", "A whole number from 1.", kind=kinds["users"]),
-            ),
-            (
-                "context_tokens",
-                "Context of each",
-                WHOLE,
-                "tokens",
-                Validation(
-                    "Context",
-                    "Prompt and answer together, a whole number from 1; not below the answer.",
-                    kind=kinds["context_tokens"],
-                    at_least="in_whatif_answer_tokens",
-                ),
-            ),
-            (
-                "answer_tokens",
-                "of it the answer",
-                WHOLE,
-                "tokens",
-                Validation(
-                    "Answer",
-                    "A whole number from 0; not above the context.",
-                    kind=kinds["answer_tokens"],
-                    at_most="in_whatif_context_tokens",
-                ),
-            ),
-            *(
-                (
-                    f"{figure}_ms",
-                    f"Target: {said}",
-                    WHOLE,
-                    "ms",
-                    Validation(
-                        "Target",
-                        "Milliseconds; blank: none. Without any, memory alone decides.",
-                        kind=kinds[f"{figure}_ms"],
-                    ),
-                )
-                for figure, said in (("tpot", "time per token"), ("ttft", "first token"))
-            ),
-        ):
+        for name, label, display, unit, title, message, more in CHOICES_SHOWN:
+            kind = None if "source" in more else kinds[name]
+            validation = Validation(title, message, kind=kind, **more)
             row += 1
             cell = Cell(self.one.picked[name], "input", display, validation=validation)
             picked[name] = sheet.put(row, CHOICE, cell, f"in_whatif_{name}", label=label)

@@ -68,6 +68,8 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
     return Range(refs, name=name)
 
 
+MOST_LOOK_UPS = 6  # of one figure in a formula: what it reads more often has a column of its own
+SHORT = ("tp_position", "plain_position")  # where a profile stands in blocks that have fewer columns
 # By table, the column of others that numbers its rows.
 PLACES = {
     "models": "model_row",
@@ -76,6 +78,7 @@ PLACES = {
     "profiles": "profile",
     "gpus": "gpu_row",
     "instances": "instance_row",
+    **{axis: axis for axis in SHORT},
 }
 TABLES_READ = ("candidates", "profiles", "instances", "gpus", "contexts", "models")
 # What GPUs has in columns side by side: these, and the column of Models whose place picks one.
@@ -254,8 +257,8 @@ class Table:
             self.looked_up(name, label or in_words(name), whole, display_of(name), width=width)
 
     def _reached(self, name: str, one: Formula) -> list[Ref | Lookup]:
-        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and read twice."""
-        if self.chosen and one.tree.text.count(f"{{{name}}}") > 1:
+        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and often read."""
+        if self.chosen and one.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
             self.bring(name)
         return self.columns.get(name) or self.at(name)
 
@@ -332,15 +335,16 @@ class Wiring:
         assert isinstance(found, Range)
         return Range(found.refs, name=name)
 
-    def of_block(self, name: str, row: Ref | Lookup, profile: Ref) -> Lookup:
-        """What a block of Profiles holds in one of its rows and at a profile, by their positions."""
+    def of_block(self, name: str, row: Ref, profile: Ref, places: Mapping[str, Ref]) -> Lookup:
+        """What a block of Profiles holds in one of its rows and at a profile, by their positions. places: where the
+        profile stands in blocks that have fewer columns, where a cell says that."""
         rows, heads = self.blocks[name].rows, self.tables["profiles"]
         block = self.area_of_block(name)
         at: Ref | Lookup = profile
         if isinstance(rows[0], RepeatedRow):
             place = rows[0].positions[0]
-            short = next(name for name in ("tp_position", "plain_position") if heads.columns[name][0] == place)
-            at = lookup(heads.range(short), profile)
+            short = next(name for name in SHORT if heads.columns[name][0] == place)
+            at = places.get(short) or lookup(heads.range(short), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         return element(value, block, row, at)
 
@@ -369,7 +373,7 @@ class Wiring:
     def at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
         """What a formula reads by a name, where cells say which row of some tables is meant."""
         if name in self.blocks:
-            return self.of_block(name, places[self.blocks[name].down], places["profiles"])
+            return self.of_block(name, places[self.blocks[name].down], places["profiles"], places)
         if name in SIDE_BY_SIDE:
             (columns, key), gpu = SIDE_BY_SIDE[name], self._gpu(places)
             dtype = lookup(self.tables["models"].range(key), places["models"])

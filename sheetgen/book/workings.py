@@ -239,6 +239,7 @@ OF_CHOSEN = (
     ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
     ("gpu_row", "GPU row", "gpu_row", PLAIN, 14),
     ("profile", "Profile", "profile", PLAIN, 14),
+    ("plain_position", "Column without ranks", "plain_position", PLAIN, 14),
     ("instance", "Instance", "instance", TEXT, 34),
     ("type", "Type", "type", TEXT, 30),
     ("provider", "Provider", "provider", TEXT, 14),
@@ -412,7 +413,10 @@ def _add_sure_sequences(table: Table) -> None:
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
-        table.computed(chosen(one, 0))
+        if one.name in table.wiring.blocks:
+            table.bring(one.name, label=one.label)
+        else:
+            table.computed(chosen(one, 0))
     table.bring("prefill_seconds", *LEFT, "batch_limit", *(name for name in OF_PROFILE if name not in table.columns))
     for one in (speed.fixed_step_seconds, speed.request_step_seconds):
         whole = one.with_parts(HOPS)
@@ -523,7 +527,7 @@ def _add_kv(table: Table) -> None:
         note="The first of the GPU chosen; where none is, of the first GPU.",
     )
     at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
-    given: dict[str, Read] = {name: [wiring.of_block(name, *of) for of in at] for name in WHOLE_OF}
+    given: dict[str, Read] = {name: [wiring.of_block(name, *of, {}) for of in at] for name in WHOLE_OF}
     for one in STEADY:
         table.computed(one, given)
     table.computed(
