@@ -64,9 +64,11 @@ class Grid:
     def put(self, axes: Axes, columns: Mapping[str, Column]) -> None:
         """Add columns (lists are numbers); they are read in place of earlier ones wherever their axes can be."""
         for name, column in columns.items():
-            column = numpy.array(column, float) if isinstance(column, list) else column
-            own = axes if getattr(column, "ndim", 0) else ()
-            self.columns[name] = (*self.columns.get(name, ()), (own, column))
+            self._add(name, axes, numpy.array(column, float) if isinstance(column, list) else column)
+
+    def _add(self, name: str, axes: Axes, column: Column) -> None:
+        own = axes if getattr(column, "ndim", 0) else ()
+        self.columns[name] = (*self.columns.get(name, ()), (own, column))
 
     def combine(self, name: str, function: Callable[..., Column], reads: Iterable[str], axes: Axes) -> None:
         """Put in what a function makes of columns, on the fewest axes that these differ by; what no formula says, as
@@ -154,7 +156,8 @@ class Grid:
 
     def spread(self, name: str, axes: Axes) -> Column:
         """A column with every position of `axes`."""
-        return numpy.broadcast_to(self.read(name, axes), tuple(self.sizes[axis] for axis in axes))
+        column, shape = self.read(name, axes), tuple(self.sizes[axis] for axis in axes)
+        return column if getattr(column, "shape", None) == shape else numpy.broadcast_to(column, shape)
 
     def _readable(self, name: str, axes: Axes) -> tuple[Axes, Column] | None:
         """The latest column that can be read over `axes`, with its own axes."""
@@ -219,15 +222,19 @@ class Grid:
             for quantity in formula.inputs:
                 if quantity not in standing:
                     standing[quantity] = self._find(quantity, every)
-            own = self._fewest((standing[quantity][0] for quantity in formula.inputs), axes, every)
-            whole = own if rows is None else (rows, *own)
-            values = []
-            for quantity in formula.inputs:
-                key = quantity, whole if quantity in formula.rows else own
-                if key not in read:
-                    read[key] = self._laid_out(*standing[quantity], key[1])
-                values.append(read[key])
-            self.put(own, {name: formula.function(*values)})
+            stands = {standing[quantity][0] for quantity in formula.inputs}
+            own = self._fewest(stands, axes, every)
+            if not formula.rows and stands <= {own, ()}:
+                values = [standing[quantity][1] for quantity in formula.inputs]
+            else:
+                whole = own if rows is None else (rows, *own)
+                values = []
+                for quantity in formula.inputs:
+                    key = quantity, whole if quantity in formula.rows else own
+                    if key not in read:
+                        read[key] = self._laid_out(*standing[quantity], key[1])
+                    values.append(read[key])
+            self._add(name, own, formula.function(*values))
             if standing.pop(name, None):
                 read = {key: column for key, column in read.items() if key[0] != name}
 
