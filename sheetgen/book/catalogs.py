@@ -11,8 +11,8 @@ from sheetgen import units
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
 from sheetgen.book import discount_table
+from sheetgen.book.figures import age_days, dtype_in_use, in_unit
 from sheetgen.book.lookups import NO_VALUE, ZERO, written
-from sheetgen.book.sentences import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup, position
 from sheetgen.book.what_if_choices import SPARE_MODELS
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
@@ -26,6 +26,7 @@ from sheetgen.question.overrides import TABLES, class_columns
 from sheetgen.question.parse import FLAG, Kind
 from sheetgen.question.parse import TEXT as TEXT_KIND
 from sheetgen.report.notes import day_of
+from sheetgen.report.sentences import age_word, instance_id
 from sheetgen.report.wording import PROVIDERS, provider_name
 from sheetgen.sizing import cost
 from sheetgen.sizing.parallelism import linked_gpus

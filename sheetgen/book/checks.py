@@ -14,12 +14,12 @@ from sheetgen.answer import Solution
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
 from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
-from sheetgen.book.sentences import check_word
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
-from sheetgen.book.what_if_choices import OK, case_requests, model_lacks, own_instance_state, own_model_state
+from sheetgen.book.what_if_choices import case_requests
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
 from sheetgen.question.stated_load import RATE
+from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
 
 HEADS = (
@@ -35,7 +35,7 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 @formula("A load is classified", PLAIN)
 def classified(fit_word: Any) -> Any:
     """1 where the load has one of the four words."""
-    return where(either(*(fit_word == word for word in ("fits", "little headroom", "none fits", "over limit"))), 1, 0)
+    return where(either(*(fit_word == word for word in FIT_WORDS)), 1, 0)
 
 
 @formula("A load is held", PLAIN)
@@ -150,9 +150,9 @@ class ChecksSheet:
         """The overall word. What is counted is the lines that hold: one that is an error does not."""
         sheet, row = self.sheet, self.row + 1
         n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
-        counted = count_of(Range(tuple(self.verdicts)), "OK")
+        counted = count_of(Range(tuple(self.verdicts)), OK)
         n_hold = sheet.link(row, 1, counted, PLAIN, "computed", label="All checks")
-        word = derived(lambda hold, lines: where(hold == lines, "OK", "CHECK"), n_hold, n_lines)
+        word = derived(lambda hold, lines: where(hold == lines, OK, CHECK), n_hold, n_lines)
         self.wiring.names["chk_all"] = sheet.link(row, 3, word, TEXT, "light")
         sheet.status_cells.append((row, 3))
         self.wiring.verdict = word.value

@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import unquote
 
 from sheetgen.answer import Solution, headline_rows
 from sheetgen.book.sheets import BESIDE, Sheet
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.formula import formula, is_number, join_text, where
+from sheetgen.report import sentences
 from sheetgen.report.notes import first_link
 from sheetgen.report.page import Page
 from sheetgen.units import TEXT
 
 TEXT_WIDTH = 120
 Blocks = Sequence[tuple[str, Sequence[tuple[str, str | None]]]]  # titles, texts, addresses
-
-
-@formula("Where it breaks", TEXT)
-def breaking_words(context_words: Any, n_instances: Any, instance: Any, replica_sequences: Any, n_replicas: Any) -> Any:
-    """Where the recommended hardware of a load stops holding requests: sequences per replica x replicas."""
-    replicas = where(is_number(n_replicas), n_replicas, 0)
-    held = replica_sequences * replicas
-    fits = join_text(
-        context_words,
-        " on ",
-        n_instances,
-        " × ",
-        instance,
-        ": ",
-        held,
-        where(held == 1, " request fits", " requests fit"),
-        "; request ",
-        held + 1,
-        " does not.",
-    )
-    return where(is_number(n_instances), fits, join_text(context_words, ": ", instance, "."))
 
 
 def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
@@ -78,7 +56,7 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     for i, at in enumerate(range(row + 1, row + 1 + loads.n_rows)):
         for column, name in enumerate(("model", "load_words")):
             sheet.link(at, column, loads.columns[name][i], TEXT)
-        sheet.compute(at, 2, breaking_words, loads.row(i))
+        sheet.compute(at, 2, sentences.breaking_words, loads.row(i))
         sheet.texts(at, 3, baseline.get(i, ()), "text")
     return sheet
 

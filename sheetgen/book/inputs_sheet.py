@@ -13,11 +13,12 @@ from typing import Any
 
 from sheetgen import units
 from sheetgen.answer import Solution
-from sheetgen.book.sentences import prompt_of
+from sheetgen.book.figures import prompt_of
+from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import LEGEND, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
-from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
+from sheetgen.formula import Expr, Formula, either, formula, is_number, where
 from sheetgen.question.deployment import SPEED_FIGURES, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     BY_NAME,
@@ -38,6 +39,7 @@ from sheetgen.question.parse import TOKENS, Kind, name_part
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.question.stated_load import RATE, Rate
 from sheetgen.report.notes import day_of
+from sheetgen.report.sentences import n_changed_here, n_out_of_range
 from sheetgen.report.wording import DRAFT_COUNTED
 from sheetgen.sizing import rates
 from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
@@ -267,11 +269,8 @@ def _watch(page: InputsSheet) -> None:
         sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "state")
         sheet.status_cells.append((state.row, state.column))
     page.wiring.input_states = list(page.states)
-    states = lists["input_states"].expr(sheet.name).text
-    for column, word, words in ((UNIT, CHANGED, " changed here"), (BUILT, OUT_OF_RANGE, " out of range")):
-        n = sum(state.value == word for state in page.states)
-        counted = join_text(Expr(f'COUNTIFS({states},"{word}")'), words)
-        sheet.formula(row, column, f"{n}{words}", counted, TEXT, "state")
+    for column, word, one in ((UNIT, CHANGED, n_changed_here), (BUILT, OUT_OF_RANGE, n_out_of_range)):
+        sheet.compute(row, column, one, {"n_inputs": count_of(Range(page.states), word)}, role="state")
 
 
 def _questions(page: InputsSheet) -> None:

@@ -11,8 +11,8 @@ import numpy
 from sheetgen.answer import Solution
 from sheetgen.book.catalogs import of_class_in_use
 from sheetgen.book.compiler import Compiler
+from sheetgen.book.figures import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.lookups import ONE, count_numbers, position_in, written
-from sheetgen.book.sentences import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.sheets import (
     NONE,
     Lookup,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.book.sizing_sheet import built_entry
 from sheetgen.book.wiring import Wiring
-from sheetgen.formula import Formula, both, is_number, join_text, where
+from sheetgen.formula import Formula, both, is_number, where
 from sheetgen.sizing import cost
 from sheetgen.units import TEXT, Display
 
@@ -66,11 +65,6 @@ class Block:
         """The month, and a year and three years beside it, in this row."""
         longer = cost.annual_usd, cost.three_year_usd
         return [monthly, *(self.compute(MONTHLY + k, one, {"monthly_usd": monthly}) for k, one in enumerate(longer, 1))]
-
-
-def after(words: str, what: Source) -> Lookup:
-    """A label that ends with what a cell says: In use: on-demand."""
-    return derived(partial(join_text, words), what)
 
 
 def entry(

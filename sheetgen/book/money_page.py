@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sheetgen import units
 from sheetgen.answer import Solution
-from sheetgen.book import sentences
+from sheetgen.book import figures
 from sheetgen.book.catalogs import of_class_in_use
 from sheetgen.book.lookups import NO_VALUE, count_filled, count_numbers, position_in, total
-from sheetgen.book.money_block import N_PRINTED, Block, above_zero, after, entry
+from sheetgen.book.money_block import N_PRINTED, Block, above_zero, entry
 from sheetgen.book.sheets import (
     NONE,
     Cell,
@@ -26,6 +26,7 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring
 from sheetgen.formula import Formula, is_number, is_text, where
 from sheetgen.question.parse import TEXT as ANY_TEXT
+from sheetgen.report import sentences
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
@@ -91,16 +92,16 @@ class MoneyPage:
             "n_known": count_numbers(area),
             "n_models": count_filled(area),
         }
-        return self.sheet.compute(row, column, sentences.together_usd, env, role="total", display=display)
+        return self.sheet.compute(row, column, figures.together_usd, env, role="total", display=display)
 
     def costs(self) -> None:
         """What each model costs in the class in use, and the total of models that are meant together."""
         sheet, inputs = self.sheet, self.wiring.inputs
         bar = self._bar("What it costs", 1, USD_AT)
-        sheet.link(bar, 1, after("In use: ", inputs["purchase"]), TEXT, "section")
+        sheet.compute(bar, 1, sentences.class_in_use, inputs, role="section")
         sheet.link(bar, USD_AT, self.blocks[0].of("load_words"), TEXT, "section")
         sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, $", "", "", ""))
-        sheet.link(self.row, TOTAL_AT, after("Total, ", inputs["currency"]), TEXT, "head")
+        sheet.compute(self.row, TOTAL_AT, sentences.total_in_currency, inputs, role="head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
         sheet.texts(
             self.row + 1,

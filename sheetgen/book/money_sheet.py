@@ -10,18 +10,19 @@ from sheetgen import units
 from sheetgen.answer import Solution
 from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.ways_to_pay import ENDS
-from sheetgen.book import discount_table, sentences
+from sheetgen.book import discount_table
 from sheetgen.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, position_in
-from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, after, entry
+from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
 from sheetgen.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
 from sheetgen.book.sheets import Cell, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.book.workings import add_providers
 from sheetgen.formula import is_number, is_text
 from sheetgen.question.overrides import class_columns
-from sheetgen.report.wording import short_type
+from sheetgen.report import sentences
+from sheetgen.report.templates import short_type
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
@@ -166,14 +167,14 @@ def _classes(block: Block, at: int) -> Ref:
     block.label("Discount, in the class in use")
     block.show(1, of_class_in_use(discount, at, inputs["purchase_row"]), units.EXACT_PERCENT)
     block.row += 1
-    block.show(0, after("In use: ", inputs["purchase"]), TEXT, "light")
+    block.compute(0, sentences.class_in_use, {}, role="light")
     row = inputs["purchase_row"]
     block.sums = [
         block.show(c, of_class_in_use(refs, at, row), USD, "light")
         for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)
     ]
     block.row += 1
-    block.show(0, after("Contingency on ", inputs["purchase"]), TEXT)
+    block.compute(0, sentences.contingency_on_class, {})
     extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(block.sums, MONTHLY)]
     block.show(5, inputs["contingency_fraction"], PERCENT)
     block.row += 1
@@ -181,7 +182,7 @@ def _classes(block: Block, at: int) -> Ref:
     pairs = enumerate(zip(block.sums, extra, strict=True), MONTHLY)
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
-    block.show(0, after("Total, ", inputs["currency"]), TEXT)
+    block.compute(0, sentences.total_in_currency, {})
     block.totals = [
         block.compute(column, cost.in_currency, {"usd": total}, role="light")
         for column, total in enumerate(totals, MONTHLY)

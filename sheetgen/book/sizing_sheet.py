@@ -9,17 +9,9 @@ from typing import Any
 
 from sheetgen.answer import Fit, Solution, headline_rows, needs_reservation
 from sheetgen.book.catalogs import class_stem
+from sheetgen.book.figures import in_unit, place_in_table, tier_key
 from sheetgen.book.inputs_sheet import AS_BUILT
 from sheetgen.book.lookups import NO_VALUE, call, greatest, position_in, written
-from sheetgen.book.sentences import (
-    headline_words,
-    in_unit,
-    load_in_table,
-    place_in_table,
-    rent_or_reserve,
-    rent_words,
-    tier_key,
-)
 from sheetgen.book.sheets import (
     NONE,
     Cell,
@@ -40,7 +32,8 @@ from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.page import TIGHT, Page
-from sheetgen.report.wording import RESERVE, instance_name
+from sheetgen.report.sentences import FIT_WORDS, RESERVE, headline_words, load_in_table, rent_or_reserve, rent_words
+from sheetgen.report.wording import instance_name
 from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, at once, a narrow blank; then a group of columns per model
@@ -432,10 +425,10 @@ class SizingSheet:
         KV. Gives the rows that are printed."""
         sheet, wiring, several = self.sheet, self.wiring, len(self.groups) > 1
         if several:
-            for column, word in enumerate(("fits", "little headroom", "none fits", "over limit"), LOAD_COLUMNS):
+            for column, word in enumerate(FIT_WORDS, LOAD_COLUMNS):
                 sheet.text(top, column, word, "legend_" + word.split()[0])
         else:
-            sheet.text(top, LOAD_COLUMNS, "words for fit: fits, little headroom, none fits, over limit", "remark")
+            sheet.text(top, LOAD_COLUMNS, f"words for fit: {', '.join(FIT_WORDS)}", "remark")
         many = f"{RESERVE} more than {self.most_free.value:,.0f} machines: reserve them first. {TIGHT} little headroom"
         sheet.text(top + 1, LOAD_COLUMNS, many, "remark")
         sheet.text(top, 0, "Fit", "label")

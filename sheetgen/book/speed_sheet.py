@@ -10,9 +10,10 @@ from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.book.lookups import ONE, ZERO
 from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, position, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
-from sheetgen.formula import formula, is_number, join_text, where
+from sheetgen.formula import formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.question.inputs import BY_NAME
+from sheetgen.report import sentences
 from sheetgen.sizing import parallelism, speed
 from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
@@ -36,15 +37,6 @@ PARTS = (
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "gather_steps")
 LEFT = ("tpot_residual", "ttft_residual", "steps_before_prompt")  # of a model, or its prompt, on a profile
-
-
-@formula("Model and workload", TEXT)
-def pace_words(model: Any, workload: Any) -> Any:
-    """A model and a workload in words.
-
-    Source: the rows of this sheet.
-    """
-    return join_text(model, ", ", workload)
 
 
 @formula("Requests of the strides")
@@ -91,7 +83,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
-    table.computed(pace_words, width=34)
+    table.computed(sentences.pace_words, width=34)
     _tried(table, models.columns["expert_miss_fraction"])
     if not wiring.prefix:
         wiring.names["list_pace"] = table.range("pace_words")

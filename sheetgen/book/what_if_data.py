@@ -11,7 +11,7 @@ import numpy
 
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
-from sheetgen.book import sentences
+from sheetgen.book import figures
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS
 from sheetgen.book.lookups import ZERO, constant, entry_of, position_in, written
@@ -27,12 +27,14 @@ from sheetgen.book.sheets import (
     Source,
     derived,
     lookup,
+    worked_out,
 )
-from sheetgen.book.what_if_choices import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
+from sheetgen.book.what_if_choices import AUTO, CHOICES, NO_MODEL, WhatIf
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
-from sheetgen.formula import Expr, count_where, either, formula, is_text, join_text, largest, smallest, where
+from sheetgen.formula import Expr, count_where, either, formula, is_text, largest, smallest, where
 from sheetgen.program.quantities import CHARGE, TOKENS
 from sheetgen.question.overrides import Overrides
+from sheetgen.report import sentences
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
@@ -138,7 +140,7 @@ def _facts(
 @formula("Longest context in use")
 def limit_in_use(max_context_tokens: Any, state: Any) -> Any:
     """The model's longest context; 0 where the choices cannot be answered."""
-    return where(state == OK, max_context_tokens, 0)
+    return where(state == sentences.OK, max_context_tokens, 0)
 
 
 @formula("Layers in use")
@@ -212,7 +214,7 @@ def _model(
     own = derived(lambda at, rows: where(at <= rows, at, 0), at, rows)
     own_at = sheet.link(row + 2, 1, own, PLAIN, "computed", label="Its row on Models; 0: of Catalog alone")
     table = Table(wiring, sheet, 1, "models", top=row + 3)
-    table.looked_up("model", "Model", [derived(partial(join_text, "What-if: "), lookup(names, at))], TEXT)
+    table.looked_up("model", "Model", [worked_out(sentences.what_if_model, {"model": lookup(names, at)})], TEXT)
     for name, label in LABELS.items():
         facts = Range([*models.columns[name], *models.spare[name]], name=f"cat_models_{name}")
         text = name in DTYPES_OF_MODEL
@@ -225,10 +227,12 @@ def _model(
         found = _of_either(of.area(f"tbl_models_and_spare_{name}"), own_at, of.area(f"tbl_every_model_{name}"), at)
         table.looked_up(name, OF_MODELS[name], [found], FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
-    table.computed(model_lacks, listed, name="facts")
+    table.computed(sentences.model_lacks, listed, name="facts")
     of_load = ("users", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms")
     choices = {name: picked[name] for name in (*CHOICES, *of_load)}
-    table.computed(choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state")
+    table.computed(
+        sentences.choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state"
+    )
     table.computed(limit_in_use, listed, name="max_context_tokens")
     table.computed(layers_in_use, listed, name="n_layers")
     wiring.inputs["choices_state"] = table.columns["state"][0]
@@ -292,22 +296,22 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
     for r in range(row + 1, row + 1 + STEPS):
         a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE, lock="column")
         b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE, lock="column")
-        tried = put(r, 3, sentences.middle_tokens, {"low": a, "high": b, "halves": halves})
-        prompt = put(r, 4, *sentences.prompt_of(env, tried, answer_tokens))
+        tried = put(r, 3, figures.middle_tokens, {"low": a, "high": b, "halves": halves})
+        prompt = put(r, 4, *figures.prompt_of(env, tried, answer_tokens))
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
         for column, one in enumerate((*TOKENS, *CHARGE), 5):
             asked |= {one.name: put(r, column, one, asked)}
         charges = {name: asked[of] for name, of in CHARGES.items()}
-        state = {"fits": put(r, 11, sentences.all_fit, env | charges), "tried": tried, "low": a, "high": b}
-        low = put(r, 12, sentences.next_low, state)
-        high = put(r, 13, sentences.next_high, state)
+        state = {"fits": put(r, 11, figures.all_fit, env | charges), "tried": tried, "low": a, "high": b}
+        low = put(r, 12, figures.next_low, state)
+        high = put(r, 13, figures.next_high, state)
     assert isinstance(low, Ref)
     return low
 
 
 def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
     """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
-    read = {name for one in (*TOKENS, *CHARGE, sentences.all_fit) for name in one.inputs}
+    read = {name for one in (*TOKENS, *CHARGE, figures.all_fit) for name in one.inputs}
     apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
     sheet.texts(row, column, ("Read by all steps", ""))
     brought = {

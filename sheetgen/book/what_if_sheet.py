@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sheetgen.answer import Solution
-from sheetgen.book import sentences
+from sheetgen.book import figures
 from sheetgen.book.sheets import (
     Cell,
     Chart,
@@ -26,6 +26,7 @@ from sheetgen.book.wiring import HEAD_ROWS, Wiring, name_all, named, profile_col
 from sheetgen.book.workings import add_choices, build_loads
 from sheetgen.formula import Formula
 from sheetgen.question.inputs import BY_NAME
+from sheetgen.report import sentences
 from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.sizing.parallelism import attention_runs
 from sheetgen.units import (
@@ -47,10 +48,10 @@ CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer,
 PARTS = (  # of a GPU's memory: a label, a colour, and what it is with the formula that gives it
     ("Weights", "#1D4ED8", "weights_bytes", None),
     ("Activations", "#0F766E", "activation_bytes", None),
-    ("Overhead", "#6B7280", "other_bytes", sentences.other_bytes),
-    ("KV cache in use", "#F59E0B", "kv_in_use_bytes", sentences.kv_in_use_bytes),
-    ("KV cache free", "#FDE68A", "kv_free_bytes", sentences.kv_free_bytes),
-    ("Not used", "#E5E7EB", "kept_back_bytes", sentences.kept_back_bytes),
+    ("Overhead", "#6B7280", "other_bytes", figures.other_bytes),
+    ("KV cache in use", "#F59E0B", "kv_in_use_bytes", figures.kv_in_use_bytes),
+    ("KV cache free", "#FDE68A", "kv_free_bytes", figures.kv_free_bytes),
+    ("Not used", "#E5E7EB", "kept_back_bytes", figures.kept_back_bytes),
 )
 # What the page reads of the chosen hardware at each size, and what the longest context does.
 OF_SIZE = (
@@ -250,7 +251,7 @@ class WhatIfSheets:
         data.text(row, 0, "Prompt, tokens", "label")
         lists["prompts"] = Range(
             tuple(
-                data.compute(row, k, *sentences.prompt_of(self.wiring.inputs, context, answer))
+                data.compute(row, k, *figures.prompt_of(self.wiring.inputs, context, answer))
                 for k, context in enumerate(lists["contexts"].refs, 1)
             )
         )
@@ -348,10 +349,10 @@ class WhatIfSheets:
                 if one is not None:
                     env[name] = worked_out(one, env)
                 env["amount_bytes"] = env[name]
-            line = self._computed(label, sentences.bill_in_unit, *envs, display=ONE_DECIMAL)
+            line = self._computed(label, figures.bill_in_unit, *envs, display=ONE_DECIMAL)
             series.append((label, line[0], line[-1], colour))
-        needed = self._computed("GPUs for all of them", sentences.gpus_needed, *envs)
-        self._computed("Requests at once that one replica holds", sentences.requests_held, *envs)
+        needed = self._computed("GPUs for all of them", figures.gpus_needed, *envs)
+        self._computed("Requests at once that one replica holds", figures.requests_held, *envs)
         row = named(self.of.names, "tbl_whatif_needed", needed)
         env = {
             "needed": row,
@@ -362,9 +363,9 @@ class WhatIfSheets:
         data = self.data
         for at, (name, one) in enumerate(
             (
-                ("asked", sentences.size_in_use),
-                ("fewest", sentences.fewest_gpus),
-                ("place", sentences.tp_position),
+                ("asked", figures.size_in_use),
+                ("fewest", figures.fewest_gpus),
+                ("place", figures.tp_position),
             ),
             below(data),
         ):
@@ -430,7 +431,7 @@ class WhatIfSheets:
         )
         [gpus] = self._shown("GPUs for all of them", n_needed, display=PLAIN, role="left_number")
         self._computed(
-            "Longest context for all on one replica", sentences.longest_words, {"longest": longest}, role="left_number"
+            "Longest context for all on one replica", figures.longest_words, {"longest": longest}, role="left_number"
         )
         self.of.names |= {
             "rec_whatif_instance": load["instance"],
@@ -453,7 +454,7 @@ class WhatIfSheets:
         self._shown("GPUs", *(case["n_gpus"] for case in cases), display=PLAIN)
         monthly = self._computed(
             "$ per month",
-            sentences.case_monthly_usd,
+            figures.case_monthly_usd,
             *(
                 {"monthly_usd": case["monthly_usd"], "price_factor": factor}
                 for case, factor in zip(cases, self.price_factors, strict=True)
@@ -486,12 +487,12 @@ class WhatIfSheets:
             for label, low, high in (("People online", (1, 0), (1, 2)), ("Context", (0, 1), (2, 1)))
         ]
         prices = ({"monthly_usd": usd[BASE], "price_factor": factor} for factor in self.price_factors)
-        drivers.append(self._computed("Prices", sentences.case_monthly_usd, *prices))
+        drivers.append(self._computed("Prices", figures.case_monthly_usd, *prices))
         for low, _, high in drivers:
             env: dict[str, Source] = {"low_usd": low, "high_usd": high, "base_usd": usd[BASE]}
-            env["swing_usd"] = swing = self.sheet.compute(high.row, high.column + 1, sentences.swing_usd, env)
-            self.sheet.compute(high.row, high.column + 2, sentences.swing_share, env)
+            env["swing_usd"] = swing = self.sheet.compute(high.row, high.column + 1, figures.swing_usd, env)
+            self.sheet.compute(high.row, high.column + 2, figures.swing_share, env)
             swings.append(swing)
         for swing in swings:
             env = {"swing_usd": swing, "swings": Range(tuple(swings))}
-            self.sheet.compute(swing.row, swing.column + 2, sentences.swing_word, env)
+            self.sheet.compute(swing.row, swing.column + 2, figures.swing_word, env)

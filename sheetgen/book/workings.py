@@ -8,31 +8,28 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, headline_rows
+from sheetgen.answer import Solution, headline_rows
 from sheetgen.answer.answer_record import Record, RentalRecord
-from sheetgen.book import sentences
+from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, call, greatest, position_in, written
 from sheetgen.book.matrices import WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of, worked_out
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
     Formula,
     formula,
     is_number,
-    join_text,
     number_where,
-    round_nearest,
     where,
     where_number,
-    whole_text,
 )
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import STEADY
 from sheetgen.program.sheet_program import CHOSEN
-from sheetgen.report import wording
+from sheetgen.report import sentences, wording
 from sheetgen.report.page import TIGHT
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.choice import STEPS
@@ -95,8 +92,8 @@ def build_loads(
     if has_rate:
         table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
         _put_requests(table, "tier", "Tier", PLAIN, headline)
-        table.computed(sentences.stated_requests, width=14)
-        table.computed(sentences.requests_per_second, width=14)
+        table.computed(figures.stated_requests, width=14)
+        table.computed(figures.requests_per_second, width=14)
     else:
         _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
     table.picked(
@@ -212,28 +209,6 @@ def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
     return number_where(is_number(seconds), seconds * milliseconds_per_second)
 
 
-@formula("Speed in words", TEXT)
-def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: Any) -> Any:
-    """Time per output token with its 80 % band.
-
-    Source: the columns beside.
-    """
-    span = join_text(" (", whole_text(tpot_low_ms), " to ", whole_text(tpot_high_ms), ")")
-    return where(is_number(n_instances), join_text(whole_text(tpot_ms), " ms a token", span), "-")
-
-
-@formula("First token in words", TEXT)
-def ttft_words(n_instances: Any, ttft_seconds: Any, output_tokens_per_second: Any) -> Any:
-    """Time to the first token, and the tokens of all requests together.
-
-    Source: the columns beside.
-    """
-    rate = output_tokens_per_second
-    rate = where(rate < 1, round_nearest(rate, 2), whole_text(rate))
-    said = join_text("first token ", round_nearest(ttft_seconds, 1), " s, indicative; ", rate, " tokens/s in all")
-    return where(is_number(n_instances), said, "-")
-
-
 # What stands elsewhere of the candidate that was chosen: the column, its head, what is read, display, width.
 OF_CHOSEN = (
     ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
@@ -279,19 +254,19 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
         table.bring("full_turn_seconds", "places")
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
-    table.computed(sentences.n_gpus)
+    table.computed(figures.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
     table.computed(chosen(parallelism.served_at_target))
     if has_rate and not alone:
         table.computed(chosen(rates.served_requests_per_second))
-        table.computed(chosen(sentences.served_of_load), name="served_at_target")
+        table.computed(chosen(figures.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds))
     said = sentences.rate_or_room_words if has_rate and not alone else sentences.room_words
     table.computed(said, name="room_words", width=34)
     if not alone:
         _add_sure_sequences(table)
-        for one in (sentences.headroom, sentences.sure_headroom):
+        for one in (figures.headroom, figures.sure_headroom):
             table.computed(one)
         table.computed(chosen(parallelism.has_little_headroom))
         table.computed(sentences.fit_word)
@@ -395,13 +370,9 @@ def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], p
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     """Why nothing was chosen for a load."""
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
-
-    def why(within: Any, n_held: Any, limit: Any) -> Any:
-        none = where(n_held > 0, TOO_SLOW, NOTHING_FITS)
-        return where(within == 1, none, join_text("over the model's ", limit))
-
     # Where memory holds the load but no count is fast enough, its month reads 0.
-    return derived(why, within, written(int((monthly.value == 0).sum()), call("COUNT"), monthly), limit)
+    n_held = written(int((monthly.value == 0).sum()), call("COUNT"), monthly)
+    return worked_out(sentences.why_nothing, {"within_limit": within, "n_held": n_held, "limit_words": limit})
 
 
 def _add_sure_sequences(table: Table) -> None:
@@ -465,15 +436,15 @@ def _add_speed(table: Table, alone: bool) -> None:
     columns, wiring = table.columns, table.wiring
     _add_program(table, OF_SPEED_ALONE if alone else OF_SPEED)
     if "requests_per_second" in columns:
-        table.computed(sentences.in_flight, name="concurrent_requests")
+        table.computed(figures.in_flight, name="concurrent_requests")
         table.computed(parallelism.users)
-    figures = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
+    speeds = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
     if not alone:
         columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
     for name, more, factor in (("band_row", "", "speed_factor"), ("ttft_band_row", ", first token", "ttft_factor")):
         if not alone or not more:
             table.computed(chosen(band_row).reading(set_factor=factor), name=name, label=f"{band_row.label}{more}")
-    for figure in figures:
+    for figure in speeds:
         name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
             rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
@@ -486,9 +457,9 @@ def _add_speed(table: Table, alone: bool) -> None:
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))
-    table.computed(speed_words, width=46)
+    table.computed(sentences.speed_words, width=46)
     if not alone:
-        table.computed(ttft_words, width=46)
+        table.computed(sentences.ttft_words, width=46)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
@@ -511,7 +482,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
         refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
         found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
-    table.computed(sentences.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
+    table.computed(figures.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
     table.computed(sentences.runner_up_words, width=48)
 
 
@@ -540,7 +511,7 @@ def _add_kv(table: Table) -> None:
     )
     table.computed(memory.kv_bytes, width=20)
     table.computed(
-        sentences.in_unit,
+        figures.in_unit,
         {"amount_bytes": columns["kv_bytes"]},
         name="kv_in_unit",
         label="KV in the page's unit",

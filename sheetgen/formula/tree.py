@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -28,6 +29,7 @@ class Operation:
     javascript: an operator that stands between arguments, or before one; a function of the runtime's; `?`, a choice;
     or nothing where it gives its argument. rows: it goes through the cells of rows: its arguments, of which the first
     `n_values` are values and all others conditions, are of a cell, its options (`otherwise`) of a whole row.
+    compute: what works it out, or makes a tree of it; leaves have none.
     """
 
     name: str
@@ -35,39 +37,42 @@ class Operation:
     javascript: str
     rows: bool = False
     n_values: int = 0
+    compute: Callable[..., Any] | None = None
 
 
 OPERATIONS: dict[str, Operation] = {}
 ANSWER_ONCE = ("both", "either")  # in Excel for a whole row, not cell by cell
 
 
-def _register(
-    name: str, printed: Callable[..., Text], javascript: str, rows: bool = False, n_values: int = 0
-) -> Operation:
-    if name in OPERATIONS:
-        raise ValueError(f"operation {name!r} is registered twice")
-    OPERATIONS[name] = Operation(name, printed, javascript, rows, n_values)
-    return OPERATIONS[name]
+def _register(entry: Operation) -> Operation:
+    if entry.name in OPERATIONS:
+        raise ValueError(f"operation {entry.name!r} is registered twice")
+    return OPERATIONS.setdefault(entry.name, entry)
 
 
 # The leaves of a tree.
-INPUT = _register("input", lambda name: Text(f"{{{name}}}"), "")  # of a formula, by name
-CONSTANT = _register("constant", excel.constant, "")
-REFERENCE = _register("reference", Text, "")  # Excel text as it is: cells and look-ups of a workbook
+INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # of a formula, by name
+CONSTANT = _register(Operation("constant", excel.constant, ""))
+REFERENCE = _register(Operation("reference", Text, ""))  # Excel text as it is: cells and look-ups of a workbook
 LEAVES = (INPUT, CONSTANT, REFERENCE)
 
 
-def _infix(name: str, sign: str, binding: int, javascript: str = "") -> Operation:
+def _infix(name: str, sign: str, binding: int, compute: Callable[..., Any], javascript: str = "") -> Operation:
     """Register an operation that is a sign between two arguments."""
-    return _register(name, lambda left, right: excel.infix(left, sign, right, binding), javascript or sign)
+
+    def written(left: Text, right: Text) -> Text:
+        return excel.infix(left, sign, right, binding)
+
+    return _register(Operation(name, written, javascript or sign, compute=compute))
 
 
-NEGATIVE = _register("negative", excel.negative, "-")
-PLUS, MINUS = _infix("plus", "+", ADD), _infix("minus", "-", ADD)
-TIMES, OVER = _infix("times", "*", MULTIPLY), _infix("over", "/", MULTIPLY)
-EQUAL, UNEQUAL = _infix("equal", "=", COMPARE, "==="), _infix("unequal", "<>", COMPARE, "!==")
-LESS, LESS_OR_EQUAL = _infix("less", "<", COMPARE), _infix("less_or_equal", "<=", COMPARE)
-GREATER, GREATER_OR_EQUAL = _infix("greater", ">", COMPARE), _infix("greater_or_equal", ">=", COMPARE)
+NEGATIVE = _register(Operation("negative", excel.negative, "-", compute=operator.neg))
+PLUS, MINUS = _infix("plus", "+", ADD, operator.add), _infix("minus", "-", ADD, operator.sub)
+TIMES, OVER = _infix("times", "*", MULTIPLY, operator.mul), _infix("over", "/", MULTIPLY, operator.truediv)
+EQUAL, UNEQUAL = _infix("equal", "=", COMPARE, operator.eq, "==="), _infix("unequal", "<>", COMPARE, operator.ne, "!==")
+LESS, LESS_OR_EQUAL = _infix("less", "<", COMPARE, operator.lt), _infix("less_or_equal", "<=", COMPARE, operator.le)
+GREATER = _infix("greater", ">", COMPARE, operator.gt)
+GREATER_OR_EQUAL = _infix("greater_or_equal", ">=", COMPARE, operator.ge)
 
 
 def _left(operation: Operation) -> Callable[[Expr, Any], Expr]:
@@ -136,6 +141,20 @@ class Expr:
         """The trees that it is an operation of."""
         return () if self.operation in LEAVES else (*self.arguments, *self.options.values())
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs in it, each once."""
+        return tuple(dict.fromkeys(part.arguments[0] for part in self.walk() if part.operation is INPUT))
+
+    def read(self, values: Mapping[str, Any]) -> Any:
+        """What it is of `values`, its inputs by name: a value, or a tree of trees."""
+        if self.operation is INPUT:
+            return values[self.arguments[0]]
+        if self.operation.compute is None:
+            return self.arguments[0] if self.operation is CONSTANT else self
+        options = {name: option.read(values) for name, option in self.options.items()}
+        return self.operation.compute(*(argument.read(values) for argument in self.arguments), **options)
+
     def walk(self) -> Iterator[Expr]:
         """This tree and all trees in it."""
         yield self
@@ -181,7 +200,6 @@ def operation(
     """Register an operation: the decorated function computes it, `printed` writes it of its arguments' texts."""
 
     def register(compute: Function) -> Function:
-        entry = _register(compute.__name__, printed, javascript, rows, n_values)
         signature = inspect.signature(compute)
 
         @functools.wraps(compute)
@@ -196,6 +214,7 @@ def operation(
                 raise TypeError(f"{once[0].text!r} answers once for a whole row: give its conditions one by one")
             return tree
 
+        entry = _register(Operation(compute.__name__, printed, javascript, rows, n_values, read))
         return read  # type: ignore[return-value]
 
     return register

@@ -22,6 +22,7 @@ from sheetgen.report.fingerprints import breaks, fingerprints_of
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import in_currency
 from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
+from sheetgen.report.sentences import NEAR_TIE, NEXT
 from sheetgen.report.wording import (
     dollars,
     gpus,
@@ -287,7 +288,7 @@ def _runner_up(cell: CellRecord) -> Text:
         return "no other GPU or provider holds it"
     usd = second.monthly_usd
     differs = "the same" if usd == before else wording.change(before, usd)
-    lead = wording.NEAR_TIE if usd < before else wording.NEXT
+    lead = NEAR_TIE if usd < before else NEXT
     instead = rent(second.n_instances, second.instance)
     return words(
         f"{lead}{{}} on {{}}, {{}} ({{}})", instead, wording.provider_name(second.provider), money(usd), differs

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.answer import short_tokens
 from sheetgen.answer.answer_record import (
@@ -20,12 +19,12 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
-from sheetgen.formula import replace_text
 from sheetgen.question.deployment import draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report.page import NONE, Cell, ModelFacts, Text, words
+from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
 from sheetgen.units import (
@@ -45,7 +44,6 @@ from sheetgen.units import (
 )
 
 MINUS = "−"
-RESERVE = "○"  # after what takes more machines than one may expect to find free
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 PROVIDERS = {
@@ -215,11 +213,6 @@ def provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
-def short_type(instance: Any) -> Any:
-    """A type as the page names it, in numbers and in Excel: Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
-    return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
-
-
 _SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")
 
 
@@ -346,7 +339,6 @@ def picked(one: RentalRecord) -> Cell:
     return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
-NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
 AT_SLOW_END = "at the slow end of the band no count meets the targets"
 
 

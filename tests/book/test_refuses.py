@@ -104,7 +104,7 @@ def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path) -> None
 
 
 def test_every_model_of_the_catalog_has_its_facts() -> None:
-    from sheetgen.book.what_if_choices import LACKS, model_lacks
+    from sheetgen.report.sentences import LACKS, model_lacks
 
     lacks = {m.id: model_lacks.of(m.shape()) for m in books.catalog().models() if m.kind != "draft"}
     assert not {k: v for k, v in lacks.items() if v != LACKS}

@@ -13,18 +13,16 @@ from sheetgen.book.what_if_choices import (
     CHOICES,
     LOADS,
     NO_MODEL,
-    OK,
     WhatIf,
     case_context_tokens,
     case_requests,
-    choices_state,
     instances,
-    model_lacks,
     offered,
 )
 from sheetgen.catalog.model import Model
 from sheetgen.question.overrides import overridden_model
 from sheetgen.question.sheet_question import Load, Question, SheetModel
+from sheetgen.report.sentences import OK, choices_state, model_lacks
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS
 
 NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all

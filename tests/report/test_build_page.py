@@ -14,10 +14,10 @@ from solved_pages import FIVE, MEMORY, THREE, answered, page
 from sheetgen.answer import Fit, Solution, headline_rows
 from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers import levers_of_sheet
-from sheetgen.book.workings import ttft_words
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report import notes, wording
 from sheetgen.report.page import Bar, Page, formatted
+from sheetgen.report.sentences import ttft_words
 from sheetgen.report.wording import is_cheaper_pick, money_band, month_range
 
 STATUSES = {"fits", "tight", "none", "over"}

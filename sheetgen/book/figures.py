@@ -1,12 +1,11 @@
-"""Formulas of the workbook that are words or look-ups of a page, not sizing; below them those of Money and What-if."""
+"""Figures of the workbook that are those of a page, not sizing; below them those of Money and What-if."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.book.sheets import NONE, Source
-from sheetgen.book.what_if_choices import OK
+from sheetgen.book.sheets import Source
 from sheetgen.formula import (
     Formula,
     both,
@@ -16,11 +15,8 @@ from sheetgen.formula import (
     formula,
     greatest_number,
     is_number,
-    is_text,
-    join_text,
     largest,
     number_where,
-    percent_text,
     ratio,
     round_down,
     round_nearest,
@@ -28,8 +24,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.question.overrides import BY_READER
-from sheetgen.report.wording import NEAR_TIE, NEXT, RESERVE, short_type
+from sheetgen.report.sentences import OK
 from sheetgen.sizing import kv_cache, parallelism, rates, speed
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
@@ -72,15 +67,6 @@ def prompt_of(inputs: Mapping[str, Source], context: Source, answer: Source) -> 
     return (prompt_tokens, env) if stated is None else (stated_prompt_tokens, env | {"prompt_tokens": stated})
 
 
-@formula("Load in words", TEXT)
-def load_words(workload: Any, concurrent_requests: Any) -> Any:
-    """A load in words: its workload, and the requests at once.
-
-    Source: the tiers on Inputs.
-    """
-    return join_text(workload, ", ", concurrent_requests, " at once")
-
-
 @formula("Stated at once")
 def stated_requests(tier: Any) -> Any:
     """Requests at once that were stated; 0 where the load is a rate.
@@ -97,17 +83,6 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
     Source: Inputs.
     """
     return where(is_number(tier), 0, peak_requests_per_second)
-
-
-@formula("Load in words", TEXT)
-def rate_or_load_words(workload: Any, tier: Any, peak_requests_per_second: Any, milliseconds_per_second: Any) -> Any:
-    """A load in words: its workload, and the requests at once or per second.
-
-    Source: the tiers on Inputs.
-    """
-    shown = round_nearest(peak_requests_per_second * milliseconds_per_second) / milliseconds_per_second
-    rate = join_text(shown, " requests/s")
-    return join_text(workload, ", ", where(is_number(tier), join_text(tier, " at once"), rate))
 
 
 @formula("At once")
@@ -203,27 +178,6 @@ def ranked_of_candidate(
     return where(is_number(monthly_usd), ranked, 0)
 
 
-@formula("Room in words", TEXT)
-def rate_or_room_words(
-    n_instances: Any,
-    requests_per_second: Any,
-    served_at_target: Any,
-    memory_holds: Any,
-    tpot_limit_seconds: Any,
-    ttft_limit_seconds: Any,
-    no_limit_seconds: Any,
-    milliseconds_per_second: Any,
-) -> Any:
-    """How much the recommended hardware serves within the targets, requests at once or per second, and what memory
-    alone would hold.
-
-    Source: served_at_target, memory_holds.
-    """
-    floored = round_down(served_at_target * milliseconds_per_second) / milliseconds_per_second
-    served = where(requests_per_second > 0, join_text(floored, " requests/s"), served_at_target)
-    return room_words(n_instances, served, memory_holds, tpot_limit_seconds, ttft_limit_seconds, no_limit_seconds)
-
-
 @formula("Position of a profile", PLAIN)
 def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, plain_columns: Any) -> Any:
     """The column of a GPU and layout among the profiles, from 1: data-parallel layouts stand after all plain ones.
@@ -244,33 +198,6 @@ def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_si
     Source: the order of the Inputs sheet.
     """
     return tp_position + is_older_gpu * n_tensor_parallel_sizes
-
-
-@formula("What to rent", TEXT)
-def rent_words(n_instances: Any, instance: Any) -> Any:
-    """The number of instances and their name, or the reason why there are none."""
-    return where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), instance)
-
-
-@formula("What to rent, and whether to reserve it", TEXT)
-def rent_or_reserve(n_instances: Any, instance: Any, reservation_above_instances: Any) -> Any:
-    """The same, with a mark where it takes more instances than one may expect to find free.
-
-    Source: catalogs/assumptions.yaml.
-    """
-    rented = rent_words(n_instances, instance)
-    many = where(n_instances > reservation_above_instances, join_text(rented, " ", RESERVE), rented)
-    return where(is_number(n_instances), many, rented)
-
-
-@formula("Fit", TEXT)
-def fit_word(n_instances: Any, has_little_headroom: Any, within_limit: Any) -> Any:
-    """fits, little headroom, none fits, or over limit.
-
-    Source: has_little_headroom.
-    """
-    held = where(is_number(n_instances), where(has_little_headroom == 1, "little headroom", "fits"), "none fits")
-    return where(within_limit == 1, held, "over limit")
 
 
 @formula("GPUs of the replicas")
@@ -314,15 +241,6 @@ def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
     return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
 
 
-@formula("Instance", TEXT)
-def instance_id(provider: Any, type: Any) -> Any:
-    """The name of an instance in the catalogs: provider/type; none in a spare row.
-
-    Source: INTERFACE (instance names).
-    """
-    return where(is_text(type), join_text(provider, "/", type), "-")
-
-
 @formula("Age in days", WHOLE)
 def age_days(as_of: Any, price_date: Any) -> Any:
     """Days from a price's date to the sheet's date.
@@ -330,34 +248,6 @@ def age_days(as_of: Any, price_date: Any) -> Any:
     Source: definition.
     """
     return number_where(is_number(price_date), as_of - price_date)
-
-
-@formula("Price age", TEXT)
-def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, listed_usd_per_hour: Any) -> Any:
-    """`old` where the price is older than the sheet allows; `typed here` where it is not the one that was listed, whose
-    date and source then say nothing of it.
-
-    Source: the limit on Inputs, and the price as listed.
-    """
-    age = where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
-    overrides = both(is_number(price_usd_per_hour), price_usd_per_hour != listed_usd_per_hour)
-    return where(overrides, "typed here", age)
-
-
-@formula("The answer's load", TEXT)
-def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
-    """The load that the answer is for; where what was typed is no whole number from 1, that it is not."""
-    otherwise = join_text(load_words, "; ", asked, " is no whole number from 1")
-    return where(asked == concurrent_requests, load_words, otherwise)
-
-
-@formula("Load in the table", TEXT)
-def load_in_table(
-    workload: Any, context_words: Any, workload_row: Any, at_once: Any, asked_workload: Any, asked_requests: Any
-) -> Any:
-    """A load's workload and context, the case above marked as on the printed page; what a row without a load is for."""
-    mark = where(both(workload_row == asked_workload, at_once == asked_requests), "◆ ", "")
-    return where(is_number(workload_row), join_text(mark, workload, " ", context_words), "any other: type it above")
 
 
 @formula("Order of a tier", PLAIN)
@@ -372,103 +262,13 @@ def place_in_table(tier_place: Any, n_rows: Any, workload_row: Any, n_tiers: Any
     return where(is_number(tier_place), n_rows, (workload_row - 1) * n_tiers + n_smaller + 1)
 
 
-@formula("Hardware in words", TEXT)
-def hardware_words(
-    n_instances: Any,
-    n_gpus: Any,
-    gpu_name: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    pipeline_stages: Any,
-    n_replicas: Any,
-) -> Any:
-    """GPUs, parallel sizes and replicas of the recommended hardware.
-
-    Source: the choice on Workings.
-    """
-    stages = where(pipeline_stages > 1, join_text(", PP ", pipeline_stages), "")
-    replicas = join_text(n_replicas, where(n_replicas == 1, " replica", " replicas"))
-    ranks = where(data_parallel_size == 1, "", join_text(", DP ", data_parallel_size))
-    words = join_text(n_gpus, "× ", gpu_name, ", TP ", tensor_parallel_size, stages, ranks, ", ", replicas)
-    return where(is_number(n_instances), words, "-")
-
-
-@formula("Room in words", TEXT)
-def room_words(
-    n_instances: Any,
-    served_at_target: Any,
-    memory_holds: Any,
-    tpot_limit_seconds: Any,
-    ttft_limit_seconds: Any,
-    no_limit_seconds: Any,
-) -> Any:
-    """How many requests the recommended hardware serves within the targets, and what memory alone would hold.
-
-    Source: served_at_target, memory_holds.
-    """
-    aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
-    words = join_text("serves ", served_at_target, aimed, "; memory for ", memory_holds, " at once")
-    return where(is_number(n_instances), words, "-")
-
-
-@formula("Next cheapest in words", TEXT)
-def runner_up_words(runner_up_type: Any, runner_up_provider: Any, dearer_by: Any) -> Any:
-    """What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over
-    what is cheaper for fewer machines.
-
-    Source: the next cheapest on Workings.
-    """
-    percent = percent_text(largest(dearer_by, -dearer_by))
-    percent = where(percent == "0%", "under 1%", percent)
-    differs = join_text(percent, where(dearer_by > 0, " more", " less"))
-    by = where(dearer_by == 0, "at the same price", differs)
-    rented = join_text(short_type(runner_up_type), " on ", runner_up_provider)
-    said = join_text(where(dearer_by < 0, NEAR_TIE, NEXT), rented, ", ", by)
-    return where(is_number(dearer_by), said, "no other GPU or provider")
-
-
-@formula("Check", TEXT)
-def check_word(holds: Any) -> Any:
-    """OK, or CHECK where a check fails."""
-    return where(holds == 1, "OK", "CHECK")
-
-
 # The Money sheet.
-
-
-@formula("The total in words", TEXT)
-def together_words(together: Any) -> Any:
-    """The label of the models' total, or why there is none."""
-    return where(together == "yes", "All models together", "Alternatives: do not add")
 
 
 @formula("All models together", USD)
 def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> Any:
     """The sum over the models where they are meant together and each has an amount; else none."""
     return number_where(both(together == "yes", n_known == n_models), sum_usd)
-
-
-@formula("Source in words", TEXT)
-def source_words(row: Any, instance: Any, source: Any) -> Any:
-    """An instance, by its row on Prices and hardware, and where its price was read, or that a reader typed it."""
-    return where(is_number(row), join_text(instance, ": ", where(is_text(source), source, BY_READER)), "-")
-
-
-@formula("GPUs to own", TEXT)
-def owned_words(n_gpus: Any, gpu_name: Any) -> Any:
-    """The GPUs of the replicas, as they would be bought."""
-    return where(is_number(n_gpus), join_text(n_gpus, "× ", gpu_name), "-")
-
-
-@formula("Break-even in words", TEXT)
-def break_even_words(low: Any, base: Any, high: Any) -> Any:
-    """From which share of the month's hours owning is cheaper than renting on demand."""
-    span = join_text(percent_text(low), " to ", percent_text(high))
-    above = join_text("Owning is cheaper above ", percent_text(base), " of the hours (", span, ") than on demand.")
-    never = join_text("Renting on demand is cheaper in any month (owning costs ", percent_text(base), " of it).")
-    known = both(is_number(low), is_number(base), is_number(high))
-    unknown = "The purchase price, the power or the on-demand price is not known."
-    return where(known, where(base > 1, never, above), unknown)
 
 
 # The What-if page: parts of one GPU, GPUs needed, cases, and sentences.
@@ -597,89 +397,6 @@ def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
     return where(fits == 1, high, largest(tried - 1, low))
 
 
-def _not_run(hardware: Any, runs_weights: Any, runs_kv: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
-    """What the hardware does not run: the precision of the weights, that of the cache, else the model's attention."""
-    of_weights, of_cache = join_text("weights in ", weight_dtype), join_text("a KV cache in ", kv_dtype)
-    of_model = where(runs_kv >= 1, "the model's sparse attention", of_cache)
-    return join_text(hardware, " does not run ", where(runs_weights >= 1, of_model, of_weights))
-
-
-@formula("Where it breaks", TEXT)
-def boundary_words(
-    tensor_parallel_size: Any,
-    sequences: Any,
-    context_words: Any,
-    stages: Any,
-    choices_state: Any,
-    hardware: Any,
-    runs_weights: Any,
-    runs_kv: Any,
-    attention_runs: Any,
-    weight_dtype: Any,
-    kv_dtype: Any,
-) -> Any:
-    """How many requests of the context one replica holds, and which one it does not."""
-    replica = join_text(
-        "One replica (TP ", tensor_parallel_size, where(stages > 1, join_text(" x ", stages, " stages"), ""), ")"
-    )
-    fits = join_text(
-        replica,
-        " fits ",
-        sequences,
-        where(sequences == 1, " request of ", " requests of "),
-        context_words,
-        "; request ",
-        sequences + 1,
-        " does not.",
-    )
-    not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
-    none = where(
-        both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1),
-        join_text("TP ", tensor_parallel_size, " does not hold one request of ", context_words),
-        not_run,
-    )
-    none = join_text(none, ".")
-    return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
-
-
-@formula("To rent, on the hardware chosen", TEXT)
-def hardware_answer(
-    choices_state: Any,
-    n_instances: Any,
-    instance: Any,
-    needed: Any,
-    sequences: Any,
-    hardware: Any,
-    tensor_parallel_size: Any,
-    hardware_gpus: Any,
-    within_limit: Any,
-    limit_words: Any,
-    runs_weights: Any,
-    runs_kv: Any,
-    attention_runs: Any,
-    weight_dtype: Any,
-    kv_dtype: Any,
-) -> Any:
-    """The instances of the chosen hardware that hold the load; or in a line why there are none."""
-    rent = where(
-        is_number(needed),
-        join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
-        where(
-            sequences >= 1,
-            join_text(hardware, " is too slow for the target"),
-            join_text(hardware, " does not hold one request of this context"),
-        ),
-    )
-    too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
-    few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
-    not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
-    words = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), rent, not_run)
-    words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
-    words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
-    words = where(is_number(n_instances), join_text(n_instances, " × ", short_type(instance)), words)
-    return where(choices_state == OK, words, choices_state)
-
-
 @formula("Size in use", PLAIN)
 def size_in_use(rented: Any, asked: Any) -> Any:
     """The tensor-parallel size of what is rented of the chosen hardware, else the one requested."""
@@ -701,18 +418,6 @@ def requests_held(
     """Sequences of a replica on these GPUs; none at a size that the hardware does not have, or that needs stages."""
     known = both(choices_state == OK, tensor_parallel_size <= hardware_gpus, pipeline_stages <= 1)
     return number_where(known, sequences)
-
-
-@formula("Cheapest of all", TEXT)
-def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
-    """The recommended instances; none where the choices cannot be answered."""
-    return where(choices_state == OK, rent_words(n_instances, instance), NONE)
-
-
-@formula("Cheapest of all, or why none", TEXT)
-def cheapest_answer(choices_state: Any, n_instances: Any, instance: Any) -> Any:
-    """The recommended instances; where the choices cannot be answered, what is wrong with them."""
-    return where(choices_state == OK, rent_words(n_instances, instance), choices_state)
 
 
 @formula("Longest context")

@@ -1,0 +1,376 @@
+"""The sentences of the sheet, each declared once: on the page they are filled, in a workbook they are formulas.
+
+A quantity that is none is NaN in Python and "-" in a workbook, which is greater than every number: conditions ask first
+whether a quantity is known.
+"""
+
+from __future__ import annotations
+
+from sheetgen.answer import NOTHING_FITS, TOO_SLOW
+from sheetgen.formula import (
+    Expr,
+    both,
+    either,
+    is_blank,
+    is_number,
+    is_text,
+    largest,
+    percent_text,
+    round_down,
+    round_nearest,
+    smallest,
+    where,
+)
+from sheetgen.question.overrides import BY_READER
+from sheetgen.report.templates import NO_VALUE, Condition, Template, Unless, first_of, q, template
+
+RESERVE = "○"  # after what takes more machines than one may expect to find free
+CASE = "◆ "  # before the load of the case
+OK, CHECK = "OK", "CHECK"
+
+
+# Loads -------------------------------------------------------------------------------------------------------
+
+load_words = template("{workload}, {concurrent_requests} at once").formula(
+    "load_words", "Load in words", "A load in words: its workload, and the requests at once.", "the tiers on Inputs."
+)
+rate_or_load_words = template(
+    "{workload}, [stated?{tier} at once|{rate} requests/s]",
+    stated=is_number(q.tier),
+    rate=round_nearest(q.peak_requests_per_second * q.milliseconds_per_second) / q.milliseconds_per_second,
+).formula(
+    "rate_or_load_words",
+    "Load in words",
+    "A load in words: its workload, and the requests at once or per second.",
+    "the tiers on Inputs.",
+)
+headline_words = template(
+    "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
+).formula("headline_words", "The answer's load")
+load_in_table = template(
+    f"[case?{CASE}]{{workload}} {{context_words}}",
+    when=is_number(q.workload_row),
+    otherwise="any other: type it above",
+    case=both(q.workload_row == q.asked_workload, q.at_once == q.asked_requests),
+).formula("load_in_table", "Load in the table")
+pace_words = template("{model}, {workload}").formula(
+    "pace_words", "Model and workload", "A model and a workload in words.", "the rows of this sheet."
+)
+what_if_model = template("What-if: {model}").formula("what_if_model", "Model")
+
+# Hardware ----------------------------------------------------------------------------------------------------
+
+RENT = "{n_instances} × {instance:type}"
+rent = template(RENT, when=is_number(q.n_instances), otherwise="{instance}")
+rent_words = rent.formula("rent_words", "What to rent")
+rent_or_reserve = template(
+    f"{RENT}[many? {RESERVE}]",
+    when=is_number(q.n_instances),
+    otherwise="{instance}",
+    many=q.n_instances > q.reservation_above_instances,
+).formula("rent_or_reserve", "What to rent, and whether to reserve it")
+why_nothing = first_of(
+    (Unless(q.within_limit == 1), "over the model's {limit_words}"),
+    (q.n_held > 0, TOO_SLOW),
+    otherwise=NOTHING_FITS,
+).formula("why_nothing", "Why nothing")
+FITS, LITTLE_HEADROOM, NONE_FITS, OVER_LIMIT = FIT_WORDS = "fits", "little headroom", "none fits", "over limit"
+fit_word = first_of(
+    (Unless(q.within_limit == 1), OVER_LIMIT),
+    (Unless(is_number(q.n_instances)), NONE_FITS),
+    (q.has_little_headroom == 1, LITTLE_HEADROOM),
+    otherwise=FITS,
+).formula("fit_word", "Fit", "fits, little headroom, none fits, or over limit.", "has_little_headroom.")
+GPUS = "{n_gpus}× {gpu_name}"
+gpus = template(GPUS)
+owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")
+hardware_words = template(
+    GPUS + ", TP {tensor_parallel_size}[stages?, PP {pipeline_stages}][ranks?, DP {data_parallel_size}], "
+    "{n_replicas} {n_replicas:replica|replicas}",
+    when=is_number(q.n_instances),
+    otherwise=None,
+    stages=q.pipeline_stages > 1,
+    ranks=q.data_parallel_size != 1,
+).formula(
+    "hardware_words",
+    "Hardware in words",
+    "GPUs, parallel sizes and replicas of the recommended hardware.",
+    "the choice on Workings.",
+)
+NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
+NO_OTHER = "no other GPU or provider"
+share = template(
+    "[least?under 1%|{fraction:percent}]", least=percent_text(q.fraction) == "0%"
+)  # of what is not the same
+runner_up_words = template(
+    f"[cheaper?{NEAR_TIE}|{NEXT}]{{runner_up_type:type}} on {{runner_up_provider}}, "
+    "[same?at the same price|{share} [dearer?more|less]]",
+    when=is_number(q.dearer_by),
+    otherwise=NO_OTHER,
+    cheaper=q.dearer_by < 0,
+    same=q.dearer_by == 0,
+    dearer=q.dearer_by > 0,
+    share=share,
+    fraction=largest(q.dearer_by, -q.dearer_by),
+).formula(
+    "runner_up_words",
+    "Next cheapest in words",
+    "What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over\n"
+    "what is cheaper for fewer machines.",
+    "the next cheapest on Workings.",
+)
+
+# What it serves, and how fast ----------------------------------------------------------------------------------
+
+room = template(
+    "serves {served}[aimed? within the targets][lossy? after the loss of a {lost}]; memory for {memory_holds} at once"
+    "[lossy? before it]",
+    when=is_number(q.n_instances),
+    otherwise=None,
+    served="{served_at_target}",
+    aimed=smallest(q.tpot_limit_seconds, q.ttft_limit_seconds) < q.no_limit_seconds,
+    lossy=is_text(q.lost),
+)
+room_words = room.saying(lossy=False).formula(
+    "room_words",
+    "Room in words",
+    "How many requests the recommended hardware serves within the targets, and what memory alone would hold.",
+    "served_at_target, memory_holds.",
+)
+rate_served = template(
+    "[rate?{floored} requests/s|{served_at_target}]",
+    rate=q.requests_per_second > 0,
+    floored=round_down(q.served_at_target * q.milliseconds_per_second) / q.milliseconds_per_second,
+)
+rate_or_room_words = room.saying(lossy=False, served=rate_served).formula(
+    "rate_or_room_words",
+    "Room in words",
+    "How much the recommended hardware serves within the targets, requests at once or per second, and what memory\n"
+    "alone would hold.",
+    "served_at_target, memory_holds.",
+)
+speed_words = template(
+    "{tpot_ms:whole} ms a token ({tpot_low_ms:whole} to {tpot_high_ms:whole})",
+    when=is_number(q.n_instances),
+    otherwise=None,
+).formula("speed_words", "Speed in words", "Time per output token with its 80 % band.", "the columns beside.")
+ttft_words = template(
+    "first token {ttft_seconds:tenths} s, indicative; "
+    "[slow?{output_tokens_per_second:hundredths}|{output_tokens_per_second:whole}] tokens/s in all",
+    when=is_number(q.n_instances),
+    otherwise=None,
+    slow=q.output_tokens_per_second < 1,
+).formula(
+    "ttft_words",
+    "First token in words",
+    "Time to the first token, and the tokens of all requests together.",
+    "the columns beside.",
+)
+breaking_words = template(
+    "{context_words} on {n_instances} × {instance}: {held} {held:request fits|requests fit}; request {held:next} does "
+    "not.",
+    when=is_number(q.n_instances),
+    otherwise="{context_words}: {instance}.",
+    held=q.replica_sequences * where(is_number(q.n_replicas), q.n_replicas, 0),
+).formula("breaking_words", "Where it breaks")
+
+# Checks, prices, money -------------------------------------------------------------------------------------------
+
+check_word = template(OK, when=q.holds == 1, otherwise=CHECK).formula("check_word", "Check")
+instance_id = template("{provider}/{type}", when=is_text(q.type), otherwise=None).formula(
+    "instance_id",
+    "Instance",
+    "The name of an instance in the catalogs: provider/type; none in a spare row.",
+    "INTERFACE (instance names).",
+)
+age_word = first_of(
+    (both(is_number(q.price_usd_per_hour), q.price_usd_per_hour != q.listed_usd_per_hour), "typed here"),
+    (Unless(is_number(q.age_days)), "-"),
+    (q.age_days > q.stale_after_days, "old"),
+    otherwise="ok",
+).formula(
+    "age_word",
+    "Price age",
+    "`old` where the price is older than the sheet allows; `typed here` where it is not the one that was listed, whose"
+    "\ndate and source then say nothing of it.",
+    "the limit on Inputs, and the price as listed.",
+)
+together_words = template(
+    "All models together", when=q.together == "yes", otherwise="Alternatives: do not add"
+).formula("together_words", "The total in words")
+source_words = template(
+    f"{{instance}}: [listed?{{source}}|{BY_READER}]", when=is_number(q.row), otherwise=None, listed=is_text(q.source)
+).formula("source_words", "Source in words")
+n_changed_here = template("{n_inputs} changed here").formula("n_changed_here", "Inputs changed")
+n_out_of_range = template("{n_inputs} out of range").formula("n_out_of_range", "Inputs out of range")
+class_in_use = template("In use: {purchase}").formula("class_in_use", "Class in use")
+contingency_on_class = template("Contingency on {purchase}").formula("contingency_on_class", "Contingency")
+total_in_currency = template("Total, {currency}").formula("total_in_currency", "Total")
+break_even_words = first_of(
+    (
+        Unless(both(is_number(q.low), is_number(q.base), is_number(q.high))),
+        "The purchase price, the power or the on-demand price is not known.",
+    ),
+    (q.base > 1, "Renting on demand is cheaper in any month (owning costs {base:percent} of it)."),
+    otherwise="Owning is cheaper above {base:percent} of the hours ({low:percent} to {high:percent}) than on demand.",
+).formula("break_even_words", "Break-even in words")
+
+# What-if ---------------------------------------------------------------------------------------------------------
+
+LAYERS = q.n_full_layers + q.n_windowed_layers + q.n_mla_layers + q.n_other_layers + q.n_state_layers
+LACKS, TWICE = "facts missing:", "another row has this name"
+answerable = q.choices_state == OK
+cheapest_words = template("{rent}", when=answerable, otherwise=None, rent=rent).formula(
+    "cheapest_words", "Cheapest of all"
+)
+cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent).formula(
+    "cheapest_answer", "Cheapest of all, or why none"
+)
+
+
+is_not_run = Unless(both(q.runs_weights >= 1, q.runs_kv >= 1, q.attention_runs == 1))
+not_run = template(
+    "{hardware} does not run [weights?weights in {weight_dtype}|[model?the model's sparse attention|a KV cache in "
+    "{kv_dtype}]]",
+    weights=Unless(q.runs_weights >= 1),
+    model=q.runs_kv >= 1,
+)
+boundary_words = first_of(
+    (Unless(answerable), NO_VALUE),
+    (
+        q.sequences >= 1,
+        template(
+            "One replica (TP {tensor_parallel_size}[staged? x {stages} stages]) fits {sequences} "
+            "{sequences:request|requests} of {context_words}; request {sequences:next} does not.",
+            staged=q.stages > 1,
+        ),
+    ),
+    (is_not_run, template("{not_run}.", not_run=not_run)),
+    otherwise="TP {tensor_parallel_size} does not hold one request of {context_words}.",
+).formula("boundary_words", "Where it breaks")
+hardware_answer = first_of(
+    (Unless(answerable), "{choices_state}"),
+    (is_number(q.n_instances), RENT),
+    (Unless(q.within_limit == 1), "the context is over the model's {limit_words}"),
+    (
+        where(is_number(q.tensor_parallel_size), q.tensor_parallel_size, 0) > q.hardware_gpus,
+        "{hardware} has {hardware_gpus} {hardware_gpus:GPU|GPUs}: no TP {tensor_parallel_size}",
+    ),
+    (is_not_run, not_run),
+    (is_number(q.needed), "no instance of it with a price; {needed} GPUs hold the load"),
+    (q.sequences >= 1, "{hardware} is too slow for the target"),
+    otherwise="{hardware} does not hold one request of this context",
+).formula("hardware_answer", "To rent, on the hardware chosen")
+
+
+def _needed(fact: Expr, among: Expr) -> Expr:
+    """Whether a fact is there, which a model without the others of its kind need not have."""
+    needed: Expr = where(among > 0, fact, 1) > 0
+    return needed
+
+
+def _lacking(facts: dict[str, Condition]) -> Template:
+    """What is missing, of facts each with the condition under which it is there."""
+    parts: dict[str, bool | str | Template] = {
+        f"fact_{i}": template("", when, f" · {fact}") for i, (fact, when) in enumerate(facts.items())
+    }
+    return template(LACKS + "".join(f"{{{name}}}" for name in parts)).saying(**parts)
+
+
+model_lacks = _lacking(
+    {
+        "layers": q.n_layers > 0,
+        "query heads": q.n_heads > 0,
+        "hidden size": q.hidden_size > 0,
+        "vocabulary": q.vocab_size > 0,
+        "feed-forward width, or experts": either(q.intermediate_size > 0, q.n_experts > 0),
+        "feed-forward matrices": q.ffn_matrices > 0,
+        "experts per token": _needed(q.experts_per_token, q.n_experts),
+        "expert width": _needed(q.expert_intermediate_size, q.n_experts),
+        "parameters in routed experts": _needed(q.n_params_routed, q.n_experts),
+        "longest context": q.max_context_tokens > 0,
+        "parameters": q.n_params > 0,
+        "active parameters": q.n_params_active > 0,
+        "layers of some kind of attention": LAYERS > 0,
+        "KV heads (full)": _needed(q.full_kv_heads, q.n_full_layers),
+        "key + value width": _needed(q.full_kv_width, q.n_full_layers),
+        "KV heads (window)": _needed(q.windowed_kv_heads, q.n_windowed_layers),
+        "width (window)": _needed(q.windowed_kv_width, q.n_windowed_layers),
+        "window": _needed(q.window_tokens, q.n_windowed_layers),
+        "latent width": _needed(q.mla_width, q.n_mla_layers),
+        "other elements": where(q.n_other_layers > 0, q.other_elements_per_token + q.other_bytes_per_token, 1) > 0,
+        "recurrent state": where(q.n_state_layers > 0, q.conv_bytes_per_state_layer + q.state_elements_per_layer, 1)
+        > 0,
+    }
+).formula(
+    "model_lacks",
+    "Facts",
+    "The facts of a model without which its memory or its price would come out too small.",
+    "every model of the catalog has them; what is 0 where its kind of layer is absent may be blank.",
+)
+
+
+def _not_whole_from(least: int, amount: Expr) -> Unless:
+    whole = where(round_down(amount) == amount, 1, 0)
+    return Unless(where(is_number(amount), where(amount >= least, whole, 0), 0) == 1)
+
+
+def _no_target(ms: Expr) -> Unless:
+    return Unless(where(is_blank(ms), 1, where(is_number(ms), where(ms >= 0, 1, 0), 0)) == 1)
+
+
+WRONG_TARGET = "the target must be a number of milliseconds, or blank"
+choices_state = first_of(
+    (Unless(q.model_known == 1), "no such model: {model}"),
+    (Unless(q.hardware_known == 1), "no such GPU or instance: {hardware}"),
+    (Unless(q.tensor_parallel_size_known == 1), "no such tensor-parallel size: {tensor_parallel_size}"),
+    (Unless(q.weight_dtype_known == 1), "no such precision of weights: {weight_dtype}"),
+    (Unless(q.kv_cache_dtype_known == 1), "no such precision of the KV cache: {kv_cache_dtype}"),
+    (_not_whole_from(1, q.users), "people online must be a whole number from 1"),
+    (_not_whole_from(1, q.context_tokens), "the context must be a whole number from 1"),
+    (_not_whole_from(0, q.answer_tokens), "the answer must be a whole number from 0"),
+    (_no_target(q.tpot_ms), WRONG_TARGET),
+    (_no_target(q.ttft_ms), WRONG_TARGET),
+    (q.answer_tokens > q.context_tokens, "the answer is longer than its context"),
+    (Unless(q.facts == LACKS), "{model}: {facts}"),
+    otherwise=OK,
+).formula(
+    "choices_state",
+    "Choices",
+    "OK where every choice stands in its list and the model has its facts; else what is wrong, the first of it.",
+    "the lists of the dropdowns, and the facts of the chosen model.",
+)
+
+
+def _state_of_row(*cases: tuple[Condition, str | Template]) -> Template:
+    """What a row of one's own still lacks: a dash where it is blank, OK where it is whole and its name its own."""
+    state = first_of(*cases, (q.n_named > 1, TWICE), otherwise=OK)
+    return template("{state}", when=q.n_filled > 0, otherwise=None, state=state)
+
+
+own_model_state = _state_of_row(
+    (Unless(is_text(q.model)), "a name is missing"), (Unless(q.facts == LACKS), "{facts}")
+).formula("own_model_state", "Row")
+own_instance_state = _state_of_row(
+    (
+        Unless(
+            both(
+                is_text(q.provider),
+                is_text(q.type),
+                q.gpu_known == 1,
+                q.gpu_count > 0,
+                q.price_usd_per_hour > 0,
+            )
+        ),
+        _lacking(
+            {
+                "provider": is_text(q.provider),
+                "type": is_text(q.type),
+                "GPU": is_text(q.instance_gpu),
+                "a GPU of the GPUs sheet": where(is_text(q.instance_gpu), q.gpu_known, 1) == 1,
+                "GPUs": q.gpu_count > 0,
+                "$ per hour": q.price_usd_per_hour > 0,
+            }
+        ),
+    )
+).formula("own_instance_state", "Row")

@@ -1,0 +1,238 @@
+"""Sentences as templates with named slots and conditions: the page fills them, a workbook and JavaScript print them.
+
+In a template `{n}` is a slot for the quantity `n`, `{n:kind}` says it as one of KINDS, and `{n:request|requests}` is a
+word by its number. `[many? of {n}|none]` is said where the condition `many` holds, and what follows `|` where it does
+not. A slot's name may also be that of a part: another template, or what is worked out of quantities.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from sheetgen.formula import Expr, Formula, join_text, percent_text, replace_text, round_nearest, where, whole_text
+from sheetgen.formula.tree import INPUT
+from sheetgen.report.page import NONE, Cell
+from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, WHOLE, Display
+
+NO_VALUE = "-"  # what a workbook says where the page has NONE
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def short_type(instance: Any) -> Any:
+    """A type as the page names it: Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
+    return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a slot says its quantity.
+
+    change: what is said in its place. printed: that as a workbook's text. display: that on the page, where it is a
+    number.
+    """
+
+    change: Callable[[Any], Any] = _same
+    printed: Callable[[Any], Any] = _same
+    display: Display = WHOLE
+
+
+KINDS = {
+    "": Kind(),
+    "whole": Kind(printed=whole_text),
+    "tenths": Kind(printed=lambda value: round_nearest(value, 1), display=ONE_DECIMAL),
+    "hundredths": Kind(printed=lambda value: round_nearest(value, 2), display=TWO_DECIMALS),
+    "percent": Kind(printed=percent_text, display=PERCENT),
+    "next": Kind(lambda value: value + 1),
+    "type": Kind(short_type),
+}
+
+
+def _kind(name: str) -> Kind:
+    singular, is_plural, plural = name.partition("|")
+    return Kind(lambda count: where(count == 1, singular, plural)) if is_plural else KINDS[name]
+
+
+class _Quantities:
+    """Quantities by name, for conditions and what is worked out: `q.n_instances > 1`."""
+
+    def __getattr__(self, name: str) -> Expr:
+        return Expr.leaf(INPUT, name)
+
+
+q = _Quantities()
+
+
+@dataclass(frozen=True, eq=False)
+class Unless:
+    """The condition that another one does not hold."""
+
+    condition: Expr
+
+
+Condition: TypeAlias = "Expr | Unless"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place of a template for a quantity or a part."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A sentence, or a part of one: `pieces` where the condition holds, else the other one. name: of the condition."""
+
+    pieces: tuple[Piece, ...]
+    condition: Condition | None = None
+    otherwise: Template | None = None  # None: that nothing is known
+    parts: Mapping[str, Template] = field(default_factory=dict)
+    figures: Mapping[str, Expr] = field(default_factory=dict)
+    name: str = ""
+
+    def saying(self, **parts: bool | str | Template) -> Template:
+        """The same with other parts; where a condition of that name holds always, or never."""
+        pieces = list[Piece]()
+        for piece in self.pieces:
+            chosen = parts.get(piece.name) if isinstance(piece, Template) else None
+            if isinstance(piece, Template) and isinstance(chosen, bool):
+                pieces += (piece if chosen else piece.otherwise or NOTHING).pieces
+            else:
+                pieces.append(piece)
+        others = {name: template(part) for name, part in parts.items() if not isinstance(part, bool)}
+        return replace(self, pieces=tuple(pieces), parts={**self.parts, **others})
+
+    def fill(self, **values: Any) -> Cell:
+        """The sentence on the page: numbers keep their displays, and are formatted last. What a part says, or whether
+        a condition holds, may be given by its name."""
+        said = self._filled(values)
+        return NONE if said is None else Cell(said[0], parts=tuple(said[1]))
+
+    def _filled(self, values: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+        values = self._with_figures(values)
+        if not self._holds(values):
+            return None if self.otherwise is None else self.otherwise._filled(values)
+        pattern, cells = "", list[Any]()
+        for piece in self.pieces:
+            if isinstance(piece, Slot) and piece.name in self.parts and piece.name not in values:
+                piece = self.parts[piece.name]
+            if isinstance(piece, Template):
+                inside = piece._filled(values) or ("{}", [NONE])
+                pattern, cells = pattern + inside[0], cells + inside[1]
+            elif isinstance(piece, Slot):
+                value = values[piece.name]
+                value = value if isinstance(value, Cell) else piece.kind.change(value)
+                pattern += "{}"
+                cells.append(value if isinstance(value, Cell | str) else Cell(value, piece.kind.display))
+            else:
+                pattern += piece
+        return pattern, cells
+
+    def _holds(self, values: Mapping[str, Any]) -> bool:
+        given = values.get(self.name)
+        if self.condition is None or isinstance(given, bool):
+            return given is not False
+        if isinstance(self.condition, Unless):
+            return not self.condition.condition.read(values)
+        return bool(self.condition.read(values))
+
+    def _with_figures(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**{name: one.read(values) for name, one in self.figures.items() if name not in values}, **values}
+
+    def printed(self, values: Mapping[str, Any]) -> Any:
+        """The sentence as a workbook's text: of values, or as the tree of its operations."""
+        values = self._with_figures(values)
+        pieces = [self._print(piece, values) for piece in self.pieces]
+        said = "" if not pieces else pieces[0] if len(pieces) == 1 else join_text(*pieces)
+        if self.condition is None:
+            return said
+        otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values)
+        if isinstance(self.condition, Unless):
+            return where(self.condition.condition.read(values), otherwise, said)
+        return where(self.condition.read(values), said, otherwise)
+
+    def _print(self, piece: Piece, values: Mapping[str, Any]) -> Any:
+        if isinstance(piece, Slot) and piece.name not in self.parts:
+            return piece.kind.printed(piece.kind.change(values[piece.name]))
+        part = self.parts[piece.name] if isinstance(piece, Slot) else piece
+        return part.printed(values) if isinstance(part, Template) else part
+
+    def _names(self) -> Iterator[str]:
+        """The quantities that it reads, in the order in which it does."""
+        condition = self.condition.condition if isinstance(self.condition, Unless) else self.condition
+        read = [] if condition is None else [*condition.inputs]
+        for piece in self.pieces:
+            part = self.parts.get(piece.name, piece) if isinstance(piece, Slot) else piece
+            read += part._names() if isinstance(part, Template) else [part.name] if isinstance(part, Slot) else ()
+        read += self.otherwise._names() if self.otherwise else ()
+        for name in read:
+            yield from self.figures[name].inputs if name in self.figures else (name,)
+
+    def formula(self, name: str, label: str, about: str = "", source: str = "") -> Formula:
+        """The sentence as a formula of the quantities that it reads. about, source: its documentation."""
+        inputs = tuple(dict.fromkeys(self._names()))
+
+        def function(*values: Any) -> Any:
+            return self.printed(dict(zip(inputs, values, strict=True)))
+
+        function.__doc__ = f"{about}\n\nSource: {source}" if source else about
+        return Formula(name, label, TEXT, inputs, function)
+
+
+NOTHING = Template(())
+Piece: TypeAlias = str | Slot | Template
+Part: TypeAlias = "str | Template | Expr | Unless"
+_TOKEN = re.compile(r"\{(?P<slot>\w+):?(?P<kind>[^}]*)\}|\[(?P<condition>\w+)\?|(?P<end>[|\]])|(?P<text>[^{}[\]|]+)")
+
+
+def template(
+    text: str | Template, when: Condition | None = None, otherwise: str | Template | None = "", **parts: Part
+) -> Template:
+    """A sentence, said where the condition holds.
+
+    otherwise: what is said where it does not; None, that nothing is known. parts: by name the conditions of `[name?`
+    and what slots stand for that are no quantities: templates, and what is worked out.
+    """
+    if isinstance(text, Template):
+        return text
+    named = {name: template(part) if isinstance(part, str) else part for name, part in parts.items()}
+    texts = {name: part for name, part in named.items() if isinstance(part, Template)}
+    conditions = {name: part for name, part in named.items() if not isinstance(part, Template)}
+    pieces, _ = _parse(_TOKEN.finditer(text), conditions, texts)
+    figures = {
+        name: part for name, part in conditions.items() if not isinstance(part, Unless) and f"[{name}?" not in text
+    }
+    others = None if when is None or otherwise is None else template(otherwise)
+    return Template(pieces, when, others, texts, figures)
+
+
+def _parse(
+    tokens: Iterator[re.Match[str]], conditions: Mapping[str, Condition], parts: Mapping[str, Template]
+) -> tuple[tuple[Piece, ...], str]:
+    """The pieces up to the end of a text, or of a choice in it, and what ends it: `|` or `]`."""
+    pieces = list[Piece]()
+    for token in tokens:
+        if token["end"]:
+            return tuple(pieces), token["end"]
+        if name := token["condition"]:
+            said, end = _parse(tokens, conditions, parts)
+            others, _ = _parse(tokens, conditions, parts) if end == "|" else ((), "")
+            pieces.append(Template(said, conditions[name], Template(others, parts=parts), parts, name=name))
+        else:
+            pieces.append(Slot(token["slot"], _kind(token["kind"])) if token["slot"] else token["text"])
+    return tuple(pieces), ""
+
+
+def first_of(*cases: tuple[Condition, str | Template], otherwise: str | Template) -> Template:
+    """The first of sentences whose condition holds."""
+    said = template(otherwise)
+    for condition, text in reversed(cases):
+        said = template("{case}", condition, said, case=text)
+    return said
