@@ -376,7 +376,7 @@ def reversed_question(
     # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
     # one request alone.
     more = 1 if found.machines else found.served_at_target + 1
-    return replace(found, step=recommended({**options, "concurrent_requests": more}, catalog))
+    return found.with_step(recommended({**options, "concurrent_requests": more}, catalog))
 
 
 def recommend_document(record: Record, question: Question) -> dict[str, Any]:

@@ -390,7 +390,7 @@ class Record:
 @cache
 def printed(part: type) -> tuple[tuple[str, type | None], ...]:
     """The names that are printed of a part of the record, each with the part whose keys stand in its place."""
-    return tuple((one.name, one.metadata.get("flat")) for one in fields(part) if one.metadata.get("printed", True))
+    return tuple((key.name, key.metadata.get("flat")) for key in fields(part) if key.metadata.get("printed", True))
 
 
 @cache
@@ -402,18 +402,18 @@ def keys_of(part: type) -> tuple[str, ...]:
 def as_json(value: Any) -> Any:
     """A part of the record as plain values: lists for tuples, None for NaN."""
     if is_dataclass(value) and not isinstance(value, type):
-        found: Json = {}
-        for name, inside in printed(type(value)):
+        keys: Json = {}
+        for name, flat in printed(type(value)):
             part = getattr(value, name)
-            if inside is None:
-                found[name] = as_json(part)
+            if flat is None:
+                keys[name] = as_json(part)
             else:
-                found |= dict.fromkeys(keys_of(inside)) if part is None else as_json(part)
-        return found
+                keys |= dict.fromkeys(keys_of(flat)) if part is None else as_json(part)
+        return keys
     if isinstance(value, Sum):
         value = value._asdict()
     if isinstance(value, Mapping):
-        return {key: as_json(one) for key, one in value.items()}
+        return {key: as_json(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_json(one) for one in value]
+        return list(map(as_json, value))
     return None if isinstance(value, float) and value != value else value

@@ -25,19 +25,19 @@ def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
         question.loads[row].input_tokens,
         question.settings.prefix_cache_hit_fraction,
     )
-    return tuple(hosted(one, usd, _break_even(solved, row, usd)) for usd, one in best[:SHOWN_HOSTS])
+    return tuple(hosted(price, usd, _break_even(solved, row, usd)) for usd, price in best[:SHOWN_HOSTS])
 
 
-def hosted(one: HostedPrice, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
+def hosted(price: HostedPrice, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
     """The record of a host that takes so many dollars a month."""
     return HostedRecord(
-        one.host,
-        one.name,
-        one.input_usd_per_million,
-        one.cached_usd_per_million,
-        one.output_usd_per_million,
-        one.precision,
-        one.source,
+        price.host,
+        price.name,
+        price.input_usd_per_million,
+        price.cached_usd_per_million,
+        price.output_usd_per_million,
+        price.precision,
+        price.source,
         usd,
         {purchase: share if share <= 1 else None for purchase, share in break_even.items()},
         break_even,

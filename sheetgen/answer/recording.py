@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,7 +45,7 @@ from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import cost
 
 # Settings that the inputs have elsewhere.
-NESTED = ("kv_reserved", "hybrid_kv_manager", *(one.name for one in asked_in("money")))
+NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
 OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
 OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
 OF_OFFER = (
@@ -75,25 +76,22 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
         (),
         tuple(_sources(question)),
         headline,
-        tuple(ModelRecord(*map(float, one)) for one in zip(*(solved.models[name] for name in OF_MODEL), strict=True)),
+        tuple(itertools.starmap(ModelRecord, zip(*(solved.models[name].tolist() for name in OF_MODEL), strict=True))),
         replica_bills(fit) if fit else {},
     )
 
 
-def _fields(one: Any, *names: str) -> Json:
-    return {name: getattr(one, name) for name in names}
+def _fields(source: Any, *names: str) -> Json:
+    return {name: getattr(source, name) for name in names}
 
 
 def _candidates(question: Question) -> Iterator[CandidateRecord]:
     """Who took part, at prices less the discount."""
-    for one in question.candidates:
-        yield CandidateRecord(
-            gpu=one.gpu.id,
-            hourly_usd=float(
-                cost.discounted_usd_per_hour(one.usd_per_hour, question.discount(one.provider, one.purchase))
-            ),
-            **_fields(one, "instance", "provider", "gpu_count", "purchase", "price_as_of", "region", "assumed_shape"),
-        )
+    names = ("instance", "provider", "gpu_count", "purchase", "price_as_of", "region", "assumed_shape")
+    for candidate in question.candidates:
+        discount = question.discount(candidate.provider, candidate.purchase)
+        hourly_usd = float(cost.discounted_usd_per_hour(candidate.usd_per_hour, discount))
+        yield CandidateRecord(gpu=candidate.gpu.id, hourly_usd=hourly_usd, **_fields(candidate, *names))
 
 
 def _inputs(question: Question) -> Json:
@@ -103,7 +101,7 @@ def _inputs(question: Question) -> Json:
     return {
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
-        "tiers": [one for one in question.tiers if one is not None],
+        "tiers": [requests for requests in question.tiers if requests is not None],
         "requests_per_second": rate and rate.requests_per_second,
         "requests_per_day": rate and rate.requests_per_day,
         "engine": question.engine.engine,
@@ -121,7 +119,7 @@ def _inputs(question: Question) -> Json:
         **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.numbers[tier] or 'rate'}",
         "ask": None if question.ask is None else question.models[question.ask].model.id,
-        **{one.asked_as: question.options.get(one.asked_as, one.default) for one in OF_PAGE},
+        **{words.asked_as: question.options.get(words.asked_as, words.default) for words in OF_PAGE},
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256,
         "typed": question.overrides.data() or None,
@@ -131,7 +129,7 @@ def _inputs(question: Question) -> Json:
 def _money_inputs(question: Question) -> Json:
     """The inputs about money, and the terms of owning, the defaults used among them."""
     settings, owning = question.settings, question.owning
-    of_money = (one.name for one in OF_SETTINGS if one in asked_in("money"))
+    of_money = (setting.name for setting in OF_SETTINGS if setting in asked_in("money"))
     names = dict.fromkeys(("currency", "fx_rate", "fx_date", *of_money))
     day = {"fx_date": settings.fx_date or question.as_of.isoformat()}
     by_gpu = {name: dict(getattr(owning, name)) for name in ("capex_usd_per_gpu", "kw_per_gpu")}
@@ -188,34 +186,35 @@ def _cell(
     )
 
 
-def _picked(solved: Solution, one: Pick | None) -> RentalRecord | None:
-    return one and RentalRecord(solved.candidate(one.offer).instance, one.n_instances, one.usd)
+def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
+    """What another rule would rent."""
+    return pick and RentalRecord(solved.candidate(pick.offer).instance, pick.n_instances, pick.usd)
 
 
 def _chosen(solved: Solution) -> dict[int, ChosenRecord]:
     """The recommendations of the loads that something holds, by row."""
-    offers = {row: one.offer for row, one in enumerate(solved.choices) if one.offer is not None}
+    offers = {row: choice.offer for row, choice in enumerate(solved.choices) if choice.offer is not None}
     if not offers:
         return {}
-    at = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())}).table("chosen")
-    names = (*OF_OFFER, "offered_requests") if "offered_requests" in at else OF_OFFER
-    columns = {name: at[name] for name in names}
+    table = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())}).table("chosen")
+    columns = {name: table[name] for name in (*OF_OFFER, "offered_requests") if name in table}
     return {
         row: _chosen_of(solved, row, offer, {name: float(column[i]) for name, column in columns.items()})
         for i, (row, offer) in enumerate(offers.items())
     }
 
 
-def _chosen_of(solved: Solution, row: int, offer: int, known: Mapping[str, float]) -> ChosenRecord:
+def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, float]) -> ChosenRecord:
+    """The recommendation of one load; `quantities` are those of its offer."""
     choice, candidate, layout = solved.choices[row], solved.candidate(offer), solved.layout(offer)
     n_gpus = layout.n_gpus * choice.pipeline_parallel_size
-    used, n_held = choice.n_replicas * n_gpus, known["replicas_per_instance"] * choice.n_instances
-    drafted = known["loaded_weights_bytes_per_gpu"] - known["weights_bytes_per_gpu"]
+    n_gpus_used, n_held = choice.n_replicas * n_gpus, quantities["replicas_per_instance"] * choice.n_instances
+    draft_bytes = quantities["loaded_weights_bytes_per_gpu"] - quantities["weights_bytes_per_gpu"]
     times = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
     bands: dict[str, Any] = {}
     for name, (low, high) in zip(times, choice.bands, strict=True):
         bands |= {f"{name}_low": low, f"{name}_high": high}
-    kept = known["steady_bytes"] * layout.tensor_parallel_size * solved.question.loads[row].concurrent_requests
+    kv_bytes = quantities["steady_bytes"] * layout.tensor_parallel_size * solved.question.loads[row].concurrent_requests
     names = {name for name in keys_of(ChosenRecord) if hasattr(choice, name)}
     return ChosenRecord(
         **_fields(choice, *names),
@@ -225,7 +224,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, known: Mapping[str, float
         data_parallel_size=layout.data_parallel_size,
         spans_machines=n_gpus > candidate.gpu_count,
         measured=was_measured(solved, row, offer),
-        n_gpus=used,
+        n_gpus=n_gpus_used,
         monthly_usd_low=choice.monthly_usd_ends[0],
         monthly_usd_high=choice.monthly_usd_ends[1],
         **bands,
@@ -234,10 +233,12 @@ def _chosen_of(solved: Solution, row: int, offer: int, known: Mapping[str, float
         late_usd=None,
         without_targets_tpot_seconds=choice.without_targets_tpot_seconds,
         replicas_held=int(n_held) if choice.pipeline_parallel_size == 1 else choice.n_replicas,
-        paced_requests=known["paced_requests"],
-        offered_requests=known.get("offered_requests", 0.0),
+        paced_requests=quantities["paced_requests"],
+        offered_requests=quantities.get("offered_requests", 0.0),
         memory=MemoryRecord(
-            (known["overhead_bytes_per_gpu"] + drafted) * used, kept, known["memory_budget_bytes"] * used
+            (quantities["overhead_bytes_per_gpu"] + draft_bytes) * n_gpus_used,
+            kv_bytes,
+            quantities["memory_budget_bytes"] * n_gpus_used,
         ),
     )
 
@@ -246,10 +247,9 @@ def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
     second, usd = solved.choices[row].runner_up, solved.choices[row].runner_up_monthly_usd
     if second is None or usd is None:
         return None
-    candidate, layout, at = solved.candidate(second), solved.layout(second), (row, second)
-    stages, replicas, machines = (
-        int(solved.costs[name][at]) for name in ("pipeline_stages", "n_replicas", "n_instances")
-    )
+    candidate, layout = solved.candidate(second), solved.layout(second)
+    counts = ("pipeline_stages", "n_replicas", "n_instances")
+    stages, n_replicas, n_instances = (int(solved.costs[name][row, second]) for name in counts)
     return RunnerUp(
         candidate.instance,
         candidate.provider,
@@ -257,10 +257,10 @@ def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
         layout.tensor_parallel_size,
         layout.data_parallel_size,
         stages,
-        replicas,
-        replicas * layout.n_gpus * stages,
-        machines,
-        float(solved.costs["hourly_usd"][at]),
+        n_replicas,
+        n_replicas * layout.n_gpus * stages,
+        n_instances,
+        float(solved.costs["hourly_usd"][row, second]),
         usd,
     )
 
@@ -271,36 +271,37 @@ def _owned(solved: Solution, row: int) -> OwnedRecord | None:
     if ends is None or fit is None:
         return None
     gpu = fit.candidate.gpu.id
-    known = solved.question.owning.gpus.get(gpu, OwnedGpu())
-    source, confidence = known.capex_source or None, known.confidence or None
-    return OwnedRecord(gpu, fit.gpus_used, known.capex_as_of, source, known.kw_source, confidence, **ends)
+    terms = solved.question.owning.gpus.get(gpu, OwnedGpu())
+    source, confidence = terms.capex_source or None, terms.confidence or None
+    return OwnedRecord(gpu, fit.gpus_used, terms.capex_as_of, source, terms.kw_source, confidence, **ends)
 
 
 def _levers(levers: Sequence[Lever]) -> dict[str, Any]:
     """A cell's levers that have a price, those that save most first; the answer at FP8; the indication for host
     memory."""
-    offloaded = next((one for one in levers if one.offload), None)
     host_memory = None
-    if offloaded and offloaded.offload:
-        found = vars(offloaded.offload)
-        whole = {name: round(found[name]) for name in ("bytes_per_gpu", "parked_kv_bytes_per_gpu")}
-        host_memory = {**found, **whole, "note": offloaded.note}
+    for lever in levers:
+        if lever.offload:
+            indication = vars(lever.offload)
+            whole = {name: round(indication[name]) for name in ("bytes_per_gpu", "parked_kv_bytes_per_gpu")}
+            host_memory = {**indication, **whole, "note": lever.note}
+            break
     after = at_fp8(levers)
     return {
         "fp8": after and RentalRecord(after.candidate.instance, after.n_instances, after.monthly_usd),
-        "levers": tuple(_lever(one) for one in in_order(levers)),
+        "levers": tuple(map(_lever, in_order(levers))),
         "host_memory": host_memory,
     }
 
 
-def _lever(one: Lever) -> LeverRecord:
-    assert one.after is not None, "of levers that have a price"
+def _lever(lever: Lever) -> LeverRecord:
+    assert lever.after is not None, "of levers that have a price"
+    names = ("words", "changed", "saved_usd", "saved_fraction", "cost", "note", "further", "family", "is_near_tie")
     return LeverRecord(
-        one.id,
-        **_fields(one, "words", "changed", "saved_usd", "saved_fraction", "cost", "note", "further"),
-        instance=one.after.candidate.instance,
-        **_fields(one.after, "n_instances", "n_gpus", "monthly_usd"),
-        **_fields(one, "family", "is_near_tie"),
+        lever.id,
+        instance=lever.after.candidate.instance,
+        **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd"),
+        **_fields(lever, *names),
     )
 
 
@@ -319,15 +320,15 @@ def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, RentalReco
 
 def _sources(question: Question) -> Iterator[SourceRecord]:
     """Where the figures come from: one entry per model, GPU, recommended-from instance, workload and engine."""
-    for one in question.models:
-        yield SourceRecord("model", one.model.id, one.model.source, one.model.checked_on)
+    for asked in question.models:
+        yield SourceRecord("model", asked.model.id, asked.model.source, asked.model.checked_on)
     for gpu in question.gpus:
         yield SourceRecord("gpu", gpu.id, f"memory: {gpu.memory.source}; {gpu.source}", gpu.checked_on)
     for candidate in question.candidates:
         yield SourceRecord("instance", candidate.instance, candidate.source, candidate.price_as_of)
     for workload in question.workloads:
         yield SourceRecord("workload", workload.id, workload.source, None)
-    hosted, ids = question.reference.hosted, {one.model.id for one in question.models}
+    hosted, ids = question.reference.hosted, {asked.model.id for asked in question.models}
     origin = f"{hosted.origin}, {hosted.license}" if hosted.license else hosted.origin
     for of_model in hosted.models:
         if of_model.model in ids:

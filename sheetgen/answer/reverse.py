@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.picks import Pick
+from sheetgen.answer.answer_record import RentalRecord, as_json
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import OF_CHOSEN, tables
 from sheetgen.catalog.hardware import Gpu, Instance
@@ -77,8 +77,8 @@ class Most:
 class Reverse:
     """The most requests at once, and the most a second: not always in the same layouts, nor of the same hardware.
 
-    Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind. `step` is the
-    answer to one more request at once (of one's own machines: to one, beside them).
+    Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind.
+    `next_rent` is the answer to one more request at once (of one's own machines: to one, beside them).
     """
 
     question: Question
@@ -86,7 +86,8 @@ class Reverse:
     machines: tuple[tuple[Candidate, int], ...]  # one's own, by kind
     in_flight: tuple[Most | None, ...]
     per_second: tuple[Most | None, ...]
-    step: Solution | None = None
+    next_rent: RentalRecord | None = None
+    next_verdict: str = ""  # why nothing serves the next step
 
     @property
     def served_at_target(self) -> int:
@@ -96,11 +97,11 @@ class Reverse:
     def requests_per_second(self) -> float:
         return sum(one.requests_per_second for one in self.per_second if one)
 
-    @property
-    def next_rent(self) -> tuple[Candidate, Pick] | None:
-        """What is rented for the next step; None where nothing serves it."""
-        more = self.step and self.step.choices[0].cheapest
-        return (self.step.candidate(more.offer), more) if self.step and more else None
+    def with_step(self, solved: Solution) -> Reverse:
+        """The same with the next step, which is solved."""
+        choice, more = solved.choices[0], solved.choices[0].cheapest
+        rent = more and RentalRecord(solved.candidate(more.offer).instance, more.n_instances, more.usd)
+        return replace(self, next_rent=rent, next_verdict=choice.verdict)
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -116,9 +117,7 @@ class Reverse:
             "next_step": rent
             and {
                 "concurrent_requests": self.served_at_target + 1,
-                "instance": rent[0].instance,
-                "n_instances": rent[1].n_instances,
-                "monthly_usd": rent[1].usd,
+                **as_json(rent),
                 "beside": bool(self.machines),
             },
         }

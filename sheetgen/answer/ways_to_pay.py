@@ -127,22 +127,19 @@ def providers(solved: Solution) -> list[tuple[ProviderCost, ...]]:
     names = list(dict.fromkeys(of_offer.tolist()))
     grid = solved.grid.along("chosen", {"load": [row for row in range(len(loads)) for _ in names]})
     picks = pick(grid, numpy.tile(of_offer == numpy.array(names)[:, None], (len(loads), 1)), "chosen")
-    hourly, found = solved.costs["hourly_usd"], []
-    for row, load in enumerate(loads):
-        mine = zip(names, picks[row * len(names) : (row + 1) * len(names)], strict=True)
-        found.append(
-            tuple(
-                ProviderCost(name)
-                if one is None or load.over_limit
-                else _provider(solved, name, one[0], float(hourly[row, one[0].offer]))
-                for name, one in mine
-            )
+    of_load = (picks[start : start + len(names)] for start in range(0, len(picks), len(names)))
+    return [
+        tuple(
+            ProviderCost(name) if best is None or load.over_limit else _provider(solved, row, name, best[0])
+            for name, best in zip(names, bests, strict=True)
         )
-    return found
+        for row, (load, bests) in enumerate(zip(loads, of_load, strict=True))
+    ]
 
 
-def _provider(solved: Solution, name: str, best: Pick, hourly_usd: float) -> ProviderCost:
+def _provider(solved: Solution, row: int, name: str, best: Pick) -> ProviderCost:
     candidate, size = solved.candidate(best.offer), solved.layout(best.offer).tensor_parallel_size
+    hourly_usd = float(solved.costs["hourly_usd"][row, best.offer])
     return ProviderCost(name, candidate.instance, candidate.gpu.id, size, best.n_instances, hourly_usd, best.usd)
 
 

@@ -199,10 +199,10 @@ def _reverse(found: Reverse) -> Iterator[str]:
         if own and most:
             yield f"  one machine more: {most.of_one_more:,} at once{' in all' * (len(found.machines) > 1)}"
     if rent := found.next_rent:
-        rented = budgeted_words(rent[1].n_instances, rent[0].instance, rent[1].usd, found.question)
+        rented = budgeted_words(rent.n_instances, rent.instance, rent.monthly_usd, found.question)
         yield f"one more at once: {rented} {'beside them' if found.machines else 'in all'}"
-    elif found.step:
-        yield f"one more at once: {found.step.choices[0].verdict}"
+    elif found.next_verdict:
+        yield f"one more at once: {found.next_verdict}"
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog: Catalog) -> None:

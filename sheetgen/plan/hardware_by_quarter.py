@@ -40,22 +40,13 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was asked for a service in a quarter, at the quantile that is bought: for its reasons."""
-
-    solved: Solution
-    offer: int  # where it runs
-    pick: int  # where `recommend` puts it alone
-
-
-@dataclass(frozen=True)
 class Hardware:
     """By service and quarter where it runs; and why it does not, where nothing serves it."""
 
     placed: Mapping[At, Placed]
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
-    asked: Mapping[At, Asked]  # only where speeds are
+    alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
 
 
 @dataclass(frozen=True)
@@ -195,17 +186,17 @@ def placed(
             offers[s, q], held = offer, of.offers.named[offer]
     gone = _together(plan, loads, offers, moves, months)
     _pack(loads, keys, offers)
-    speed, asked = dict[tuple[int, int, int], Speed](), dict[At, Asked]()
+    speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
     for key, one in solutions.items() if timed else ():
         mine = [at for at in wanted[key] if at in offers]
         speed |= dict(_speeds(one, mine, offers))
         for at in mine:
             alone = loads[at].pick
             assert alone is not None
-            asked[at] = Asked(one.solved, offers[at], alone)
+            by_itself[at] = one.solved.candidate(alone).instance
     where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
     where |= {at: replace(where[at], moved=True, saves_usd=saves or 0.0) for at, saves in moves.items() if at in where}
-    return Hardware(where, speed, nothing, asked)
+    return Hardware(where, speed, nothing, by_itself)
 
 
 def _together(

@@ -10,7 +10,6 @@ from operator import attrgetter
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
 from sheetgen.plan.findings import unit_costs
-from sheetgen.plan.hardware_by_quarter import Asked
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Table, Text, joined, table, words
@@ -147,8 +146,8 @@ def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
     """Why a service is on its hardware in these quarters."""
     plan, first = answer.plan, many[0]
     one, before = answer.hardware.placed[s, first], answer.hardware.placed.get((s, first - 1))
-    asked = [answer.hardware.asked[s, q] for q in many]
-    others = [i for i, each in enumerate(asked) if _instance(each, each.pick) != one.instance]
+    alone = [answer.hardware.alone[s, q] for q in many]
+    others = [i for i, instance in enumerate(alone) if instance != one.instance]
     said: list[Text] = []
     if before is not None and before.instance == one.instance:
         said.append("The same machine: the model, its precision or the layout on it is another.")
@@ -165,7 +164,7 @@ def _why(answer: Answer, s: int, many: Sequence[int]) -> Text:
             if together
             else ", ".join(str(plan.quarters[many[i]]) for i in others)
         )
-        names = ", ".join(dict.fromkeys(_instance(asked[i], asked[i].pick) for i in others))
+        names = ", ".join(dict.fromkeys(alone[i] for i in others))
         why = _why_here(answer, s, many)
         said.append(words(f"Alone {names} would be chosen in {spans}; it is here, as {{}}.", why))
     else:
@@ -183,10 +182,6 @@ def _why_here(answer: Answer, s: int, many: Sequence[int]) -> Text:
     if cost := answer.plan.policy.moving_cost_usd:
         return words("a move there saves no more than the {} that it costs", usd(cost))
     return "a move there saves nothing"
-
-
-def _instance(asked: Asked, offer: int) -> str:
-    return asked.solved.candidate(offer).instance
 
 
 def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:

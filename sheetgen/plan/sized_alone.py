@@ -37,8 +37,7 @@ def alone(answer: Answer) -> Iterator[Alone]:
         )
         whole = math.ceil(round(at_once, 9))
         load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(whole)}
-        asked = answer.hardware.asked[s, q]
-        here, by_itself = (asked.solved.candidate(one).instance for one in (asked.offer, asked.pick))
+        here, by_itself = answer.hardware.placed[s, q].instance, answer.hardware.alone[s, q]
         others = {name: value for name, value in options.items() if name not in A_LOAD}
         yield Alone(s, q, others | load | ({"instances": here} if here != by_itself else {}))
 

@@ -10,7 +10,7 @@ from amounts import amount
 from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
 
 from sheetgen.answer import solve, tables
-from sheetgen.answer.levers import Lever, at_fp8, best, in_order, levers_of, levers_of_sheet, terms_at_fp8
+from sheetgen.answer.levers import Lever, at_fp8, best, in_order, levers_of_sheet, terms_at_fp8
 from sheetgen.answer.levers import lever as asking
 from sheetgen.answer.levers.lever import saved_usd
 from sheetgen.catalog import guidance
@@ -95,7 +95,7 @@ def test_fp8_on_a_term_is_unknown_where_the_term_has_no_price() -> None:
 def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) -> None:
     solved = answered("70b", workloads="rag", tiers="1,32", **options)
     together = levers_of_sheet(solved)
-    assert [levers_of(solved, row) for row in range(2)] == list(together)
+    assert [levers_of_sheet(solved, (row,))[row] for row in range(2)] == list(together)
 
 
 @pytest.mark.parametrize("models", [THREE, FAMILIES])

@@ -8,7 +8,7 @@ import pytest
 from asked import alone, answered, catalog, every, load, of_load, same
 
 from sheetgen.answer import solve
-from sheetgen.answer.levers import Lever, levers_of
+from sheetgen.answer.levers import Lever, levers_of_sheet
 from sheetgen.answer.levers.lever import Rented, is_less, saved_usd
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ask
@@ -35,7 +35,7 @@ def targets_of(lever: Lever) -> dict[str, float]:
 
 
 def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list[Lever]:
-    return [one for one in levers_of(load(model, context, users, **options), 0) if one.family == "speed"]
+    return [one for one in levers_of_sheet(load(model, context, users, **options))[0] if one.family == "speed"]
 
 
 @pytest.mark.some(3)
@@ -111,7 +111,7 @@ def test_what_a_step_costs_in_words() -> None:
 @pytest.mark.parametrize("options", [{"tpot_ms": "off", "ttft_ms": "off"}, {"typed": OFF}])
 def test_without_a_target_none_is_loosened(options: dict[str, Any]) -> None:
     solved = solve(ask(catalog(), {"models": "405b", "workloads": "rag", "tiers": "32", **options}))
-    found = [one for one in levers_of(solved, 0) if one.family == "speed"]
+    found = [one for one in levers_of_sheet(solved)[0] if one.family == "speed"]
     assert [one.why_not for one in found] == ["no such target is set"] * 3
 
 

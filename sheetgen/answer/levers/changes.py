@@ -49,16 +49,12 @@ NO_CHAT = "embedding"  # part of the ids of models that answer nothing
 KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
 
 
-def levers_of(solved: Solution, row: int) -> tuple[Lever, ...]:
-    """Every lever of one load, in the catalog's order: with its answer, or with the reason why it does not apply.
-
-    Of each one, but of a target of speed the further steps, too, after the best one.
-    """
-    return levers_of_sheet(solved, (row,))[row]
-
-
 def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tuple[tuple[Lever, ...], ...]:
-    """The same for every load, or for `rows` alone; nothing for the others, and for a load over its model's limit."""
+    """By load every lever, in the catalog's order: with its answer, or with the reason why it does not apply; of each
+    one, but of a target of speed the further steps, too, after the best one.
+
+    Nothing for a load over its model's limit; where `rows` are given, for these alone.
+    """
     question = solved.question
     requested = range(len(question.loads)) if rows is None else rows
     open_rows = [row for row in requested if not question.loads[row].over_limit]
