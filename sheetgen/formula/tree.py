@@ -83,6 +83,9 @@ def _right(operation: Operation) -> Callable[[Expr, Any], Expr]:
     return lambda right, left: Expr.tree(operation, (left, right))
 
 
+NO_OPTIONS: dict[str, Expr] = {}
+
+
 class Expr:
     """An operation and its arguments. `Expr(text)` is a reference: Excel text as it is."""
 
@@ -96,8 +99,8 @@ class Expr:
     _printed: Text | None
 
     def __init__(self, text: str, binding: int = ATOM, array: bool = False) -> None:
-        self.operation, self.arguments, self.options = REFERENCE, (text, binding, array), {}
-        self._printed = Text(text, binding, array)
+        self.arguments = self._printed = Text(text, binding, array)
+        self.operation, self.options = REFERENCE, NO_OPTIONS
 
     @classmethod
     def leaf(cls, operation: Operation, value: Any) -> Expr:
@@ -201,14 +204,19 @@ def operation(
 
     def register(compute: Function) -> Function:
         signature = inspect.signature(compute)
+        kinds = [parameter.kind for parameter in signature.parameters.values()]
+        takes_all = kinds == [inspect.Parameter.VAR_POSITIONAL]
+        n_plain = len(kinds) if set(kinds) == {inspect.Parameter.POSITIONAL_OR_KEYWORD} else None
 
         @functools.wraps(compute)
         def read(*arguments: Any, **options: Any) -> Any:
             if Expr not in map(type, arguments) and not (options and Expr in map(type, options.values())):
                 return compute(*arguments, **options)
-            bound = signature.bind(*arguments, **options)
-            bound.apply_defaults()
-            tree = Expr.tree(entry, bound.args, bound.kwargs)
+            if options or (not takes_all and len(arguments) != n_plain):
+                bound = signature.bind(*arguments, **options)
+                bound.apply_defaults()
+                arguments, options = bound.args, bound.kwargs
+            tree = Expr.tree(entry, arguments, options)
             once = [part for part in tree.arguments if part.operation.name in ANSWER_ONCE]
             if rows and once:
                 raise TypeError(f"{once[0].text!r} answers once for a whole row: give its conditions one by one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from sheetgen.formula import Formula, Quantity
 from sheetgen.units import PLAIN
@@ -111,11 +112,17 @@ class Program:
             on = next((one.on for one in self.axes if one.name == axis), ())
             return {axis}.union(*map(reach, on))
 
-        def read(table: str, quantities: Iterable[Named], axes: Axes, rows: str | None = None) -> None:
+        def read(
+            table: str,
+            quantities: Iterable[Named],
+            axes: Axes,
+            rows: str | None = None,
+            under: Mapping[str, Iterable[Axes]] = MappingProxyType({}),
+        ) -> None:
             within = {end for axis in (*axes, *((rows,) if rows else ())) for end in reach(axis)}
             for name, formula in by_name(quantities):
                 for read in formula.inputs:
-                    if not any(within.issuperset(own) for own in known.get(read, ())):
+                    if not any(within.issuperset(own) for own in (*known.get(read, ()), *under.get(read, ()))):
                         problems.append(f"{table}: {formula.name} reads {read}, which is nowhere on {', '.join(axes)}")
                 known.setdefault(name, set()).add(axes)
 
@@ -125,8 +132,12 @@ class Program:
             elif isinstance(table, Repeat):
                 read(table.name, (*table.start, *table.step), table.axes)
             else:
+                under = {
+                    name: known.get(value, set()) if isinstance(value, str) else {()}
+                    for name, value in table.under.items()
+                }
                 for again in table.tables_of(self):
-                    read(f"{table.name} ({again.name})", again.quantities, again.axes, again.rows)
+                    read(f"{table.name} ({again.name})", again.quantities, again.axes, again.rows, under)
                 for name, quantity in table.keeps.items():
                     known.setdefault(name, set()).update(known.get(quantity, ()))
         return problems

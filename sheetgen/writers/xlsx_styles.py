@@ -3,6 +3,7 @@ number that does not fit is shown as ####, a text beside a filled cell is cut.""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -214,6 +215,7 @@ def text_height(text: str, width: float, look: dict[str, Any]) -> float:
     return lines * LINE * float(look.get("font_size", 10)) + 2
 
 
+@functools.cache
 def _ems(text: str) -> float:
     return sum(_EM.get(letter, DIGIT) for letter in text)
 

@@ -13,7 +13,7 @@ from sheetgen.formula import Formula
 from sheetgen.program.declared import Again, Axes, Program, Repeat, Table, by_name, is_same
 from sheetgen.program.grid import Grid
 from sheetgen.program.row_program import DEPLOYMENT
-from sheetgen.program.sheet_program import CHOSEN, SHEET, WITH_DRAFT
+from sheetgen.program.sheet_program import AGAIN, CHOSEN, SHEET, WITH_DRAFT
 from sheetgen.question.deployment import complete
 from sheetgen.question.sheet_question import ask
 
@@ -61,6 +61,8 @@ def test_every_input_can_be_read_on_the_axes_of_its_table(sheet_grid: Grid, row_
     facts = facts_of(sheet_grid, SHEET)
     whole = Program(SHEET.axes, (*SHEET.tables, *CHOSEN.tables))
     assert whole.unreadable(facts) == []
+    once_more = Program(AGAIN.axes, (*SHEET.tables, *AGAIN.tables), AGAIN.parts)
+    assert once_more.unreadable(facts) == []
     assert DEPLOYMENT.unreadable(facts_of(row_grid, DEPLOYMENT)) == []
 
 
@@ -74,12 +76,25 @@ def test_a_table_that_reads_what_nothing_provides_is_named(sheet_grid: Grid) -> 
     assert "tensor_parallel_size" in misplaced.unreadable(facts_of(sheet_grid, SHEET))[-1]
 
 
+def test_what_stands_in_place_of_a_quantity_is_a_quantity_that_is_read() -> None:
+    """A limit that no table reads would change nothing, unseen."""
+    for program in (AGAIN, DEPLOYMENT):
+        for again in program.tables:
+            if isinstance(again, Again):
+                read = {
+                    name for table in again.tables_of(program) for one in table.named().values() for name in one.inputs
+                }
+                assert again.under.keys() <= read, again.name
+
+
 def test_axes_stand_where_the_grid_has_them(sheet_grid: Grid) -> None:
     declared = {(axis.name, other) for axis in SHEET.axes for other in axis.on}
     assert declared - {("chosen", "load"), ("chosen", "offer")} <= {*sheet_grid.places}
 
 
-@pytest.mark.parametrize("program", [SHEET, CHOSEN, WITH_DRAFT, DEPLOYMENT], ids=["sheet", "chosen", "draft", "row"])
+@pytest.mark.parametrize(
+    "program", [SHEET, CHOSEN, AGAIN, WITH_DRAFT, DEPLOYMENT], ids=["sheet", "chosen", "again", "draft", "row"]
+)
 def test_one_name_means_one_quantity(program: Program) -> None:
     meant = defaultdict(set)
     for table in all_tables(program):
