@@ -12,8 +12,8 @@ from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
 from sheetgen.book import discount_table
 from sheetgen.book.figures import age_days, dtype_in_use, in_unit
-from sheetgen.book.lookups import NO_VALUE, ZERO, written
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup, position
+from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.what_if_choices import SPARE_MODELS
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
 from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
@@ -247,7 +247,7 @@ def derive_models(table: Table) -> None:
             TEXT,
             note="The precision by its first name.",
         )
-        rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
+        rows = (position_in(lists["dtypes_dtype"], at) for at in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
     for key, label, which in (
         ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
@@ -561,10 +561,6 @@ def _add_class_in_use(table: Table, at: int) -> None:
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
 
 
-def _place(key: Expr, refs: Expr) -> Expr:
-    return function("MATCH", key, refs, 0)
-
-
 def _of_rank(held: Expr, ranks: Expr, rank: Expr) -> Expr:
     return function("IFERROR", function("INDEX", held, function("SMALL", ranks, rank)), NONE)
 
@@ -579,7 +575,7 @@ def _providers_in_order(table: Table) -> None:
     def where_first(provider: Any, found: Any, row: Any) -> Any:
         return where(is_text(provider), where(found == row, row, NONE), NONE)
 
-    places = [written(names.index(ref.value) + 1, _place, ref, providers) for ref in providers.refs]
+    places = [position_in(providers, ref) for ref in providers.refs]
     cells = zip(providers.refs, places, table.columns["row"], strict=True)
     table.looked_up("first_of_provider", "First of its provider", (derived(where_first, *of) for of in cells), PLAIN)
     found = table.range("first_of_provider")

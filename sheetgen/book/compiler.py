@@ -46,10 +46,9 @@ class Compiler:
     every: the workbook's wiring and those of models that a reader chooses (What-if), whose rows stand below. down: the
     tables whose rows blocks have. along: by axis of the head's columns how many of them a row of the workbook's own
     takes; the others take all columns but on the first. ends: where the rows of some models end sooner, of each of
-    `every`.
-    facts: by name the axes of rows of the head. inside: what gets no cells, as it is worked out within what reads it.
-    alike: what is the same on all GPUs for the workbook's own rows. by_model: by name the axes of what the batches
-    tried have, and a source for each model, of each of `every`.
+    `every`. facts: by name the axes of rows of the head. inside: what gets no cells, as it is worked out within what
+    reads it. alike: what is the same on all GPUs for the workbook's own rows. by_model: by name the axes of what the
+    batches tried have, and a source for each model, of each of `every`.
     """
 
     sheet: Sheet
@@ -90,20 +89,20 @@ class Compiler:
         """
         whole = quantity.with_parts(self.inside, first=True).with_parts(self.inside, first=True)
         every, given = self.every if live else self.every[:1], given or {}
-        axes = [NOWHERE.union(*(self._axes_of(of, read) for read in whole.inputs)) for of in range(len(every))]
+        axes = [NOWHERE.union(*(self._axes_of(w, read) for read in whole.inputs)) for w in range(len(every))]
         down = down or next(key for key in self.down if axes[0].isdisjoint(DOWN[self.down[-1]] - DOWN[key]))
         labels: list[Ref] = []
         words: list[Ref] = []
         kept: list[int] = []
         widths: list[int] = []
         places: list[Sequence[Ref] | None] = []
-        for of, wiring in enumerate(every):
-            table, before = wiring.tables[down], sum(earlier.tables[down].n_rows for earlier in every[:of])
-            along = next(key for key in self.along if axes[of].isdisjoint(ALONG["profile"] - ALONG[key]))
-            full = self.head.n_rows if of else list(self.along.values())[-1]
-            width = full if of and along != "tp" else self.along[along]
-            of_model = self.ends[of] if self.ends else [width] * wiring.tables["models"].n_rows
-            every_width = table.by_row("models", of_model)
+        for w, wiring in enumerate(every):
+            table, before = wiring.tables[down], sum(earlier.tables[down].n_rows for earlier in every[:w])
+            along = next(key for key in self.along if axes[w].isdisjoint(ALONG["profile"] - ALONG[key]))
+            full = self.head.n_rows if w else list(self.along.values())[-1]
+            width = full if w and along != "tp" else self.along[along]
+            ends = self.ends[w] if self.ends else [width] * wiring.tables["models"].n_rows
+            every_width = table.by_row("models", ends)
             repeated = self.head.columns.get(f"{along}_position", [])[:full] if width < full else None
             for row in rows(table):
                 labels.append(table.columns["model"][row])
@@ -112,19 +111,19 @@ class Compiler:
                 kept.append(before + row)
                 widths.append(every_width[row])
                 places.append(repeated)
-        sources = {
-            read: given[read] if read in given else self.sources(read, down, len(every)) for read in whole.inputs
-        }
-        sources = {read: [of[row] for row in kept] if isinstance(of, list) else of for read, of in sources.items()}
+        sources = {}
+        for read in whole.inputs:
+            rows_read = given[read] if read in given else self.sources(read, down, len(every))
+            sources[read] = [rows_read[row] for row in kept] if isinstance(rows_read, list) else rows_read
         written = matrix(self.sheet, self.top, whole, labels, widths, sources, words or None)
         self.top += len(written) + 2
         whole_rows = iter(
-            RepeatedRow(row, at) if at else row.padded(self.head.n_rows) if self.ends else row
-            for row, at in zip(written, places, strict=True)
+            RepeatedRow(row, repeated) if repeated else row.padded(self.head.n_rows) if self.ends else row
+            for row, repeated in zip(written, places, strict=True)
         )
-        for of, wiring in enumerate(every):
+        for w, wiring in enumerate(every):
             wiring.blocks[name] = Block(down, [next(whole_rows) for _ in rows(wiring.tables[down])])
-            self.axes[of][name] = axes[of] | DOWN[down]
+            self.axes[w][name] = axes[w] | DOWN[down]
 
     def same(self, name: str, other: str) -> None:
         """Let a quantity stand for another one, where that has cells."""
@@ -132,14 +131,14 @@ class Compiler:
             if other in axes:
                 wiring.blocks[name], axes[name] = wiring.blocks[other], axes[other]
 
-    def _axes_of(self, of: int, name: str) -> Axes:
-        """The axes that what is read by a name differs by."""
-        wiring = self.every[of]
-        if name in self.alike and of == 0:
+    def _axes_of(self, w: int, name: str) -> Axes:
+        """The axes that what is read by a name, for that one of `every`, differs by."""
+        wiring = self.every[w]
+        if name in self.alike and w == 0:
             return NOWHERE
-        for known in (self.axes[of], self.facts):
-            if name in known:
-                return known[name]
+        for declared in (self.axes[w], self.facts):
+            if name in declared:
+                return declared[name]
         if name in wiring.blocks:
             return DOWN[wiring.blocks[name].down] | ALONG["profile"]
         if name in self.by_model:
@@ -158,21 +157,23 @@ class Compiler:
         gpus = first.tables["gpus"]
         if name in first.blocks:
             held = self._own_rows if name in self.axes[0] else self._rows_elsewhere
-            return [row for of in every for row in held(of, name, of.tables[down])]
+            return [row for wiring in every for row in held(wiring, name, wiring.tables[down])]
         if name in self.by_model:
             pairs = zip(every, self.by_model[name][1], strict=False)
-            return [source for of, rows in pairs for source in of.tables[down].by_row("models", rows)]
+            return [source for wiring, rows in pairs for source in wiring.tables[down].by_row("models", rows)]
         if name in SIDE_BY_SIDE:
-            return [row for of in every for row in of.tables[down].by_row("models", self._side_by_side(of, name))]
+            by_model = ((wiring, self._side_by_side(wiring, name)) for wiring in every)
+            return [row for wiring, rows in by_model for row in wiring.tables[down].by_row("models", rows)]
         if name in self.head.columns or name in gpus.columns:
             if name not in self._shared:
                 places = self.head.columns["gpu_row"]
-                own = self.head.columns.get(name) or [lookup(gpus.with_below(name), at) for at in places]
+                own = self.head.columns.get(name) or [lookup(gpus.with_below(name), place) for place in places]
                 self._shared[name] = RowValues.of(own)
             return self._shared[name]
         for key in (down, *self.down):
             if name in first.tables[key].columns:
-                return [ref for of in every for ref in of.tables[down].by_row(key, of.tables[key].columns[name])]
+                columns = ((wiring, wiring.tables[key].columns[name]) for wiring in every)
+                return [ref for wiring, refs in columns for ref in wiring.tables[down].by_row(key, refs)]
         return self.inputs[name]
 
     def _own_rows(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
@@ -192,8 +193,11 @@ class Compiler:
     def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
         """What the rows of a table look up in a block of Profiles, at each column's profile."""
         block, places = wiring.blocks[name], self.head.columns["profile"]
-        at = [int(place.value) - 1 for place in places]
-        values, read = [numpy.asarray(row.values)[at] for row in block.rows], (wiring.area_of_block(name), places[0])
+        profiles = [int(place.value) - 1 for place in places]
+        values, read = (
+            [numpy.asarray(row.values)[profiles] for row in block.rows],
+            (wiring.area_of_block(name), places[0]),
+        )
 
         def looked_up(number: Ref | int) -> RowLookup:
             row = number if isinstance(number, int) else int(number.value)
@@ -212,7 +216,7 @@ class Compiler:
         by_place = [[column[int(place.value) - 1].value for place in places] for column in columns]
         read = wiring.side_by_side(name), places[0]
         models = wiring.tables["models"].columns[key]
-        return [RowLookup(by_place[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in models]
+        return [RowLookup(by_place[int(place.value) - 1], place, "INDEX({0},{1},{2})", read) for place in models]
 
 
 def _column_of(rows: Sequence[Row]) -> str:

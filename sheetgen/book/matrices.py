@@ -23,7 +23,6 @@ from sheetgen.book.sheets import (
     choose,
     derived,
     lookup,
-    place_of,
     worked_out,
 )
 from sheetgen.book.speed_sheet import HOPS, PARTS
@@ -141,17 +140,15 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
     head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
-    older = (lookup(gpus.with_below("is_older_gpu"), at) for at in head.columns["gpu_row"])
     n_sizes = count_numbers(wiring.lists["non_torch_newer"])
     rows_of_sizes = (
         worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
-        for at, of in zip(head.columns["tp_position"], older, strict=True)
+        for at, of in zip(head.columns["tp_position"], head.at("is_older_gpu"), strict=True)
     )
     non_torch = (lookup(wiring.lists["non_torch"], at) for at in rows_of_sizes)
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
     head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
-    memory_of = [lookup(gpus.with_below("gpu_memory_bytes"), at) for at in head.columns["gpu_row"]]
-    head.computed(memory.memory_budget_bytes, {"gpu_memory_bytes": memory_of})
+    head.computed(memory.memory_budget_bytes)
     head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
@@ -308,6 +305,26 @@ def on_hardware(
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
+@formula("GPUs", PLAIN)
+def gpus_taking_part(gpu_count: Any, data_parallel_size: Any, plain_columns: Any) -> Any:
+    """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles.
+
+    Source: Prices and hardware.
+    """
+    return where(both(is_number(gpu_count), either(data_parallel_size == 1, plain_columns > 0)), gpu_count, 0)
+
+
+@formula("$ per hour", USD_CENTS)
+def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -> Any:
+    """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented.
+
+    Source: discounted_usd_per_hour.
+    """
+    is_price = both(is_number(price_in_use), price_in_use > 0, gpu_known)
+    usable = both(is_price, is_number(discount_in_use), discount_in_use >= 0, discount_in_use < 1)
+    return where(usable, discounted_usd_per_hour(price_in_use, discount_in_use), NONE)
+
+
 def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], picked: Mapping[str, Ref]) -> Sheet:
     """The sheet; `blocks` of a wiring has by load what each candidate costs a month, and by model and by context what
     the choice reads of each beside.
@@ -353,8 +370,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
-        refs = instances.range(fact)
-        return (derived(lambda value: where(test(value), value, blank), lookup(refs, at)) for at in places)
+        return (derived(lambda value: where(test(value), value, blank), of) for of in head.at(fact))
 
     head.columns["instance"] = list(of_instance("instance", is_text, "-"))  # no row of its own
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
@@ -362,54 +378,15 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
     for size, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(size, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
     head.columns["gpu"] = list(of_instance("instance_gpu", is_text, "-"))
-    names, prices, less = gpus.range("gpu"), instances.range("price_in_use"), instances.range("discount_in_use")
-    gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
-    head.looked_up(
-        "gpu_row",
-        "GPU row",
-        (position_in(names, gpu, ONE) for gpu in head.columns["gpu"]),
-        PLAIN,
-    )
-    before = [lookup(gpus.range("plain_columns"), at) for at in head.columns["gpu_row"]]
-
-    def taking_part(count: Any, ranks: Any, before: Any) -> Any:
-        """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles."""
-        return where(both(is_number(count), either(ranks == 1, before > 0)), count, 0)
-
-    head.looked_up(
-        "gpu_count",
-        "GPUs",
-        (
-            derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
-            for at, ranks, of in zip(places, head.columns["data_parallel_size"], before, strict=True)
-        ),
-        PLAIN,
-    )
+    names = gpus.range("gpu")
+    head.looked_up("gpu_row", "GPU row", (position_in(names, gpu, ONE) for gpu in head.columns["gpu"]), PLAIN)
+    head.computed(gpus_taking_part, name="gpu_count")
     head.looked_up("linked_gpus", "GPUs linked", of_instance("linked_gpus", is_number, 0), PLAIN)
     head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
-
-    def paid(listed: Any, known: Any, less: Any) -> Any:
-        """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
-        usable = both(is_number(listed), listed > 0, known, is_number(less), less >= 0, less < 1)
-        return where(usable, discounted_usd_per_hour(listed, less), NONE)
-
-    head.looked_up(
-        "price_usd_per_hour",
-        "$ per hour",
-        (
-            derived(
-                paid,
-                lookup(prices, at),
-                derived(is_number, position_in(names, gpu)),
-                lookup(less, at),
-            )
-            for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
-        ),
-        USD_CENTS,
-        note=discounted_usd_per_hour.documentation,
-    )
+    gpu_known = [derived(is_number, position_in(names, gpu)) for gpu in head.columns["gpu"]]
+    head.computed(paid_usd_per_hour, {"gpu_known": gpu_known}, name="price_usd_per_hour")
     n_sizes = count_numbers(wiring.lists["non_torch_newer"])
-    head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
+    head.computed(profile_position, {"n_plain_layouts": n_sizes}, name="profile")
     head.computed(instance_month_usd)
 
     every, what_if = [wiring, *live], live[0] if picked else None

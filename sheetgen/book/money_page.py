@@ -43,6 +43,14 @@ WHAT_IS_PAID = (
     "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
     "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
 )
+PRICE_HEADS = (
+    "Model", "List price, $ per hour", "Discount", "Paid, $ per hour", "Instances", "Hours a month", "$ per month",
+    "Provider", "Purchase class", "Price date", "Price age", "Region",
+)  # fmt: skip
+COST_HEADS = (
+    "Model", "To rent", "", "", "", "per month", "per year", "in 3 years", "Contingency", "per month", "per year",
+    "in 3 years",
+)  # fmt: skip
 
 
 def n_rows_of_page(n_models: int) -> int:
@@ -103,24 +111,7 @@ class MoneyPage:
         sheet.texts(self.row, 0, ("", "", "", "", "", "Rent, $", "", "", ""))
         sheet.compute(self.row, TOTAL_AT, sentences.total_in_currency, inputs, role="head")
         sheet.texts(self.row, TOTAL_AT + 1, ("", ""))
-        sheet.texts(
-            self.row + 1,
-            0,
-            (
-                "Model",
-                "To rent",
-                "",
-                "",
-                "",
-                "per month",
-                "per year",
-                "in 3 years",
-                "Contingency",
-                "per month",
-                "per year",
-                "in 3 years",
-            ),
-        )
+        sheet.texts(self.row + 1, 0, COST_HEADS)
         self.row += 2
         top = self.row
         columns: dict[int, list[Ref]] = {}
@@ -145,20 +136,7 @@ class MoneyPage:
         """List price x what the contract leaves x instances x hours, whose price it is, and where it was read."""
         sheet, inputs, table = self.sheet, self.wiring.inputs, self.wiring.tables["instances"]
         self._bar("Where each price comes from")
-        self._heads(
-            "Model",
-            "List price, $ per hour",
-            "Discount",
-            "Paid, $ per hour",
-            "Instances",
-            "Hours a month",
-            "$ per month",
-            "Provider",
-            "Purchase class",
-            "Price date",
-            "Price age",
-            "Region",
-        )
+        self._heads(*PRICE_HEADS)
         for m, (block, model) in enumerate(zip(self.blocks, self.models, strict=True)):
             place = block.place._replace(name=f"calc_money_row_{m + 1}")
             count = block.count._replace(name=f"calc_money_count_{m + 1}")

@@ -47,6 +47,26 @@ UNITS = (
     ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
     ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
 )
+CLASS_HEADS = (
+    "Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid", "Unused, $ per month",
+    "Price date", "Price age", "Terms",
+)  # fmt: skip
+PROVIDER_HEADS = (
+    "Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
+    "$ per instance and hour", "Instance", "", "",
+)  # fmt: skip
+OWNING_HEADS = (
+    "Owning: yearly depreciation, but for cash", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years",
+    "Break-even utilization", "Cash paid in 3 years, $",
+)  # fmt: skip
+PURCHASE_HEADS = (
+    "To own", "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
+    "Power, $ per month", "Site, $ per month", "Support, $ per month", "Power and site, $ per month",
+)  # fmt: skip
+POWER_HEADS = (
+    "GPU", "kW per GPU", "kW per GPU at the meter", "Its own draw (1)", "Price of the module (1)", "Price date",
+    "Price age", "Source", "", "", "", "",
+)  # fmt: skip
 
 
 def build_money(solved: Solution, wiring: Wiring) -> Sheet:
@@ -127,18 +147,7 @@ def _classes(block: Block, at: int) -> Ref:
     """The recommended instances in each purchase class, then contingency and currency for the class in use; gives
     $ an hour on demand."""
     table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
-    block.head(
-        "Purchase class",
-        "$ per hour",
-        "$ per month",
-        "$ per year",
-        "$ in 3 years",
-        "Hours paid",
-        "Unused, $ per month",
-        "Price date",
-        "Price age",
-        "Terms",
-    )
+    block.head(*CLASS_HEADS)
     provider = lookup(table.range("provider"), place)
     hourly: dict[str, Ref] = {}
     discount: list[Ref] = []
@@ -211,19 +220,7 @@ def _as_built(block: Block) -> None:
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
     """A row per provider of Prices and hardware, and one for each that a reader may type in the spare rows there."""
-    block.head(
-        "Provider",
-        "$ per hour",
-        "$ per month",
-        "$ per year",
-        "$ in 3 years",
-        "Instances",
-        "TP",
-        "$ per instance and hour",
-        "Instance",
-        "",
-        "",
-    )
+    block.head(*PROVIDER_HEADS)
     instances = block.wiring.tables["instances"]
     for row in rows:
         block.show(0, row["provider"], TEXT)
@@ -243,15 +240,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
     on_demand: what the recommended instances cost an hour on demand.
     """
-    block.head(
-        "Owning: yearly depreciation, but for cash",
-        "$ per GPU and hour",
-        "$ per month",
-        "$ per year",
-        "$ in 3 years",
-        "Break-even utilization",
-        "Cash paid in 3 years, $",
-    )
+    block.head(*OWNING_HEADS)
     top = block.row
     block.row += len(ENDS)
     parts = _parts_of_owning(block)
@@ -281,17 +270,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
 def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     """What owning is made of at the low, base and high price, and below it what GPUs says of the GPU; gives by price
     what formulas read."""
-    block.head(
-        "To own",
-        "Price, $ per GPU",
-        "Installed, $ per GPU",
-        "Purchase, $",
-        "Hardware, $ per month",
-        "Power, $ per month",
-        "Site, $ per month",
-        "Support, $ per month",
-        "Power and site, $ per month",
-    )
+    block.head(*PURCHASE_HEADS)
     top = block.row
     block.row += len(ENDS)
     place, facts = _facts(block)
@@ -330,20 +309,7 @@ SOURCE, SOURCES_HEIGHT = 7, 56.0  # the column of what says a GPU's price and po
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
     gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
-    block.head(
-        "GPU",
-        "kW per GPU",
-        "kW per GPU at the meter",
-        "Its own draw (1)",
-        "Price of the module (1)",
-        "Price date",
-        "Price age",
-        "Source",
-        "",
-        "",
-        "",
-        "",
-    )
+    block.head(*POWER_HEADS)
     block.compute(0, sentences.owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
     names = gpus.range("gpu")  # the row is none where nothing was recommended
     block.label("Found: row on GPUs", FOUND, "off_page")

@@ -473,13 +473,6 @@ def number(value: Any) -> Any:
     return value
 
 
-def position(refs: Range, key: Ref) -> Lookup:
-    """Where `key` stands in a range of texts or numbers, from 1."""
-    at = place_of(refs, key.value)
-    assert at is not None, f"{key.value!r} stands nowhere in {refs.name}"
-    return Lookup.of(at, "MATCH({0},{1},0)", key, refs)
-
-
 def place_of(refs: Range, value: Any) -> int | None:
     """Where a value stands in a range, from 1, as MATCH finds it: capital letters count for nothing."""
     return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == _matched(value)), None)

@@ -7,8 +7,8 @@ from typing import Any
 
 from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import STRIDE
-from sheetgen.book.lookups import ONE, ZERO
-from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, position, worked_out
+from sheetgen.book.lookups import ONE, ZERO, position_in
+from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
 from sheetgen.formula import formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
@@ -156,7 +156,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
     row = sheet.link(
-        top + 2, 1, position(latency.range("pace_words"), chosen), PLAIN, "computed", label="Its row on Contexts"
+        top + 2, 1, position_in(latency.range("pace_words"), chosen), PLAIN, "computed", label="Its row on Contexts"
     )
     model = sheet.link(
         top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed", label="Its model's row on Models"

@@ -265,20 +265,9 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
 HEADS = (
-    "Fits up to",
-    "Not beyond",
-    "Tried",
-    "Prompt",
-    "Charged",
-    "At admission",
-    "In windows",
-    "Blocks",
-    "Kept in windows",
-    "Blocks kept",
-    "Fits (0 or 1)",
-    "Fits up to then",
-    "Not beyond then",
-)
+    "Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Blocks",
+    "Kept in windows", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then",
+)  # fmt: skip
 CHARGES = {"charged": "kv_blocks_per_sequence", "kept": "kv_blocks_per_sequence_steady"}
 
 
