@@ -109,10 +109,11 @@ class Template:
         others = {name: template(part) for name, part in parts.items() if not isinstance(part, bool)}
         return replace(self, pieces=tuple(pieces), parts={**self.parts, **others})
 
-    def fill(self, **values: Any) -> Cell:
+    def fill(self, *in_order: Any, **values: Any) -> Cell:
         """The sentence on the page: numbers keep their displays, and are formatted last. What a part says, or whether
-        a condition holds, may be given by its name."""
-        said = self._filled(values)
+        a condition holds, may be given by its name. in_order: what the first slots say."""
+        slots = (piece.name for piece in self.pieces if isinstance(piece, Slot))
+        said = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
         return NONE if said is None else Cell(said[0], parts=tuple(said[1]))
 
     def _filled(self, values: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
