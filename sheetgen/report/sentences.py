@@ -22,7 +22,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.question.overrides import BY_READER
-from sheetgen.report.templates import NO_VALUE, Condition, Template, Unless, first_of, q, template
+from sheetgen.report.templates import NO_VALUE, Case, Template, Unless, first_of, q, template
 
 RESERVE = "○"  # after what takes more machines than one may expect to find free
 CASE = "◆ "  # before the load of the case
@@ -243,10 +243,10 @@ cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}
 
 is_not_run = Unless(both(q.runs_weights >= 1, q.runs_kv >= 1, q.attention_runs == 1))
 not_run = template(
-    "{hardware} does not run [weights?weights in {weight_dtype}|[model?the model's sparse attention|a KV cache in "
-    "{kv_dtype}]]",
-    weights=Unless(q.runs_weights >= 1),
-    model=q.runs_kv >= 1,
+    "{hardware} does not run [weights?[cache?the model's sparse attention|a KV cache in {kv_dtype}]|weights in "
+    "{weight_dtype}]",
+    weights=q.runs_weights >= 1,
+    cache=q.runs_kv >= 1,
 )
 boundary_words = first_of(
     (Unless(answerable), NO_VALUE),
@@ -282,7 +282,7 @@ def _needed(fact: Expr, among: Expr) -> Expr:
     return needed
 
 
-def _lacking(facts: dict[str, Condition]) -> Template:
+def _lacking(facts: dict[str, Expr]) -> Template:
     """What is missing, of facts each with the condition under which it is there."""
     parts: dict[str, bool | str | Template] = {
         f"fact_{i}": template("", when, f" · {fact}") for i, (fact, when) in enumerate(facts.items())
@@ -355,7 +355,7 @@ choices_state = first_of(
 )
 
 
-def _state_of_row(*cases: tuple[Condition, str | Template]) -> Template:
+def _state_of_row(*cases: Case) -> Template:
     """What a row of one's own still lacks: a dash where it is blank, OK where it is whole and its name its own."""
     state = first_of(*cases, (q.n_named > 1, TWICE), otherwise=OK)
     return template("{state}", when=q.n_filled > 0, otherwise=None, state=state)
