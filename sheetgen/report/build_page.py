@@ -17,12 +17,11 @@ from sheetgen.answer.levers import best
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ASKED, Question
-from sheetgen.report import notes, page, wording
+from sheetgen.report import notes, page, sentences, wording
 from sheetgen.report.fingerprints import breaks, fingerprints_of
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import in_currency
 from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
-from sheetgen.report.sentences import NEAR_TIE, NEXT
 from sheetgen.report.wording import (
     dollars,
     gpus,
@@ -154,7 +153,7 @@ def _annual_usd(monthly: Cell) -> float:
 def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.numbers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
-    load = wording.rate_words(question) if tier is None else words("{} at once", plural(tier, "request"))
+    load = wording.rate_words(question) if tier is None else sentences.at_once.fill(requests=tier)
     name = workload.name if workload.id == ASKED else f"{workload.name} ({context} tokens)"
     return f"{name}, {load}"
 
@@ -285,13 +284,15 @@ def _committed(classes: Mapping[str, Cell]) -> Text:
 def _runner_up(cell: CellRecord) -> Text:
     second, before = cell.runner_up, cell.answer.monthly_usd
     if second is None:
-        return "no other GPU or provider holds it"
+        return sentences.runner_up.fill(found=False)
     usd = second.monthly_usd
-    differs = "the same" if usd == before else wording.change(before, usd)
-    lead = NEAR_TIE if usd < before else NEXT
-    instead = rent(second.n_instances, second.instance)
-    return words(
-        f"{lead}{{}} on {{}}, {{}} ({{}})", instead, wording.provider_name(second.provider), money(usd), differs
+    return sentences.runner_up.fill(
+        found=True,
+        cheaper=usd < before,
+        rent=rent(second.n_instances, second.instance),
+        provider=wording.provider_name(second.provider),
+        usd=money(usd),
+        differs="the same" if usd == before else wording.change(before, usd),
     )
 
 

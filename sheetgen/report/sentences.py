@@ -22,7 +22,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.question.overrides import BY_READER
-from sheetgen.report.templates import NO_VALUE, Condition, Template, Unless, first_of, q, template
+from sheetgen.report.templates import NO_VALUE, Case, Template, Unless, first_of, q, template
 
 RESERVE = "○"  # after what takes more machines than one may expect to find free
 CASE = "◆ "  # before the load of the case
@@ -44,6 +44,9 @@ rate_or_load_words = template(
     "A load in words: its workload, and the requests at once or per second.",
     "the tiers on Inputs.",
 )
+at_once = template("{requests} {requests:request|requests} at once")
+users_at_once = template("{users} users, {at_once}")
+per_second = template("{rate} requests/s")
 headline_words = template(
     "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
 ).formula("headline_words", "The answer's load")
@@ -99,6 +102,11 @@ hardware_words = template(
 )
 NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
 NO_OTHER = "no other GPU or provider"
+runner_up = template(
+    f"[found?[cheaper?{NEAR_TIE}|{NEXT}]{{rent}} on {{provider}}, {{usd}} ({{differs}})|{NO_OTHER} holds it]",
+    found=is_text(q.provider),
+    cheaper=q.second_usd < q.monthly_usd,
+)
 share = template(
     "[least?under 1%|{fraction:percent}]", least=percent_text(q.fraction) == "0%"
 )  # of what is not the same
@@ -131,6 +139,7 @@ room = template(
     aimed=smallest(q.tpot_limit_seconds, q.ttft_limit_seconds) < q.no_limit_seconds,
     lossy=is_text(q.lost),
 )
+a_day = template("{rate} ({requests} a day)")
 room_words = room.saying(lossy=False).formula(
     "room_words",
     "Room in words",
@@ -149,6 +158,10 @@ rate_or_room_words = room.saying(lossy=False, served=rate_served).formula(
     "alone would hold.",
     "served_at_target, memory_holds.",
 )
+token_time = template("{tpot_ms} ms a token ({low}–{high})")
+throughput = template("{rate} tokens/s")
+throughput_band = template("{rate} tokens/s ({low}–{high})")
+first_token = template("first token {ttft_seconds} s ({low}–{high})")
 speed_words = template(
     "{tpot_ms:whole} ms a token ({tpot_low_ms:whole} to {tpot_high_ms:whole})",
     when=is_number(q.n_instances),
@@ -230,10 +243,10 @@ cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}
 
 is_not_run = Unless(both(q.runs_weights >= 1, q.runs_kv >= 1, q.attention_runs == 1))
 not_run = template(
-    "{hardware} does not run [weights?weights in {weight_dtype}|[model?the model's sparse attention|a KV cache in "
-    "{kv_dtype}]]",
-    weights=Unless(q.runs_weights >= 1),
-    model=q.runs_kv >= 1,
+    "{hardware} does not run [weights?[cache?the model's sparse attention|a KV cache in {kv_dtype}]|weights in "
+    "{weight_dtype}]",
+    weights=q.runs_weights >= 1,
+    cache=q.runs_kv >= 1,
 )
 boundary_words = first_of(
     (Unless(answerable), NO_VALUE),
@@ -269,7 +282,7 @@ def _needed(fact: Expr, among: Expr) -> Expr:
     return needed
 
 
-def _lacking(facts: dict[str, Condition]) -> Template:
+def _lacking(facts: dict[str, Expr]) -> Template:
     """What is missing, of facts each with the condition under which it is there."""
     parts: dict[str, bool | str | Template] = {
         f"fact_{i}": template("", when, f" · {fact}") for i, (fact, when) in enumerate(facts.items())
@@ -342,7 +355,7 @@ choices_state = first_of(
 )
 
 
-def _state_of_row(*cases: tuple[Condition, str | Template]) -> Template:
+def _state_of_row(*cases: Case) -> Template:
     """What a row of one's own still lacks: a dash where it is blank, OK where it is whole and its name its own."""
     state = first_of(*cases, (q.n_named > 1, TWICE), otherwise=OK)
     return template("{state}", when=q.n_filled > 0, otherwise=None, state=state)

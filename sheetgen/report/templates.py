@@ -70,12 +70,9 @@ q = _Quantities()
 
 @dataclass(frozen=True, eq=False)
 class Unless:
-    """The condition that another one does not hold."""
+    """Of the cases of `first_of`: that a condition does not hold."""
 
     condition: Expr
-
-
-Condition: TypeAlias = "Expr | Unless"
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Template:
     """A sentence, or a part of one: `pieces` where the condition holds, else the other one. name: of the condition."""
 
     pieces: tuple[Piece, ...]
-    condition: Condition | None = None
+    condition: Expr | None = None
     otherwise: Template | None = None  # None: that nothing is known
     parts: Mapping[str, Template] = field(default_factory=dict)
     figures: Mapping[str, Expr] = field(default_factory=dict)
@@ -109,10 +106,11 @@ class Template:
         others = {name: template(part) for name, part in parts.items() if not isinstance(part, bool)}
         return replace(self, pieces=tuple(pieces), parts={**self.parts, **others})
 
-    def fill(self, **values: Any) -> Cell:
+    def fill(self, *in_order: Any, **values: Any) -> Cell:
         """The sentence on the page: numbers keep their displays, and are formatted last. What a part says, or whether
-        a condition holds, may be given by its name."""
-        said = self._filled(values)
+        a condition holds, may be given by its name. in_order: what the first slots say."""
+        slots = (piece.name for piece in self.pieces if isinstance(piece, Slot))
+        said = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
         return NONE if said is None else Cell(said[0], parts=tuple(said[1]))
 
     def _filled(self, values: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
@@ -139,8 +137,6 @@ class Template:
         given = values.get(self.name)
         if self.condition is None or isinstance(given, bool):
             return given is not False
-        if isinstance(self.condition, Unless):
-            return not self.condition.condition.read(values)
         return bool(self.condition.read(values))
 
     def _with_figures(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -154,8 +150,6 @@ class Template:
         if self.condition is None:
             return said
         otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values)
-        if isinstance(self.condition, Unless):
-            return where(self.condition.condition.read(values), otherwise, said)
         return where(self.condition.read(values), said, otherwise)
 
     def _print(self, piece: Piece, values: Mapping[str, Any]) -> Any:
@@ -166,8 +160,7 @@ class Template:
 
     def _names(self) -> Iterator[str]:
         """The quantities that it reads, in the order in which it does."""
-        condition = self.condition.condition if isinstance(self.condition, Unless) else self.condition
-        read = [] if condition is None else [*condition.inputs]
+        read = [] if self.condition is None else [*self.condition.inputs]
         for piece in self.pieces:
             part = self.parts.get(piece.name, piece) if isinstance(piece, Slot) else piece
             read += part._names() if isinstance(part, Template) else [part.name] if isinstance(part, Slot) else ()
@@ -188,12 +181,13 @@ class Template:
 
 NOTHING = Template(())
 Piece: TypeAlias = str | Slot | Template
-Part: TypeAlias = "str | Template | Expr | Unless"
+Part: TypeAlias = "str | Template | Expr"
+Case: TypeAlias = "tuple[Expr | Unless, str | Template]"
 _TOKEN = re.compile(r"\{(?P<slot>\w+):?(?P<kind>[^}]*)\}|\[(?P<condition>\w+)\?|(?P<end>[|\]])|(?P<text>[^{}[\]|]+)")
 
 
 def template(
-    text: str | Template, when: Condition | None = None, otherwise: str | Template | None = "", **parts: Part
+    text: str | Template, when: Expr | None = None, otherwise: str | Template | None = "", **parts: Part
 ) -> Template:
     """A sentence, said where the condition holds.
 
@@ -206,15 +200,13 @@ def template(
     texts = {name: part for name, part in named.items() if isinstance(part, Template)}
     conditions = {name: part for name, part in named.items() if not isinstance(part, Template)}
     pieces, _ = _parse(_TOKEN.finditer(text), conditions, texts)
-    figures = {
-        name: part for name, part in conditions.items() if not isinstance(part, Unless) and f"[{name}?" not in text
-    }
+    figures = {name: part for name, part in conditions.items() if f"[{name}?" not in text}
     others = None if when is None or otherwise is None else template(otherwise)
     return Template(pieces, when, others, texts, figures)
 
 
 def _parse(
-    tokens: Iterator[re.Match[str]], conditions: Mapping[str, Condition], parts: Mapping[str, Template]
+    tokens: Iterator[re.Match[str]], conditions: Mapping[str, Expr], parts: Mapping[str, Template]
 ) -> tuple[tuple[Piece, ...], str]:
     """The pieces up to the end of a text, or of a choice in it, and what ends it: `|` or `]`."""
     pieces = list[Piece]()
@@ -230,9 +222,12 @@ def _parse(
     return tuple(pieces), ""
 
 
-def first_of(*cases: tuple[Condition, str | Template], otherwise: str | Template) -> Template:
+def first_of(*cases: Case, otherwise: str | Template) -> Template:
     """The first of sentences whose condition holds."""
     said = template(otherwise)
     for condition, text in reversed(cases):
-        said = template("{case}", condition, said, case=text)
+        if isinstance(condition, Unless):
+            said = template("{others}", condition.condition, text, others=said)
+        else:
+            said = template("{case}", condition, said, case=text)
     return said

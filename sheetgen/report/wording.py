@@ -23,6 +23,7 @@ from sheetgen.question.deployment import draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
+from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, ModelFacts, Text, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
@@ -30,7 +31,6 @@ from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
 from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
-    PERCENT,
     SMALL_UNITS,
     TWO_DECIMALS,
     UNIT_BYTES,
@@ -172,8 +172,7 @@ def change(before: float, after: float) -> str:
 
 
 def _percent(fraction: float) -> str:
-    percent = PERCENT.text(fraction)
-    return "under 1%" if percent == "0%" else percent
+    return str(sentences.share.fill(fraction=fraction))
 
 
 def saving(lever: LeverRecord) -> str:
@@ -226,7 +225,7 @@ def short_names(instances: Iterable[str]) -> dict[str, str]:
 
 def rent(n_instances: int, instance: str) -> Cell:
     """What is rented: 2 × p5.48xlarge."""
-    return words("{} × {}", whole(n_instances), instance_name(instance))
+    return sentences.rent.fill(n_instances, instance.partition("/")[2])
 
 
 def rented(one: RentalRecord | None) -> Cell:
@@ -241,7 +240,7 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
 
 def gpus(count: int, candidate: Candidate) -> Cell:
     """So many of a candidate's GPUs: 8× H100 SXM."""
-    return words("{}× {}", whole(count), candidate.gpu.short_name)
+    return sentences.gpus.fill(count, candidate.gpu.short_name)
 
 
 def plural(count: int, noun: str) -> Cell:
@@ -268,7 +267,7 @@ def token_time(cell: CellRecord) -> Cell:
     """`48 ms a token (38–57)`, with its 80 % band."""
     one = cell.answer
     times = one.tpot_seconds, one.tpot_seconds_low, one.tpot_seconds_high
-    return words("{} ms a token ({}–{})", *map(milliseconds, times))
+    return sentences.token_time.fill(*map(milliseconds, times))
 
 
 def pace(per_second: float) -> Cell:
@@ -280,9 +279,9 @@ def throughput(cell: CellRecord) -> Cell:
     """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
     one = cell.answer
     if cell.wait_fraction is not None:
-        return words("{} tokens/s", pace(one.output_tokens_per_second))
+        return sentences.throughput.fill(pace(one.output_tokens_per_second))
     ends = one.output_tokens_per_second_low, one.output_tokens_per_second_high
-    return words("{} tokens/s ({}–{})", *map(pace, (one.output_tokens_per_second, *ends)))
+    return sentences.throughput_band.fill(*map(pace, (one.output_tokens_per_second, *ends)))
 
 
 def first_token(cell: CellRecord) -> Cell:
@@ -291,7 +290,7 @@ def first_token(cell: CellRecord) -> Cell:
     one = cell.answer
     below = ONE_DECIMAL if one.ttft_seconds >= 1 else TWO_DECIMALS
     times = one.ttft_seconds, one.ttft_seconds_low, one.ttft_seconds_high
-    return words("first token {} s ({}–{})", *(_seconds(t, below) for t in times))
+    return sentences.first_token.fill(*(_seconds(t, below) for t in times))
 
 
 def _seconds(value: float, below: Display) -> Cell:
@@ -426,14 +425,12 @@ def took_part(candidates: Sequence[Candidate]) -> str:
 def served(question: Question, cell: CellRecord) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
     aimed = question.settings.speed_targets and target_words(question.workload_of(cell.row))
-    of = served_count(cell), whole(cell.answer.memory_holds)
+    count, one = served_count(cell), cell.answer
     if question.rate and cell.requests_per_second and (day := question.rate.requests_per_day):
-        most = day * cell.answer.served_at_target / cell.requests_per_second
-        of = words("{} ({} a day)", of[0], whole(math.floor(most))), of[1]
-    within = " within the targets" if aimed else ""
-    after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
-    before = " before it" if after else ""
-    return words(f"serves {{}}{within}{after}; memory for {{}} at once{before}", *of)
+        count = sentences.a_day.fill(count, math.floor(day * one.served_at_target / cell.requests_per_second))
+    survived = lost(question) if question.settings.survive else ""
+    holds = {"memory_holds": one.memory_holds, "n_instances": one.n_instances, "lost": survived}
+    return sentences.room.fill(count, aimed=bool(aimed), **holds)
 
 
 def lost(question: Question) -> str:
@@ -446,24 +443,25 @@ def rate_words(question: Question) -> Cell:
     assert question.rate is not None, "only a rate has no requests at once of its own"
     rate = question.rate.at_peak(question.settings)
     places = rate_places(rate)
-    return words("{} requests/s", Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE))
+    display = Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE
+    return sentences.per_second.fill(Cell(rate, display))
 
 
 def load_words(question: Question, cell: CellRecord) -> Cell:
     """What a load is: 32 requests at once; 64 users, 32 requests at once; 4.5 requests/s."""
     if cell.requests_per_second:
         return rate_words(question)
-    at_once = words("{} at once", plural(cell.requests, "request"))
+    at_once = sentences.at_once.fill(requests=cell.requests)
     if question.settings.active_fraction == 1:
         return at_once
-    return words("{} users, {}", whole(cell.users), at_once)
+    return sentences.users_at_once.fill(cell.users, at_once)
 
 
 def served_count(cell: CellRecord) -> Cell:
     """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
     if cell.wait_fraction is None:
         return whole(cell.answer.served_at_target)
-    return words("{} requests/s", Cell(math.floor(100 * cell.answer.served_at_target) / 100, TWO_DECIMALS))
+    return sentences.per_second.fill(Cell(math.floor(100 * cell.answer.served_at_target) / 100, TWO_DECIMALS))
 
 
 def target_words(workload: Workload) -> str:

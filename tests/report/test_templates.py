@@ -14,7 +14,7 @@ from sheetgen.formula.tree import INPUT
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell
 from sheetgen.report.templates import Unless, first_of, q, template
-from sheetgen.units import USD
+from sheetgen.units import USD, WHOLE
 
 N_CALLS = 40
 SENTENCES = [value for value in vars(sentences).values() if isinstance(value, Formula)]
@@ -84,11 +84,11 @@ def test_sentences_are_among_the_formulas_that_node_is_held_to():
 
 
 served = template(
-    "{n} {n:request|requests}[aimed? of {load}], [priced?{usd} each|free]",
+    "{n} {n:request|requests}[aimed? of {load}], [free?free|{usd} each]",
     when=is_number(q.n),
     otherwise=None,
     aimed=q.load > 0,
-    priced=Unless(q.price == 0),
+    free=q.price == 0,
     usd="{price:whole}",
 )
 
@@ -100,9 +100,24 @@ def test_a_sentence_is_filled_for_the_page():
     assert served.fill(n=1, load=0, price=0) == "1 request, free"
     assert served.fill(n=math.nan, load=0, price=0) is NONE
     # Whether a condition holds may be given, and what a part says.
-    assert served.fill(n=2, aimed=False, priced=True, usd="dear") == "2 requests, dear each"
+    assert served.fill(n=2, aimed=False, free=False, usd="dear") == "2 requests, dear each"
     assert served.fill(n=2, load=0, aimed=True, price=1, usd=Cell(7, USD)) == "2 requests of 0, $7 each"
-    assert served.saying(aimed=False, priced=True).fill(n=1, price=7) == "1 request, 7 each"
+    assert served.saying(aimed=False, free=False).fill(n=1, price=7) == "1 request, 7 each"
+    # The first slots in their order.
+    assert sentences.token_time.fill(Cell(48.2, WHOLE), Cell(38.1, WHOLE), 1057) == "48 ms a token (38–1,057)"
+    whole_room = sentences.room.fill("4.5 requests/s", 1200, n_instances=2, aimed=True, lost="zone")
+    assert whole_room == (
+        "serves 4.5 requests/s within the targets after the loss of a zone; memory for 1,200 at once before it"
+    )
+
+
+def test_page_and_workbook_draw_from_one_sentence():
+    assert sentences.rent.fill(2, "Standard_ND96isr_H200_v5") == sentences.rent_words(2, "Standard_ND96isr_H200_v5")
+    assert sentences.rent.fill(math.nan, "nothing fits") == sentences.rent_words(math.nan, "nothing fits")
+    assert sentences.gpus.fill(8, "H100 SXM") == sentences.owned_words(8, "H100 SXM") == "8× H100 SXM"
+    limits = {"tpot_limit_seconds": 0.05, "ttft_limit_seconds": 5, "no_limit_seconds": 1e9}
+    values = {"n_instances": 1, "served_at_target": 44, "memory_holds": 54, **limits}
+    assert sentences.room.fill(**values, lost="") == sentences.room_words.of(values)
 
 
 def test_a_sentence_is_a_formula_of_what_it_reads():
@@ -114,7 +129,7 @@ def test_a_sentence_is_a_formula_of_what_it_reads():
         'IF(ISNUMBER({n}),{n}&" "&IF({n}=1,"request","requests")&IF({load}>0," of "&{load},"")'
         '&", "&IF({price}=0,"free",TEXT({price},"0")&" each"),"-")'
     )
-    assert served.saying(aimed=False, priced=False).formula("served", "Served").inputs == ("n",)
+    assert served.saying(aimed=False, free=True).formula("served", "Served").inputs == ("n",)
     computed = template("{double} of {n:next}{more}", double=q.n * 2, more="{rest}").saying(more="; {least}")
     doubled = computed.formula("double", "Double")
     assert (doubled.inputs, doubled(2, "none"), doubled.tree.text) == (
