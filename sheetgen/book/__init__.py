@@ -9,8 +9,15 @@ from typing import Any
 from sheetgen.answer import Solution
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.levers import EveryLever
+from sheetgen.book.carried import (
+    KEY_COLUMNS,
+    compared_part,
+    record_sheet,
+    results_beside_loads,
+    yellow_digest,
+)
 from sheetgen.book.catalogs import build_gpus, build_instances, build_models
-from sheetgen.book.change_log import LAYOUT, SCHEMA, build_log
+from sheetgen.book.change_log import SCHEMA, build_log
 from sheetgen.book.checks import build_checks
 from sheetgen.book.constants import build_constants, derive_constants
 from sheetgen.book.guide import build_guide, build_notes
@@ -28,8 +35,6 @@ from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_as_built, add_choices, build_loads, rows_of_book
 from sheetgen.report.page import Page
 from sheetgen.units import TEXT
-
-KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
 
 
 def build_book(
@@ -88,6 +93,13 @@ def build_book(
             sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
+    carried = {
+        "version": page.version,
+        "options": question.options,
+        "answer": compared_part(record),
+        "beside_loads": results_beside_loads(wiring.names),
+        "yellow_sha256": yellow_digest(wiring.names),
+    }
     hidden = [
         constants.sheet,
         models,
@@ -102,6 +114,7 @@ def build_book(
         guide,
         log,
         *behind,
+        record_sheet(wiring.names, carried),
     ]
     sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
     return Book(
@@ -109,7 +122,6 @@ def build_book(
         wiring.names,
         {
             "sheetgen.schema": str(SCHEMA),
-            "sheetgen.layout": str(LAYOUT),
             "sheetgen.version": page.version,
             "sheetgen.catalog_sha256": solved.question.catalog_sha256,
         },
@@ -124,8 +136,8 @@ def build_book(
 
 def _name_columns(wiring: Wiring) -> None:
     """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
-    for name, key in KEYS.items():
-        table = wiring.tables[name]
+    for name in (table for table in KEY_COLUMNS if table in wiring.tables):
+        table, key = wiring.tables[name], KEY_COLUMNS[name]
         for column in (key, *(["model"] if name == "models" else []), *table.given_columns):
             refs = [*table.columns[column], *table.spare.get(column, [])]
             wiring.names[f"cat_{name}_{column}"] = Range(tuple(refs))

@@ -3,7 +3,6 @@ what is no longer as built."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -37,8 +36,7 @@ def sum_state(now: float, built: float, tolerance: float) -> str:
     return found
 
 
-SCHEMA = 3  # raised with the text of formulas, which `pull` takes for overwritten otherwise
-LAYOUT = 1  # raised with each name that a workbook must have; a test holds both together
+SCHEMA = 4  # raised with the text of formulas, and with each name that a workbook must have; a test holds the names
 LOG_HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
 WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
@@ -221,15 +219,8 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
         ("meta_catalog_sha256", "Catalog, SHA-256", question.catalog_sha256, TEXT),
         ("meta_date", "Sheet's date, as built", question.as_of, DATE),
         ("", "Built with", words, TEXT),
-        (
-            "meta_options",
-            "The same, as sheetgen pull reads it",
-            json.dumps(options, ensure_ascii=False, default=str),
-            TEXT,
-        ),
     ):
-        cell = Cell(value, "small" if name == "meta_options" else "fixed", display)
-        ref = sheet.put(row, 1, cell, name or None, label=label)
+        ref = sheet.put(row, 1, Cell(value, "fixed", display), name or None, label=label)
         wiring.names |= {name: ref} if name else {}
         row += 1
     row += 1

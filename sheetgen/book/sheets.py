@@ -48,6 +48,7 @@ KINDS = {
     "Checks": CONTROL,
     "Notes and sources": CONTROL,
     "Change log": CONTROL,
+    "Record": CONTROL,
     # Of a plan.
     "Plan": OUTPUT,
     "Decisions": OUTPUT,

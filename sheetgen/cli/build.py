@@ -210,8 +210,9 @@ def diff(
     """What changed from sheet A to sheet B: load, inputs, prices, facts of models and GPUs, results.
 
     Each is a workbook of `sheetgen build`, edited or not, or the JSON of `build --format json` or `recommend --json`;
-    of two kinds, what both say is compared. A workbook is read by its defined names, so rows may have moved. Numbers
-    that are equal to 1e-9 are equal.
+    of two kinds, what both say is compared. A workbook carries its record, which is compared; where yellow cells were
+    changed since it was built, it is answered anew, as pull does. Rows may have moved. Numbers that are equal to 1e-9
+    are equal.
 
     --json has a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
     inputs, prices, models, gpus, precisions, results (of loads), what_if, every entry with name, label, before, after,
@@ -243,7 +244,7 @@ def diff(
             raise ScenarioError(
                 f"{shown(file, 200)}: is a plan. `sheetgen plan PLAN.yaml --since LAST` says what changed since that."
             )
-    found = compare(*read_sheets(before, after))
+    found = compare(*read_sheets(catalog, before, after))
     bridge: Sequence[Bridge] = () if found.is_equal else bridges(found, catalog)
     quality = diff_text.quality_words(found, catalog)
     if as_json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
 from sheetgen.readback.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
-from sheetgen.readback.compared_facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
+from sheetgen.readback.compared_facts import OF_PRICES, SheetFacts, facts_now, read_sheet
 from sheetgen.readback.month_bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.readback.read_book import read_workbook_bytes
 from sheetgen.report.page import Column, table
@@ -159,8 +159,7 @@ def _sheet_blocks(found: Comparison, bridge: Sequence[Bridge], quality: Sequence
     for kind, changes in _by_kind(found).items():
         lines += _first(kind, changes)
     lines += [("Quality", one) for one in quality]
-    if found.a.is_calculated and found.b.is_calculated:
-        lines.append(("All loads", _changed(len(found.sections["results"]), len(found.pairing.loads()))))
+    lines.append(("All loads", _changed(len(found.sections["results"]), len(found.pairing.loads()))))
     yield from (_money_table(bridge), "\n".join(remarks), _list(lines))
 
 
@@ -224,7 +223,7 @@ def _by_kind(found: Comparison) -> dict[str, list[Change]]:
 
 def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> Changes:
     """From the sheet in the file `before` (workbook or JSON) to the workbook that is sent. Raises WorkbookError."""
-    found = compare(read_sheet(before), facts_of_workbook(read_workbook_bytes(workbook, name)))
+    found = compare(read_sheet(before, catalog), facts_now(read_workbook_bytes(workbook, name), catalog))
     money = []
     for one in () if found.is_equal else bridges(found, catalog):
         rented = (c for c in found.sections["recommendation"] if c.more.get("model") == one.model)

@@ -7,12 +7,9 @@ was worked out of money by other means once anything is. `sheetgen pull` carries
 
 from __future__ import annotations
 
-import base64
 import datetime
 import itertools
-import json
 import math
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -20,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
+from sheetgen.book.carried import put_record
 from sheetgen.book.checks import HEADS, ChecksSheet
 from sheetgen.book.inputs_sheet import AS_BUILT, CHANGED
 from sheetgen.book.sheets import (
@@ -92,9 +90,7 @@ from sheetgen.units import (
 )
 
 PULL = "run pull"  # what a cell says whose value is not of the inputs any more
-SCHEMA = 2  # of the layout
-RECORD = "meta_plan_record_"  # of the names of the cells with the plan as JSON, with a number behind
-IN_A_CELL = 30_000  # characters; a cell holds 32,767
+SCHEMA = 3  # of the layout
 LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of Inputs; from BUILT on hidden
 SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
 ON_PLAN = 8  # decisions on the first sheet
@@ -825,10 +821,10 @@ class _Sheets:
             "meta_plan_schema": SCHEMA,
             "meta_version": self.page.version,
             "meta_catalog_sha256": self.plan.catalog.catalog_sha256(),
-            **{f"{RECORD}{i}": part for i, part in enumerate(packed_record(self.record), 1)},
         }
         for row, (name, value) in enumerate(rows.items()):
             self.wiring.names[name] = sheet.put(row, 6, Cell(value, "off_page"), name)
+        put_record(self.wiring.names, sheet, len(rows), 6, self.record)
 
 
 def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
@@ -836,12 +832,6 @@ def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
     for column, head in enumerate(heads):
         note = NOTES[head].documentation if head in NOTES else ""
         sheet.text(row, column, head, "head", note=note)
-
-
-def packed_record(record: Mapping[str, Any]) -> Sequence[str]:
-    """A plan as JSON has it, in texts that fit into cells."""
-    text = base64.b64encode(zlib.compress(json.dumps(record).encode(), 9)).decode()
-    return [text[i : i + IN_A_CELL] for i in range(0, len(text), IN_A_CELL)]
 
 
 # What cells hold: numbers, or the word that says to run pull

@@ -95,8 +95,8 @@ class Input:
     """One input. It may be changed by its option, in its row on the Inputs sheet, and without an option by `typed` of
     a scenario file, under its name.
 
-    default: nothing where it follows from others. engine: the field of the engine that is the default. added: workbooks
-    built before it may lack it: then its default held. shown: it decides words and marks, and no answer.
+    default: nothing where it follows from others. engine: the field of the engine that is the default. shown: it
+    decides words and marks, and no answer.
     """
 
     name: str
@@ -105,7 +105,6 @@ class Input:
     option: Option | None = None
     row: Row | None = None
     engine: str = ""
-    added: bool = False
     shown: bool = False
 
     @property
@@ -260,7 +259,6 @@ class Settings:
             "what is left (a limit, below).",
             below="gpu_memory_utilization",
         ),
-        added=True,
     )
     block_size: int = entry(
         None,
@@ -334,7 +332,6 @@ class Settings:
             below="purchase",
             repeated=True,
         ),
-        added=True,
     )
     active_fraction: float = entry(
         1.0,
@@ -358,13 +355,11 @@ class Settings:
         0.12,
         SHARE_ABOVE_0,
         Option("rate", "SHARE", "Share of a day's requests in its peak hour. Default 0.12."),
-        added=True,
     )
     burst_factor: float = entry(
         1.3,
         Kind(low=1, high=100),
         Option("rate", "FACTOR", "Rate of the worst minutes over that of the peak hour. Default 1.3."),
-        added=True,
     )
     max_wait_fraction: float = entry(
         0.05,
@@ -374,7 +369,6 @@ class Settings:
             "SHARE",
             "Of a load that is a rate: the share of requests that may find no place free. Default 0.05.",
         ),
-        added=True,
     )
     extra_headroom_fraction: float = entry(
         0.0,
@@ -412,7 +406,6 @@ class Settings:
             below="speed_targets",
             repeated=True,
         ),
-        added=True,
     )
     zones: int = entry(
         3,
@@ -426,7 +419,6 @@ class Settings:
             "Machines are spread over them evenly. They count where a zone may be lost.",
             below="survive",
         ),
-        added=True,
     )
     near_tie_fraction: float = entry(
         0.05,
@@ -448,7 +440,6 @@ class Settings:
             below="fx_date",
             repeated=True,
         ),
-        added=True,
     )
     least_network_gbps: float = entry(
         400,
@@ -466,7 +457,6 @@ class Settings:
             "A replica stays inside one machine. Where no "
             "candidate holds it there, it spans whole machines with at least this network, one pipeline stage each.",
         ),
-        added=True,
     )
     span_machines: int = entry(
         1,
@@ -486,7 +476,6 @@ class Settings:
             "0: what no single machine holds has no answer.",
             title="Span machines",
         ),
-        added=True,
     )
     average_context_fraction: float = entry(
         1.0,
@@ -542,7 +531,6 @@ class Settings:
             "in the class takes no part; a commitment is paid for all hours.",
             repeated=True,
         ),
-        added=True,
     )
     speed_factor: float = entry(
         1.0,
@@ -662,7 +650,6 @@ INPUTS: tuple[Input, ...] = (
             "yes: Money adds them up. no: they are alternatives, and no sum of them is shown.",
             below="near_tie_fraction",
         ),
-        added=True,
     ),
     *(
         Input(name, Kind("line"), "", Option("sheet", "TEXT", help_))

@@ -98,9 +98,6 @@ def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[st
             yield f"{what}: the JSON does not carry them"
     if a.classes != b.classes and "JSON" in (a.kind, b.kind):
         yield f"prices of {', '.join(sorted(a.classes ^ b.classes))}: only one of the files has them"
-    for x in (a, b):
-        if not x.is_calculated:
-            yield f"results: {x.path} was saved without them. Open it in Excel or LibreOffice and save it once"
     if not pairing.loads():
         yield "results: the two have no load in common"
 
@@ -246,8 +243,6 @@ def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple
 
 def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey, LoadKey]]) -> Iterator[Change]:
     """The loads of both sheets that are answered otherwise."""
-    if not (a.is_calculated and b.is_calculated):
-        return
     for la, lb in loads:
         before, after = a.answers.get(la), b.answers.get(lb)
         if before is None or after is None:
@@ -300,8 +295,6 @@ def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
 
 def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
     """The results beside those of loads: of What-if and its cases."""
-    if not (a.is_calculated and b.is_calculated):
-        return
     labels = [one.label for one in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)

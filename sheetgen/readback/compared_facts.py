@@ -1,31 +1,31 @@
-"""A sheet's facts, which two are compared by, out of a workbook or the JSON of `build --format json`."""
+"""A sheet's facts, which two are compared by: its record, and of a workbook what its yellow cells say beside it."""
 
 from __future__ import annotations
 
 import datetime
-import itertools
 import json
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from sheetgen.errors import Problems, shown
+from sheetgen.book.carried import compared_part, results_beside_loads
+from sheetgen.catalog import Catalog
+from sheetgen.errors import Problems
 from sheetgen.question.discounts import CELL, Discounts, cell_name, in_force, key_of
-from sheetgen.question.inputs import BY_NAME, INPUTS
-from sheetgen.question.overrides import ENGINE
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.overrides import class_columns
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ASKED
-from sheetgen.question.stated_load import RATE
+from sheetgen.question.stated_load import OF_A_DAY, RATE
 from sheetgen.readback.file_cells import is_number
-from sheetgen.readback.package import MB, WorkbookError, naming, read_file
-from sheetgen.readback.read_book import RESULTS, NamedCell, Snapshot, Table, read_workbook_bytes
+from sheetgen.readback.package import WorkbookError, naming, read_file
+from sheetgen.readback.pulled import ask_anew
+from sheetgen.readback.read_book import NamedCell, Snapshot, Table, read_workbook_bytes
+from sheetgen.readback.read_record import Candidate, Document, Inputs, read_document
 from sheetgen.report.notes import day_of
-from sheetgen.units import ON_DEMAND, PURCHASES
+from sheetgen.units import PURCHASES
 
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
 # Options of `build` that stand in no cell of the workbook: what may be rented, and in which class.
@@ -33,12 +33,11 @@ OF_MARKET = ("providers", "vendors", "gpus", "instances", "region", "purchase")
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
 OF_SERVING = ("engine", "engine_version", "draft_model")  # and what serves
 BUILT_WITH = (*OF_SERVING, *OF_MARKET)
-# Inputs that files of earlier versions do not have: what held then.
-HELD_BEFORE: dict[str, float] = {one.name: one.default for one in INPUTS if one.added}
 MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names do not
     "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP", "n_replicas": "replicas", "n_gpus": "GPUs",
     "sized_by": "size set by",
 }  # fmt: skip
+OF_RATE = (*OF_A_DAY, "max_wait_fraction")  # inputs that only a workbook of a rate has cells for
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
 _LABELS = {
@@ -54,8 +53,6 @@ _LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd
     for what, label in _OF_CASES.items()
     for name in (f"case_{what}_{case}", f"case_{case}_{what}")
 }
-MOST_JSON_BYTES = 10 * MB
-SCHEMA_VERSION = 1
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -136,7 +133,6 @@ class SheetFacts:
     options: Mapping[str, Any]
     other_results: Mapping[str, Setting] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    is_calculated: bool = True
 
     def is_cheapest(self, key: str) -> bool:
         """Whether no other instance of its provider with the same GPUs is cheaper in the class in use."""
@@ -233,77 +229,71 @@ def _workloads(a: SheetFacts, b: SheetFacts) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def read_sheet(path: Path | str) -> SheetFacts:
-    """What a workbook, or the JSON of one, says: which it is, is seen by its first bytes. Raises WorkbookError."""
+def read_sheet(path: Path | str, catalog: Catalog) -> SheetFacts:
+    """What a workbook, or the JSON of one, says: which it is, is seen by its first bytes. Raises WorkbookError, and
+    ScenarioError or CatalogError where an edited workbook cannot be worked out."""
     data = read_file(Path(path))
     if data[:1000].removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
         with naming(path):
-            return facts_of_json(data, str(path))
-    return facts_of_workbook(read_workbook_bytes(data, str(path)))
+            return facts_of_record(read_document(data), str(path))
+    return facts_now(read_workbook_bytes(data, str(path)), catalog)
 
 
-def read_sheets(*paths: Path | str) -> list[SheetFacts]:
+def read_sheets(catalog: Catalog, *paths: Path | str) -> list[SheetFacts]:
     """Several; what is wrong with any of them is reported in one go."""
     problems = Problems()
-    found = [problems.attempt(read_sheet, path) for path in paths]
+    found = [problems.attempt(read_sheet, path, catalog) for path in paths]
     if problems:
         raise WorkbookError(*dict.fromkeys(problems))
     return found
 
 
+def facts_now(snapshot: Snapshot, catalog: Catalog) -> SheetFacts:
+    """What a workbook says: its record as built; where yellow cells were changed since, that of what it asks now."""
+    if not snapshot.is_edited:
+        return facts_of_workbook(snapshot)
+    asked = ask_anew(snapshot, catalog)
+    record = snapshot.record.model_copy(
+        update={
+            "answer": Document.model_validate(compared_part(asked.after.record)),
+            "beside_loads": results_beside_loads(asked.after.book.names),
+        }
+    )
+    return facts_of_workbook(replace(snapshot, record=record, notes=asked.notes))
+
+
 def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
-    """What a workbook says, in the form in which sheets are compared."""
-    inputs, results, models = snapshot.inputs, snapshot.results, snapshot.tables["models"]
-    keys = [n.removeprefix("context_") for n in inputs if n.startswith("context_") and n not in ENGINE]
+    """The record's answers, with all else as its yellow cells have it, in the words of the workbook."""
+    of_record = facts_of_record(snapshot.record.answer, snapshot.path)
+    inputs, tables, models = snapshot.inputs, snapshot.tables, snapshot.tables["models"]
     workloads = {
-        key: WorkloadFacts(
-            snapshot.cells[f"in_context_{key}"].label, inputs[f"context_{key}"], inputs.get(f"output_{key}")
-        )
-        for key in keys
+        key: WorkloadFacts(snapshot.cells[f"in_context_{key}"].label, inputs[f"context_{key}"], inputs[f"output_{key}"])
+        for key in of_record.workloads
     }
-    tier_names = list(itertools.takewhile(inputs.__contains__, map("tier_{}".format, itertools.count(1))))
-    tiers = tuple(inputs[name] for name in tier_names)
-    typed = inputs["headline_tier"]
-    if typed not in tiers and is_number(typed) and typed >= 1 and any("_headline_" in name for name in results):
-        tiers = (*tiers, typed)  # a load of its own
-    in_dropdown = [key for key, w in workloads.items() if w.name == inputs["headline_workload"]]
-    is_load = in_dropdown and inputs["headline_tier"] in tiers
     of_load = {
-        "headline_workload",
-        "headline_tier",
-        *tier_names,
-        *(f"{what}_{key}" for what in ("context", "output") for key in keys),
+        *("headline_workload", "headline_tier"),
+        *(f"tier_{i}" for i, _ in enumerate(of_record.tiers, 1)),
+        *(f"{what}_{key}" for what in ("context", "output") for key in workloads),
     }
-    stems = {(m, w, t): f"{name_part(m)}_{w}_{t}" for m in models for w in workloads for t, _ in enumerate(tiers, 1)}
-    if len(tiers) > len(tier_names):
-        own = {(m, w, len(tiers)): f"{name_part(m)}_headline" for m in models for w in in_dropdown}
-        stems |= own
-    stems = {load: stem for load, stem in stems.items() if f"{stem}_instance" in results}
-    shown_with_loads = {f"{stem}_{what}" for stem in stems.values() for what in RESULTS}
-    others = {n: snapshot.cells[f"rec_{n}"] for n in results if n not in shown_with_loads and "_headline_" not in n}
-    in_loads = {model for model, _, _ in stems}
-    # A workbook of before `in_purchase` has the class it was built with in the first column of prices.
-    first = ON_DEMAND if "purchase" in inputs else str(snapshot.options.get("purchase") or ON_DEMAND)
-    purchase = str(inputs.get("purchase") or first)
-    return SheetFacts(
-        snapshot.path,
-        "workbook",
-        snapshot.version,
-        snapshot.catalog_sha256,
-        inputs["as_of"],
-        {m: models.names[m] for m in models if m in in_loads},
-        workloads,
-        tiers,
-        (in_dropdown[0], tiers.index(inputs["headline_tier"]) + 1) if is_load else None,
-        dict(_settings(snapshot, of_load)),
-        snapshot.tables,
-        {key: _offer(row, first) for key, row in snapshot.tables["instances"].items()},
-        purchase,
-        {load: _answer(*(results.get(f"{stem}_{what}") for what in RESULTS)) for load, stem in stems.items()},
-        snapshot.options,
-        {n: _setting(cell, _label(n, cell, "")) for n, cell in others.items()},
-        snapshot.notes,
-        snapshot.is_calculated,
+    beside = {name: snapshot.cells[f"rec_{name}"] for name in snapshot.results if name in snapshot.record.beside_loads}
+    settings = dict(_settings(snapshot, of_load))
+    without_cells = {name: of_record.settings[name] for name in OF_RATE if name not in settings}
+    return replace(
+        of_record,
+        kind="workbook",
+        version=snapshot.record.version,
+        models={model: models.names.get(model, model) for model in of_record.models},
+        workloads=workloads,
+        settings=settings | without_cells,
+        tables=tables,
+        offers={key: _offer(row) for key, row in tables["instances"].items()},
+        answers={load: replace(answer, more={}) for load, answer in of_record.answers.items()},
+        options=snapshot.options,
+        other_results={
+            name: _setting(replace(cell, value=snapshot.record.beside_loads[name]), _label(name, cell, ""))
+            for name, cell in beside.items()
+        },
+        notes=snapshot.notes,
     )
 
 
@@ -317,9 +307,6 @@ def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[st
     taken = Counter(labels.values())
     for name, label in labels.items():
         yield name, _setting(cells[name], label if taken[label] == 1 else f"{label} ({name.replace('_', ' ')})")
-    for name, value in HELD_BEFORE.items():
-        if name not in cells and name not in BUILT_WITH:
-            yield name, Setting(value, name.replace("_", " "), "percent")
     for name in (one for one in BUILT_WITH if one not in cells):
         yield name, Setting(snapshot.options.get(name), f"{name.replace('_', ' ')} (as built)", "text", True)
 
@@ -337,96 +324,32 @@ def _setting(cell: NamedCell, label: str) -> Setting:
     return Setting(cell.value, label, kinds.get(type(cell.value), "percent" if "%" in cell.number_format else "number"))
 
 
-def _offer(row: Mapping[str, Any], first: str) -> Offer:
-    columns = {p: (f"price_{name_part(p)}", f"date_{name_part(p)}") for p in PURCHASES}
-    columns[first] = ("price_usd_per_hour", "price_date")
-    prices = {p: Price(row[usd], row.get(date)) for p, (usd, date) in columns.items() if row.get(usd) is not None}
+def _offer(row: Mapping[str, Any]) -> Offer:
+    columns = {purchase: class_columns(purchase) for purchase in PURCHASES}
+    prices = {
+        purchase: Price(row[of_class["price"]], row.get(of_class["date"]))
+        for purchase, of_class in columns.items()
+        if row.get(of_class["price"]) is not None
+    }
     return Offer(row.get("instance_gpu"), row.get("gpu_count"), prices)
 
 
-def _answer(instance: Any, n_instances: Any, monthly_usd: Any) -> Answer:
-    if isinstance(monthly_usd, (int, float)):
-        return Answer(str(instance), n_instances, monthly_usd)
-    return Answer(None, None, None, str(instance))
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class _Workload(_Part):
-    id: str
-    context_tokens: int
-    output_tokens: int
-    tpot_target_ms: float | None = None
-    ttft_target_ms: float | None = None
-
-
-class _Inputs(_Part):
-    model_config = ConfigDict(extra="allow")
-    models: list[str] = Field(max_length=100)
-    workloads: list[_Workload] = Field(max_length=100)
-    tiers: list[int] = Field(max_length=100)
-    headline: str
-    catalog_sha256: str
-    purchase: str
-    discount_fraction: float = Field(HELD_BEFORE["discount_fraction"], ge=0, lt=1)
-    discounts: dict[str, Annotated[float, Field(ge=0, lt=1)]] = {}
-    money: dict[str, float | str | None]
-    owning: dict[str, float | dict[str, float]]
-
-
-class _Candidate(_Part):
-    instance: str
-    gpu: str
-    gpu_count: int
-    purchase: str
-    hourly_usd: float
-    price_as_of: str | None
-
-
-class _Cell(_Part):
-    model: str
-    workload: str
-    tier: int | None  # none where it is the rate
-    verdict: str
-    instance: str | None
-    n_instances: int | None
-    monthly_usd: float | None
-    weights_bytes: int
-    weight_dtype: str
-    kv_cache_dtype: str
-    tensor_parallel_size: int | None
-    pipeline_parallel_size: int | None
-    n_replicas: int | None
-    n_gpus: int | None
-    sized_by: str | None = None
-
-
-class _Document(_Part):
-    as_of: str
-    inputs: _Inputs
-    candidates: list[_Candidate]
-    cells: list[_Cell]
-
-
-def facts_of_json(data: bytes, path: str) -> SheetFacts:
-    """What JSON of `build --format json` or `recommend --json` says. Raises WorkbookError where it is none."""
-    document = _read(data)
-    inputs = document.inputs
+def facts_of_record(record: Document, path: str) -> SheetFacts:
+    """What a record says by itself."""
+    inputs = record.inputs
     keys = {w.id: name_part(w.id) for w in inputs.workloads}
-    listed = tuple(dict.fromkeys((*inputs.tiers, *(c.tier for c in document.cells))))
+    listed = tuple(dict.fromkeys((*inputs.tiers, *(c.tier for c in record.cells))))
     tiers = {requests: i for i, requests in reversed([*enumerate(listed, 1)])}
     workload, _, tier = inputs.headline.rpartition(":")
     headline, asked = None, None if tier == RATE else int(tier) if tier.isdecimal() else 0
     if workload in keys and asked in tiers:
         headline = keys[workload], tiers[asked]
-    models = {c.model: {fact: getattr(c, fact) for fact in OF_MODELS} for c in document.cells}
+    models = {c.model: {fact: getattr(c, fact) for fact in OF_MODELS} for c in record.cells}
     answers = {
         (c.model, keys[c.workload], tiers[c.tier]): Answer(
             c.instance, c.n_instances, c.monthly_usd, c.verdict, {name: getattr(c, name) for name in MORE_OF_ANSWER}
         )
-        for c in document.cells
+        for c in record.cells
         if c.workload in keys and c.tier in tiers
     }
     given = {**(inputs.model_extra or {}), "purchase": inputs.purchase, "models": inputs.models}
@@ -436,55 +359,21 @@ def facts_of_json(data: bytes, path: str) -> SheetFacts:
         "JSON",
         "",
         inputs.catalog_sha256,
-        _day(document.as_of),
+        _day(record.as_of),
         {m: m for m in inputs.models},
         {keys[w.id]: WorkloadFacts(w.id, w.context_tokens, w.output_tokens) for w in inputs.workloads},
         tuple(RATE if n is None else n for n in listed),
         headline,
-        dict(_settings_of_json(document)),
+        dict(_settings_of_record(record)),
         {"models": Table("models", models, {}, {}, heads=OF_MODELS)},
         {
             c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
-            for c in document.candidates
+            for c in record.candidates
         },
         inputs.purchase,
         answers,
         {name: ",".join(map(str, value)) if isinstance(value, list) else value for name, value in options.items()},
     )
-
-
-def _read(data: bytes) -> _Document:
-    if len(data) > MOST_JSON_BYTES:
-        size = f"{len(data) / MB:,.0f} MB of JSON; {MOST_JSON_BYTES // MB} MB are the most"
-        raise WorkbookError(f"has {size}. Give what `sheetgen build --format json` wrote.")
-    try:
-        found = json.loads(data, parse_constant=_finite, parse_int=_whole, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise WorkbookError(f"is no JSON that can be read ({shown(error)}). Write it anew.") from error
-    if not isinstance(found, dict) or not {"schema_version", "inputs", "cells"} <= found.keys():
-        raise WorkbookError("is no JSON of a sheet. Give what `sheetgen build --format json` wrote.")
-    version = found["schema_version"]
-    if version != SCHEMA_VERSION:
-        newer = isinstance(version, int) and version > SCHEMA_VERSION
-        what = f"schema_version is {shown(version)!r}; this sheetgen reads {SCHEMA_VERSION}"
-        raise WorkbookError(f"{what}. {'Update sheetgen.' if newer else 'Write it anew.'}")
-    try:
-        return _Document.model_validate(found)
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = f"{shown('.'.join(map(str, first['loc'])))}: {shown(first['msg'])}"
-        raise WorkbookError(f"{what}. Write it anew with `sheetgen build`.") from error
-
-
-def _finite(text: str) -> float:
-    found = float(text)
-    if not math.isfinite(found):
-        raise ValueError(f"{shown(text)} is no number")
-    return found
-
-
-def _whole(text: str) -> int | float:
-    return int(text) if len(text) < 19 else _finite(text)
 
 
 def _day(text: str | None) -> datetime.date | None:
@@ -494,21 +383,21 @@ def _day(text: str | None) -> datetime.date | None:
         return None
 
 
-def _listed(candidate: _Candidate, inputs: _Inputs) -> float:
+def _listed(candidate: Candidate, inputs: Inputs) -> float:
     """The price before the discount: the file has what is paid. To 12 digits, as what was paid is rounded."""
     provider = candidate.instance.partition("/")[0]
     less = in_force(_discounts(inputs), inputs.discount_fraction, provider, candidate.purchase)
     return float(f"{candidate.hourly_usd / (1 - less):.12g}") if less else candidate.hourly_usd
 
 
-def _discounts(inputs: _Inputs) -> Discounts:
+def _discounts(inputs: Inputs) -> Discounts:
     """Those by provider and purchase class."""
     return {key_of(words): value for words, value in inputs.discounts.items()}
 
 
-def _settings_of_json(document: _Document) -> Iterator[tuple[str, Setting]]:
+def _settings_of_record(record: Document) -> Iterator[tuple[str, Setting]]:
     """Every input under the name that it has in a workbook."""
-    inputs = document.inputs
+    inputs = record.inputs
     extra = inputs.model_extra or {}
     flat = {name: value for name, value in extra.items() if name in BY_NAME and name != "paper"} | {
         "purchase": inputs.purchase,
@@ -516,7 +405,7 @@ def _settings_of_json(document: _Document) -> Iterator[tuple[str, Setting]]:
         "kv_reserved": extra.get("kv_allocation") == "reserved",
         **inputs.money,
         **inputs.owning,
-        "as_of": _day(document.as_of),
+        "as_of": _day(record.as_of),
     }
     of_providers = {cell_name(key): value for key, value in _discounts(inputs).items()}
     flat |= of_providers

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from sheetgen.book.sheets import column_number
 from sheetgen.errors import shown
-from sheetgen.readback.package import MAIN, SAVE_ANEW, Outline, WorkbookError, read_xml, sound_pieces, walk
+from sheetgen.readback.package import MAIN, SAVE_ANEW, Area, Outline, WorkbookError, areas, read_xml, sound_pieces, walk
 
 MOST_SHEET_ELEMENTS = 300_000  # of the sheets that carry names; those of three models have 30,000
 MOST_ELEMENTS = 2_000_000  # of all sheets; those of eight models have 700,000
@@ -25,37 +25,9 @@ _NAMESPACE = f"{{{MAIN}}}"
 _DATA, _CELL, _FORMULA, _VALUE, _INLINE, _HINT, _PIECE = (
     f"{MAIN}}}{tag}" for tag in ("sheetData", "c", "f", "v", "is", "rPh", "t")
 )
-_IN_ROWS = {  # what rows are made of
-    f"{MAIN}}}{tag}"
-    for tag in (
-        "sheetData",
-        "row",
-        "c",
-        "f",
-        "v",
-        "is",
-        "t",
-        "r",
-        "rPr",
-        "rPh",
-        "phoneticPr",
-        "rFont",
-        "charset",
-        "family",
-        "b",
-        "i",
-        "strike",
-        "outline",
-        "shadow",
-        "condense",
-        "extend",
-        "color",
-        "sz",
-        "u",
-        "vertAlign",
-        "scheme",
-    )
-}
+_OF_TEXTS = "r rPr rPh phoneticPr rFont charset family b i strike outline shadow condense extend color sz u vertAlign"
+# What rows are made of.
+_IN_ROWS = {f"{MAIN}}}{tag}" for tag in ("sheetData", "row", "c", "f", "v", "is", "t", "scheme", *_OF_TEXTS.split())}
 _POSITION = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # how OOXML writes a character that XML cannot hold
 
@@ -96,6 +68,17 @@ def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = Non
             raise WorkbookError(f"its part {shown(part)} {error} {SAVE_ANEW}") from error
         left_inline, grids[sheet] = rows.left_inline, rows.grid
     return grids
+
+
+def read_named(book: Outline) -> tuple[dict[str, Area], dict[str, Grid]]:
+    """Our names with their areas, and by sheet the cells as far as names and what stands right below them reach. Raises
+    WorkbookError."""
+    places = areas(book)
+    last: dict[str, tuple[int, int]] = {}
+    for area in places.values():
+        row, column = last.get(area.sheet, (0, 0))
+        last[area.sheet] = max(row, area.row + area.n_rows), max(column, area.column + 1)
+    return places, read_cells(book, last)
 
 
 class _Unread(Exception):

@@ -24,7 +24,7 @@ from sheetgen.question.stated_load import OF_A_DAY, RATE
 from sheetgen.readback import compared_facts
 from sheetgen.readback.compare import Comparison, changed_load, headline_loads, usd
 from sheetgen.readback.compared_facts import LoadKey, SheetFacts, same
-from sheetgen.units import DTYPES
+from sheetgen.readback.pulled import row_keys
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
@@ -72,8 +72,6 @@ class Bridge:
 def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
     """A bridge for each model that both sheets answer at the headline's load."""
     a, b = found.a, found.b
-    if not (a.is_calculated and b.is_calculated):
-        return ()
     again: list[dict[str, float | None]] | str | None = None
     made = []
     for la, lb in headline_loads(a, b, found.pairing):
@@ -230,9 +228,3 @@ def _overrides(
         elif price and provider and kind:
             own.append({"provider": provider, "type": kind, **row})
     return {"inputs": inputs, **tables, "instances": listed, "own_instances": own}
-
-
-def row_keys(question: Question) -> dict[str, list[str]]:
-    """By table, the keys under which the overrides have its rows, in the order of the sheet."""
-    models, gpus = [m.model.id for m in question.models], [g.id for g in question.gpus]
-    return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import math
-import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +10,17 @@ from typing import Any, NamedTuple
 
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.bridge import checked_record, is_record
-from sheetgen.plan.flat_book import RECORD, SCHEMA
+from sheetgen.plan.flat_book import SCHEMA
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.yellow import Yellow, YellowCell, listed_prices_of, yellow_rows
 from sheetgen.question import parse
-from sheetgen.readback.file_cells import BLANK, Cell, as_shown, read_cells
-from sheetgen.readback.package import MB, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
+from sheetgen.readback.file_cells import BLANK, Cell, as_shown, read_named
+from sheetgen.readback.package import Area, Outline, Place, WorkbookError, listed, naming, outline, read_file
 from sheetgen.readback.read_book import value_of
+from sheetgen.readback.read_record import LOST, read_parts
 
-MOST_RECORD_BYTES = 50 * MB
-LOST = "Start from a fresh build."
-_PART = re.compile(rf"{RECORD}(\d+)")
+SCHEMA_NAME = "meta_plan_schema"
 
 
 class Typed(NamedTuple):
@@ -78,7 +72,7 @@ def is_plan(path: Path | str) -> bool:
 
 
 def _is_plan(book: Outline) -> bool:
-    return any(_PART.fullmatch(one.name.lower()) for one in book.names)
+    return "sheetgen.plan_schema" in book.properties or any(one.name.lower() == SCHEMA_NAME for one in book.names)
 
 
 def read_plan_book(path: Path | str) -> PlanBook:
@@ -88,26 +82,22 @@ def read_plan_book(path: Path | str) -> PlanBook:
         book = outline(data)
         if not _is_plan(book):
             raise WorkbookError(f"is no plan's workbook, or lost the plan that it was built of. {LOST}")
-        found = areas(book)
-        last: dict[str, tuple[int, int]] = {}
-        for area in found.values():
-            row, column = last.get(area.sheet, (0, 0))
-            last[area.sheet] = max(row, area.row), max(column, area.column)
-        grids = read_cells(book, last)
+        found, grids = read_named(book)
 
-        def cell(name: str) -> Cell:
-            area = found.get(name)
-            if area is None:
-                raise WorkbookError(f"lacks the defined name {name}. {LOST}")
+        def cell_at(area: Area) -> Cell:
             return as_shown(grids[area.sheet].get((area.row, area.column), BLANK), book.from_1904)
 
-        if cell("meta_plan_schema").value != SCHEMA:
+        def cell(name: str) -> Cell:
+            if name not in found:
+                raise WorkbookError(f"lacks the defined name {name}. {LOST}")
+            return cell_at(found[name])
+
+        if cell(SCHEMA_NAME).value != SCHEMA:
             raise WorkbookError(
-                f"its layout is {shown(cell('meta_plan_schema').value)}, of another sheetgen; this one reads {SCHEMA}. "
+                f"its layout is {shown(cell(SCHEMA_NAME).value)}, of another sheetgen; this one reads {SCHEMA}. "
                 "Build it anew: sheetgen plan PLAN.yaml --format xlsx."
             )
-        parts = sorted((int(m[1]), name) for name in found if (m := _PART.fullmatch(name)))
-        record = _record("".join(str(cell(name).value or "") for _, name in parts))
+        record = read_parts(found, lambda area: cell_at(area).value, checked_record)
         typed = {
             name.removeprefix("in_"): Typed(cell(name), area.place())
             for name, area in found.items()
@@ -116,18 +106,6 @@ def read_plan_book(path: Path | str) -> PlanBook:
         version, sha = (str(cell(f"meta_{name}").value or "") for name in ("version", "catalog_sha256"))
         results = {name.removeprefix("rec_"): cell(name).value for name in found if name.startswith("rec_")}
         return PlanBook(str(path), record, version, sha, typed, results, book.from_1904)
-
-
-def _record(text: str) -> dict[str, Any]:
-    """The plan that was packed into cells. Raises WorkbookError where it is damaged."""
-    try:
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(base64.b64decode(text, validate=True), MOST_RECORD_BYTES)
-        if unpacking.unconsumed_tail:
-            raise ValueError("is too large")
-        return checked_record(json.loads(data))
-    except (ValueError, KeyError, TypeError, binascii.Error, zlib.error, RecursionError) as error:
-        raise WorkbookError(f"the plan that it carries is damaged ({shown(error, 80)}). {LOST}") from None
 
 
 def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from sheetgen.answer import Solution, solve
+from sheetgen.answer.answer_record import Record
 from sheetgen.answer.recording import record_of
 from sheetgen.book import build_book
+from sheetgen.book.carried import KEY_COLUMNS
 from sheetgen.book.change_log import values_as_built
 from sheetgen.book.sheets import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
 from sheetgen.book.what_if_choices import what_if
@@ -28,11 +30,10 @@ from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPT
 from sheetgen.question.stated_load import OF_A_DAY, RATE
 from sheetgen.readback.audit import Audit, agree, audit
 from sheetgen.readback.file_cells import is_number
-from sheetgen.readback.month_bridge import row_keys
 from sheetgen.readback.package import Place, naming
-from sheetgen.readback.read_book import KEYS, Snapshot, Table, read_every_cell, read_workbook, unlike
+from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, unlike
 from sheetgen.report.build_page import build_page
-from sheetgen.units import DTYPE_ALIASES, ON_DEMAND, PLAIN_LAYOUTS, PURCHASES
+from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.writers.formats import gc_paused
 
 T = TypeVar("T", Ref, Range)
@@ -53,6 +54,7 @@ class Built:
     """A sheet as `build` makes it of some options."""
 
     solved: Solution
+    record: Record
     book: Book
     inputs: Mapping[str, Any]
     fixed: frozenset[str]  # inputs that no reader is meant to change
@@ -78,17 +80,24 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
     inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
     fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")
-    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEYS}
+    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
         solved,
+        record,
         book,
         {n: r.value for n, r in inputs.items()},
         frozenset(fixed),
-        {name: _rows(name, columns[name], keys[name]) for name in KEYS},
-        {name: len(columns[name][KEYS[name]].refs) for name in KEYS},
+        {name: _rows(name, columns[name], keys[name]) for name in KEY_COLUMNS},
+        {name: len(columns[name][KEY_COLUMNS[name]].refs) for name in KEY_COLUMNS},
         {n: r.value for n, r in results.items()},
     )
+
+
+def row_keys(question: Question) -> dict[str, list[str]]:
+    """By table, the keys under which the overrides have its rows, in the order of the sheet."""
+    models, gpus = [m.model.id for m in question.models], [g.id for g in question.gpus]
+    return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
 
 
 def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
@@ -98,12 +107,12 @@ def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
 
 def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict[str, BuiltRow]:
     found: dict[str, BuiltRow] = {}
-    for i, ref in enumerate(columns[KEYS[table]].refs):
+    for i, ref in enumerate(columns[KEY_COLUMNS[table]].refs):
         value = ref.value
         if value is None and table == "models":
             value = columns["model"].refs[i].value  # one of the reader's own has a name alone
         if value not in (None, NONE):
-            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEYS[table]}
+            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEY_COLUMNS[table]}
             found[unlike(str(value), found)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
     return found
 
@@ -442,7 +451,7 @@ NARROWED_BY = ("providers", "vendors", "gpus", "region")
 class Pulled:
     """What was read, what of it differs from the sheet as built, and the sheet that it gives.
 
-    `audit` is nothing where today's catalog makes a sheet of another form: its formulas cannot be compared.
+    `audit` is nothing where the formulas were not compared: today's catalog may make a sheet of another form.
     """
 
     found: Snapshot
@@ -452,8 +461,8 @@ class Pulled:
     options: Mapping[str, Any]
     overrides: Mapping[str, Any]
     after: Built
-    audit: Audit | None
     notes: tuple[str, ...]
+    audit: Audit | None = None
 
     @property
     def other_results(self) -> tuple[tuple[str, Any, Any], ...]:
@@ -474,13 +483,25 @@ class Pulled:
 
 @gc_paused()
 def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulled:
-    """Read, compare and solve a workbook. `models` are named anew where it was built from files.
+    """Read, compare, solve and audit a workbook. `models` are named anew where it was built from files.
 
     Raises WorkbookError, ScenarioError or CatalogError, each problem with the file and the cell.
     """
-    found = read_workbook(path)
-    start = _start(found, catalog, models, shown(path, 200))
-    with naming(path, ScenarioError):
+    pulled = ask_anew(read_workbook(path), catalog, models)
+    same_catalog, tables = not pulled.other_catalog, pulled.found.tables
+    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
+    areas = {name: table.areas.values() for name, table in tables.items()}
+    same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in pulled.before.n_rows.items())
+    if not (same_catalog or same_form):
+        return pulled
+    return replace(pulled, audit=audit(pulled.before.book, pulled.after.book, read_every_cell(path), same_catalog))
+
+
+def ask_anew(found: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
+    """What a workbook asks now, and the sheet that this gives; the workbook's formulas are not looked at. Raises as
+    `pull` does."""
+    start = _start(found, catalog, models, shown(found.path, 200))
+    with naming(found.path, ScenarioError):
         before = _build(catalog, start, start)
         named = [m.model.id for m in before.question.models]
         held = list(found.tables["models"])[: len(named)]
@@ -508,16 +529,10 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
             rest = [one for one in _changes(after, found) if not one.is_fixed and (one.part == "inputs" or one.row)]
         if problems := list(_not_listed(before, after, found)):
             raise ScenarioError(*problems)
-    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
-    areas = {name: table.areas.values() for name, table in found.tables.items()}
-    same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
-    compared = None
-    if same_catalog or same_form:
-        compared = audit(before.book, after.book, read_every_cell(path), same_catalog)
     changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
     kept = {name: part for name, part in carried.overrides.items() if part}
     notes = (*found.notes, *_notes(before, after, found, rest))
-    return Pulled(found, before, changed, fixed, carried.options, kept, after, compared, notes)
+    return Pulled(found, before, changed, fixed, carried.options, kept, after, notes)
 
 
 def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
@@ -535,18 +550,12 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     if "instances" in options:  # some may have left the catalog since; their rows are carried as the reader's own
         named = parse.words(options["instances"])
         options["instances"] = ",".join(one for one in named if Problems().attempt(catalog.instance, one))
-    works = {w.id: f"context_{name_part(w.id)}" for w in catalog.workloads()}
-    if "workloads" not in options and f"context_{ASKED}" not in found.inputs:  # today's catalog may have others
-        options["workloads"] = ",".join(w for w, name in works.items() if name in found.inputs)
-    tiers = [found.inputs[name] for name in map("tier_{}".format, range(1, 5)) if name in found.inputs]
-    if "tiers" not in options and len(tiers) != len(catalog.tiers()) and all(map(is_number, tiers)):
-        options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
+    inputs, known = found.record.answer.inputs, [workload.id for workload in catalog.workloads()]
+    if "workloads" not in options and "context_tokens" not in options:  # today's catalog may have others
+        options["workloads"] = ",".join(workload.id for workload in inputs.workloads if workload.id in known)
+    if "tiers" not in options and len(inputs.tiers) != len(catalog.tiers()):
+        options["tiers"] = ",".join(map(str, inputs.tiers))
     overrides = found.options.get("typed")
-    if "purchase" not in found.inputs and options.get("purchase", ON_DEMAND) != ON_DEMAND:
-        raise ScenarioError(
-            f"{where}: has the prices of {shown(options['purchase'])} where workbooks now have those on demand. "
-            "Build it anew."
-        )
     return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
 
 

@@ -100,7 +100,7 @@ def data(pulled: Pulled) -> dict[str, Any]:
     found, audited = pulled.found, pulled.audit
     return {
         "file": found.path,
-        "version": found.version,
+        "version": found.record.version,
         "catalog_sha256": found.catalog_sha256,
         "catalog_sha256_today": pulled.before.question.catalog_sha256,
         "changes": [_change(one, change_words(one, pulled.other_catalog)) for one in pulled.changed],

@@ -1,27 +1,32 @@
-"""Read a workbook back: by defined names alone, so that rows and columns may have moved."""
+"""Read a workbook back, its record and its yellow cells: by defined names alone, as rows and columns may have moved."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import math
 import re
+import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sheetgen.book.carried import KEY_COLUMNS, digest_of
+from sheetgen.book.change_log import SCHEMA
 from sheetgen.book.sheets import EXCEL_DAY_ZERO, NONE
-from sheetgen.errors import shown
+from sheetgen.errors import SheetgenError, shown
 from sheetgen.question.discounts import CELL
 from sheetgen.question.inputs import BY_NAME, CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS, rows_in
 from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES, input_kind
+from sheetgen.question.parse import name_part
+from sheetgen.question.sheet_question import OPTIONS, SHEET_OPTIONS
 from sheetgen.question.stated_load import RATE
-from sheetgen.readback.file_cells import BLANK, Cell, Grid, as_shown, is_number, read_cells
+from sheetgen.readback.file_cells import BLANK, Cell, Grid, as_shown, is_number, read_cells, read_named
 from sheetgen.readback.package import Area, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
-
-RESULTS = ("instance", "n_instances", "monthly_usd")  # of each load: rec_<model>_<workload>_<tier number>_<result>
+from sheetgen.readback.read_record import LOST, Carried, read_parts
 
 
 @dataclass(frozen=True)
@@ -72,16 +77,16 @@ class Table(Mapping[str, Mapping[str, Any]]):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a workbook says by its defined names; the names stand here without their prefix.
+    """A workbook: the record that it carries, and what its yellow cells say now; names stand here without their prefix.
 
-    cells has the same with place, label and formula, by full name. notes are remarks for the reader of a message:
-    what was taken though it is unusual, each a line.
+    is_edited: whether a yellow cell was changed since it was built. results: what its formulas gave, which `pull`
+    checks and of which nothing is made. cells has all of them with place, label and formula, by full name. notes are
+    remarks for the reader of a message: what was taken though it is unusual, each a line.
     """
 
     path: str
-    version: str
-    catalog_sha256: str
-    options: Mapping[str, Any]
+    record: Carried
+    is_edited: bool
     inputs: Mapping[str, Any]
     tables: Mapping[str, Table]
     results: Mapping[str, Any]
@@ -89,13 +94,16 @@ class Snapshot:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_calculated(self) -> bool:
-        """Whether every result has a value: a file that a program wrote may hold formulas alone."""
-        results = (cell for name, cell in self.cells.items() if name.startswith("rec_"))
-        return all(cell.value is not None or not cell.is_formula for cell in results)
+    def options(self) -> Mapping[str, Any]:
+        """Those that it was built with."""
+        return self.record.options
+
+    @property
+    def catalog_sha256(self) -> str:
+        """Of the catalogs that it was built with."""
+        return self.record.answer.inputs.catalog_sha256
 
 
-META = ("schema", "version", "catalog_sha256", "options")
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
 REQUIRED = (
     "tier_1",
@@ -107,15 +115,11 @@ REQUIRED = (
         one.name
         for section in (CONTEXT, LOAD, PRECISION, MONEY, TARGETS, RARE)
         for one in rows_in(section)
-        if not one.added and not one.shown and one.option and one.option.group not in ("money", "factors")
+        if not one.shown and one.option and one.option.group not in ("money", "factors")
     ),
 )
-_RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
-_TIER = re.compile(r"in_tier_(\d+)")
 _TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
-_OF_WORKLOAD = re.compile(r"in_((?:context|tpot_ms|ttft_ms)_(\w+))")
 LOG_LINE = "in_log_"
-KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
 OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 PREFIX = "cat_"
 _NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
@@ -141,33 +145,35 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
         book = outline(data)
         if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
             raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
-        _check_schema(book.properties.get("sheetgen.schema"), book)
-        found = areas(book)
-        _check_names(found, book)
-        last: dict[str, tuple[int, int]] = {}  # of each sheet with names the last row and column that are read
-        for area in found.values():
-            row, column = last.get(area.sheet, (0, 0))
-            last[area.sheet] = max(row, area.row + area.n_rows), max(column, area.column + 1)
-        reading = _Reading(read_cells(book, last), book.from_1904)
-        cells = {name: reading.named_cell(name, area) for name, area in found.items() if not name.startswith(PREFIX)}
-        _check_schema(cells["meta_schema"].value, book)
+        _check_schema(book.properties.get("sheetgen.schema"), book, path)
+        places, grids = read_named(book)
+        if "meta_schema" not in places:
+            raise WorkbookError(f"lacks the defined name meta_schema. {LOST}")
+        reading = _Reading(grids, book.from_1904)
+        _check_schema(reading.value_at(places["meta_schema"]), book, path)
+        record: Carried = read_parts(places, reading.value_at, Carried.model_validate)
+        _check_names(places, record)
+        cells = {
+            name: reading.named_cell(name, area)
+            for name, area in places.items()
+            if not name.startswith((PREFIX, "meta_"))
+        }
         columns: dict[str, dict[str, Area]] = defaultdict(dict)
-        for name in (name for name in found if name.startswith(PREFIX)):
+        for name in (name for name in places if name.startswith(PREFIX)):
             table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
-            columns[table][column_of_table] = found[name]
-        tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEYS.get(name) in of_it}
+            columns[table][column_of_table] = places[name]
+        tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEY_COLUMNS.get(name) in of_it}
         if reading.problems:
-            raise WorkbookError(*(f"{listed(places)} {shown(why, 400)}" for why, places in reading.problems.items()))
-        version, catalog_sha256 = (str(cells[f"meta_{name}"].value or "") for name in ("version", "catalog_sha256"))
+            raise WorkbookError(*(f"{listed(spots)} {shown(why, 400)}" for why, spots in reading.problems.items()))
         inputs, results = (
             {name.removeprefix(prefix): cell.value for name, cell in cells.items() if name.startswith(prefix)}
             for prefix in ("in_", "rec_")
         )
+        held = {name: cell.value for name, cell in cells.items() if name.startswith("in_")}
         return Snapshot(
             path,
-            version,
-            catalog_sha256,
-            _options(cells["meta_options"].value),
+            record,
+            digest_of(held, reading.columns) != record.yellow_sha256,
             inputs,
             tables,
             results,
@@ -183,54 +189,51 @@ def read_every_cell(path: Path | str) -> dict[str, Grid]:
         return read_cells(outline(data))
 
 
-def _check_schema(schema: Any, book: Outline) -> None:
+def _check_schema(schema: Any, book: Outline, path: str) -> None:
     """Refuse a layout that is not this version's, before its names are missed one by one."""
-    from sheetgen.book.change_log import SCHEMA
-
-    if schema is None:
-        return
     try:
-        found = float(schema)
+        layout = float(SCHEMA if schema is None else schema)
     except (TypeError, ValueError):
-        found = math.nan
-    if math.isnan(found):
-        raise WorkbookError(f"its layout is {shown(schema)!r}; it must be {SCHEMA}. Start from a fresh build.")
-    if found != SCHEMA:
+        layout = math.nan
+    if math.isnan(layout):
+        raise WorkbookError(f"its layout is {shown(schema)!r}; it must be {SCHEMA}. {LOST}")
+    if layout != SCHEMA:
         version = shown(book.properties.get("sheetgen.version", "?"), 20)
-        age, cure = ("a newer", "Update sheetgen.") if found > SCHEMA else ("an older", "Build it anew.")
-        what = f"has the layout {found:g} of {age} sheetgen ({version})"
+        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _anew(book, path))
+        what = f"has the layout {layout:g} of {age} sheetgen ({version})"
         raise WorkbookError(f"{what}; this one reads {SCHEMA}. {cure}")
 
 
-def required_names() -> list[str]:
-    """The names that every workbook of this layout has."""
-    return [f"meta_{name}" for name in META] + [f"in_{name}" for name in REQUIRED] + required_columns()
+def _anew(book: Outline, path: str) -> str:
+    """How to build a workbook of an older layout anew: of the scenario beside it, or of the options that it names."""
+    scenario = Path(path).with_suffix(".scenario.yaml")
+    if scenario.is_file():
+        return f"Build it anew: sheetgen build --scenario {shown(shlex.quote(str(scenario)), 200)}."
+    options: Any = None
+    with contextlib.suppress(SheetgenError, KeyError, ValueError, RecursionError):
+        area = areas(book)["meta_options"]  # where layouts up to 3 had them
+        cell = read_cells(book, {area.sheet: (area.row, area.column)})[area.sheet][area.row, area.column]
+        options = json.loads(str(cell.value))
+    words = ["sheetgen build"]
+    for name, value in options.items() if isinstance(options, dict) else ():
+        if name in (*OPTIONS, *SHEET_OPTIONS) and isinstance(value, str | int | float):
+            words.append(f"--{name.replace('_', '-')} {shlex.quote(str(value))}")
+    typed = isinstance(options, dict) and options.get("typed")
+    return f"Build it anew: {shown(' '.join(words), 300)}{', and type anew what was typed over' if typed else ''}."
 
 
-def _is_older(book: Outline) -> bool:
-    """Whether it was built before its layout had all the names of today; before layouts had a number, too."""
-    from sheetgen.book.change_log import LAYOUT
+def required_names(workloads: Iterable[str], n_tiers: int) -> list[str]:
+    """The names that a workbook of these workloads and as many tiers has."""
+    of_workloads = (f"{what}_{name_part(workload)}" for workload in workloads for what in OF_EACH_WORKLOAD)
+    inputs = (*REQUIRED, *of_workloads, *(f"tier_{n}" for n in range(1, n_tiers + 1)))
+    return [*(f"in_{name}" for name in dict.fromkeys(inputs)), *required_columns()]
 
-    layout = book.properties.get("sheetgen.layout", "0")
-    return "sheetgen.schema" in book.properties and layout.isdecimal() and int(layout) < LAYOUT
 
-
-def _check_names(found: Mapping[str, Area], book: Outline) -> None:
+def _check_names(places: Mapping[str, Area], record: Carried) -> None:
     """Refuse a workbook that lost a name: what it stood for would pass for never having been there."""
-    required = required_names()
-    stems = {m[1]: int(m[2]) for m in map(_RESULT.fullmatch, found) if m}
-    required += [f"{stem}_{what}" for stem in stems for what in RESULTS]
-    tiers = [int(m[1]) for m in map(_TIER.fullmatch, found) if m]
-    required += [f"in_tier_{n}" for n in range(1, max([*tiers, *stems.values()], default=1) + 1)]
-    workloads = {m[2] for m in map(_OF_WORKLOAD.fullmatch, found) if m and m[1] not in ENGINE}
-    required += [f"in_{what}_{workload}" for workload in sorted(workloads) for what in OF_EACH_WORKLOAD]
-    if not workloads:
-        required.append("in_context_<workload>")
-    missing = list(dict.fromkeys(name for name in required if name not in found))
-    if missing and _is_older(book):
-        version = shown(book.properties.get("sheetgen.version", "?"), 20)
-        lacks = f"which had no {listed(missing)}"
-        raise WorkbookError(f"has the layout of an older sheetgen ({version}), {lacks}. Build it anew.")
+    inputs = record.answer.inputs
+    required = required_names((workload.id for workload in inputs.workloads), len(inputs.tiers))
+    missing = [name for name in required if name not in places]
     if missing:
         s, them = ("", "it") if len(missing) == 1 else ("s", "them")
         how = f"Define {them} again (Formulas, Name Manager), or start from a fresh build."
@@ -239,8 +242,8 @@ def _check_names(found: Mapping[str, Area], book: Outline) -> None:
 
 def required_columns() -> list[str]:
     """The names of columns that every workbook of ours has."""
-    found = {table: (KEYS[table], *(OF_INSTANCES if table == "instances" else TABLES[table])) for table in KEYS}
-    return [f"{PREFIX}{table}_{column}" for table, columns in found.items() for column in columns]
+    tables = {**TABLES, "instances": OF_INSTANCES}
+    return [f"{PREFIX}{table}_{column}" for table, key in KEY_COLUMNS.items() for column in (key, *tables[table])]
 
 
 class _Reading:
@@ -250,6 +253,11 @@ class _Reading:
         self._grids = {s: {at: as_shown(cell, from_1904) for at, cell in grid.items()} for s, grid in grids.items()}
         self._from_1904 = from_1904
         self.problems: dict[str, list[str]] = defaultdict(list)  # what is wrong: where it is
+        self.columns: dict[str, list[Any]] = {}  # of tables, by name
+
+    def value_at(self, area: Area) -> Any:
+        """What the first cell of an area holds."""
+        return self._at(area).value
 
     def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
         """A cell, so many rows and columns from the first of an area."""
@@ -268,7 +276,7 @@ class _Reading:
             label = f"Change log, line {line}, {what}"
         elif name.startswith(f"in_{CELL}"):  # its head is above it
             label = name.removeprefix("in_").replace("_", " ").capitalize()
-        elif not name.startswith("meta_"):
+        else:
             before = (_text(self._at(area, 0, -i)) for i in range(1, area.column))
             label = next((text for text in before if text.strip()), "")
         value, form = found.value, found.number_format
@@ -281,7 +289,7 @@ class _Reading:
 
     def table(self, name: str, areas: Mapping[str, Area]) -> Table:
         """The rows of a table by key, wherever they stand now."""
-        first = areas[KEYS[name]]
+        first = areas[KEY_COLUMNS[name]]
         for column, area in areas.items():  # they stand side by side; precisions in three blocks of as many rows
             is_beside = name == "precisions" or (area.sheet, area.row) == (first.sheet, first.row)
             if not is_beside or area.n_rows != first.n_rows:
@@ -296,8 +304,10 @@ class _Reading:
             row = {
                 column: self._cell_of(name, column, area.place(i), cells[column][i]) for column, area in areas.items()
             }
+            for column, value in row.items():
+                self.columns.setdefault(f"{PREFIX}{name}_{column}", []).append(value)
             key = _key(name, row)
-            del row[KEYS[name]]
+            del row[KEY_COLUMNS[name]]
             if not key and all(v is None for v in row.values()):
                 continue
             key = unlike(key or "(no name)", rows)
@@ -309,7 +319,7 @@ class _Reading:
 
     def _cell_of(self, table: str, column: str, place: Place, found: Cell) -> Any:
         holds = column_holds(table, column, found.number_format)
-        if column == KEYS[table]:
+        if column == KEY_COLUMNS[table]:
             if found.kind == "e" or found.value == NONE:
                 return None
             found, holds = found._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
@@ -338,8 +348,8 @@ def _key(table: str, row: Mapping[str, Any]) -> str:
     if table == "instances":
         return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
     if table == "models":  # one of the reader's own has a name alone
-        return row[KEYS[table]] or row.get("model") or ""
-    return row[KEYS[table]] or ""
+        return row[KEY_COLUMNS[table]] or row.get("model") or ""
+    return row[KEY_COLUMNS[table]] or ""
 
 
 def unlike(key: str, taken: Mapping[str, Any]) -> str:
@@ -348,16 +358,6 @@ def unlike(key: str, taken: Mapping[str, Any]) -> str:
     while found in taken:
         n += 1
         found = f"{key} (row {n} of this name)"
-    return found
-
-
-def _options(text: Any) -> Mapping[str, Any]:
-    try:
-        found = json.loads(str(text or "{}"))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise WorkbookError(f"meta_options is no JSON object, {shown(text)!r}. Start from a fresh build.")
     return found
 
 

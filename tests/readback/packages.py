@@ -10,6 +10,8 @@ from pathlib import Path
 import books
 from amounts import IN_LONG
 
+from sheetgen.book.carried import packed, unpacked
+
 # In the gate on the fewest instances that these tests need: others are more rows of the same formulas.
 FEW = (
     "aws/g6.xlarge,aws/g6.12xlarge,aws/g6e.xlarge,aws/g6e.12xlarge,aws/p5.4xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g,"
@@ -98,6 +100,14 @@ def with_cell(path: Path, out: Path, name: str, xml: str) -> Path:
         return new.encode()
 
     return rewritten(path, out, {part_of(path, sheet): change})
+
+
+def with_options(path: Path, out: Path, options: Mapping[str, object]) -> Path:
+    """The options that a workbook says it was built with, replaced in its record."""
+    with zipfile.ZipFile(path) as package:
+        texts = re.findall(r"<t>(/Td6WFo[^<]*)</t>", package.read("xl/sharedStrings.xml").decode())
+    (text,) = packed({**unpacked(texts), "options": options})
+    return with_cell(path, out, "meta_record_1", f'<c r="{{r}}" t="str"><v>{text}</v></c>')
 
 
 def area_of(path: Path, name: str) -> list[tuple[str, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import lzma
 import re
 import struct
 import subprocess
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 from packages import cell_of, name_of, part_of, replaced, rewritten, with_cell
 
+from sheetgen.book.carried import packed
 from sheetgen.readback.package import WorkbookError
 from sheetgen.readback.read_book import read_workbook
 
@@ -327,7 +330,7 @@ BROKEN: dict[str, tuple[Make, tuple[str, ...]]] = {
     "a missing column": (without_name("cat_gpus_gpu_memory_bytes"), ("lacks the defined name cat_gpus_gpu_memory",)),
     "a missing tier": (without_name("in_tier_2"), ("lacks the defined name in_tier_2.",)),
     "a missing context": (without_name("in_context_chat"), ("lacks the defined name in_context_chat.",)),
-    "a missing result": (without_name("rec_llama_3_1_8b_chat_2_monthly_usd"), ("lacks the defined name rec_llama",)),
+    "a missing record": (without_name("meta_record_1"), ("carries no record of what it was built with.",)),
     "a missing answer": (without_name("in_output_chat"), ("lacks the defined name in_output_chat",)),
     "a missing schema": (without_name("meta_schema"), ("lacks the defined name meta_schema",)),
     "a missing sheet": (without_sheet, ("points to the sheet 'GPUs', which is not in the workbook", "more)")),
@@ -442,6 +445,46 @@ def test_every_wrong_cell_is_told_at_once_those_of_one_fault_together(book: Path
     first, second = sorted(lines(path), key=len, reverse=True)
     assert all(name in first for name in ("in_tier_1 (", "in_tier_2 (", "in_block_size ("))
     assert "in_as_of" in second
+
+
+# A record that is not as built ------------------------------------------------------------------------------
+
+
+def of_record(text: str) -> str:
+    return f'<c r="{{r}}" t="str"><v>{text}</v></c>'
+
+
+def packed_alone(record: object) -> str:
+    (text,) = packed(record)  # type: ignore[arg-type]
+    return of_record(text)
+
+
+BAD_RECORDS = {
+    "blank": '<c r="{r}"/>',
+    "a number": '<c r="{r}"><v>7</v></c>',
+    "a formula": '<c r="{r}"><f>1+1</f><v>2</v></c>',
+    "no base 64": of_record("no record"),
+    "cut short": of_record(packed({"answer": "x" * 90})[0][:60]),
+    "no archive": of_record("A" * 400),
+    "a bomb": of_record(base64.b64encode(lzma.compress(bytes(60_000_000))).decode()),
+    "no JSON": of_record(base64.b64encode(lzma.compress(b"[" * 100_000)).decode()),
+    "a list": packed_alone([1, 2]),
+    "another object": packed_alone({"version": "1", "options": {}, "answer": {"cells": 3}}),
+}
+
+
+@pytest.mark.parametrize("what", BAD_RECORDS)
+def test_a_record_that_was_tampered_with_is_told(what: str, book: Path, tmp_path: Path) -> None:
+    path = with_cell(book, tmp_path / "record.xlsx", "meta_record_1", BAD_RECORDS[what])
+    one_line(path, "the record that it carries is damaged (", "Start from a fresh build.")
+
+
+def test_a_letter_of_the_record_cannot_be_changed_unseen(book: Path, tmp_path: Path) -> None:
+    (text,) = re.findall(r"<t>(/Td6WFo[^<]*)</t>", zipfile.ZipFile(book).read("xl/sharedStrings.xml").decode())
+    for at in range(20, len(text), len(text) // 7):
+        other = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
+        path = rewritten(book, tmp_path / "letter.xlsx", {"xl/sharedStrings.xml": replaced(text, other)})
+        one_line(path, "the record that it carries is damaged (")
 
 
 # Damage at random -------------------------------------------------------------------------------------------

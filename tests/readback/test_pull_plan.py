@@ -186,12 +186,12 @@ def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("meta_plan_record_1", "no plan", "the plan that it carries is damaged"),
-        ("meta_plan_record_1", None, "the plan that it carries is damaged"),
+        ("meta_record_1", "no plan", "the record that it carries is damaged"),
+        ("meta_record_1", None, "the record that it carries is damaged"),
         (
             "meta_plan_schema",
             99,
-            "its layout is 99, of another sheetgen; this one reads 2. Build it anew: sheetgen",
+            "its layout is 99, of another sheetgen; this one reads 3. Build it anew: sheetgen",
         ),
     ],
 )

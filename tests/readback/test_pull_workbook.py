@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from amounts import IN_LONG, amount
 from answers import document
 from cells_of import LEAN, TINY, Places, without_picks
 from option_edits import option_edits
+from packages import with_options
 from random_edits import random_edits
 from recalculation import edit, edit_and_recalculate, values_after
 from workbook_cells import areas, values
@@ -421,11 +421,10 @@ def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tm
     ],
 )
 def test_options_that_were_tampered_with_are_told(
-    options: dict[str, Any], problem: str, book: Path, places: Places, tmp_path: Path
+    options: dict[str, Any], problem: str, book: Path, tmp_path: Path
 ) -> None:
     """What a workbook says of its own making is nobody's word: it opens no file, and breaks nothing."""
-    (at,) = places.columns["meta_options"]
-    file = edit(book, tmp_path / "bad.xlsx", {at: json.dumps({**TINY, **options})})
+    file = with_options(book, tmp_path / "bad.xlsx", {**TINY, **options})
     with pytest.raises(SheetgenError) as raised:
         pull(file, books.catalog())
     assert any(problem in line for line in raised.value.problems), raised.value.problems

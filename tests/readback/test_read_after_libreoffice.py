@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,13 @@ from packages import TINY, area_of, cell_of
 from recalculation import convert_all, edit, needs_libreoffice
 from workbook_cells import values
 
-from sheetgen.readback.package import WorkbookError
+from sheetgen.book.carried import IN_A_CELL, record_sheet
+from sheetgen.book.sheets import Book, Range, Ref
+from sheetgen.readback.file_cells import read_cells
+from sheetgen.readback.package import WorkbookError, areas, outline
 from sheetgen.readback.read_book import Snapshot, read_workbook
+from sheetgen.readback.read_record import read_parts
+from sheetgen.writers.xlsx import write_xlsx
 
 HERE = "aws/p5.48xlarge"
 OWN = {
@@ -114,7 +121,7 @@ def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, pa
     assert {k: own[k] for k in OWN if k != "price_date"} == {k: v for k, v in OWN.items() if k != "price_date"}
     assert own["price_date"].isoformat() == "2026-10-05"
     assert {k: dict(r) for k, r in got.tables["instances"].items() if k != "acme/box.1"} == rows
-    assert got.is_calculated and got.notes == () and got.options == was.options
+    assert got.is_edited and got.notes == () and got.record == was.record
 
     ran = sheetgen("diff", book, path, "--json")
     assert ran.code == 0, ran.err
@@ -135,9 +142,26 @@ def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot,
     saved_plain, saved = convert_all([plain, edited], tmp_path)
     got = read_workbook(saved_plain)
     assert got.inputs == snapshot.inputs and got.results == pytest.approx(snapshot.results)
+    assert got.record == snapshot.record and not got.is_edited
     assert {n: dict(t) for n, t in got.tables.items()} == {n: dict(t) for n, t in snapshot.tables.items()}
     assert json.loads(sheetgen("diff", book, saved_plain, "--json").out)["equal"]
     assert_is_edited(read_workbook(saved), snapshot, sheetgen, book, saved)
+
+
+@needs_libreoffice
+def test_a_record_of_many_cells_survives_libreoffice(tmp_path: Path) -> None:
+    record = {"noise": random.Random(5).randbytes(60_000).hex(), "text": "=1+1 <&> é 漢 \u0007"}
+    names: dict[str, Ref | Range] = {}
+    sheet = record_sheet(names, record)
+    assert len(names) > 2 and max(len(ref.value) for ref in names.values() if isinstance(ref, Ref)) == IN_A_CELL
+    path = tmp_path / "record.xlsx"
+    path.write_bytes(write_xlsx(Book([sheet], names, {}, datetime.datetime(2026, 11, 20), "a4")))
+    for file in (path, *convert_all([path], tmp_path)):
+        book = outline(file.read_bytes())
+        places = areas(book)
+        (grid,) = read_cells(book).values()
+        assert all(cell.formula is None and cell.kind == "s" for cell in grid.values())
+        assert read_parts(places, lambda area, grid=grid: grid[area.row, area.column].value, dict) == record
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from packages import TINY, area_of, cell_of, name_of, part_of, replaced, rewritt
 from recalculation import edit
 from workbook_cells import PRICES_SHEET, values
 
-from sheetgen.book.change_log import LAYOUT
+from sheetgen.book.change_log import SCHEMA
 from sheetgen.catalog import Catalog
 from sheetgen.question.overrides import TABLES
 from sheetgen.question.sheet_question import ask
@@ -51,13 +51,13 @@ def test_every_name_is_read_with_the_value_that_stands_there(book: Path, snapsho
     assert n > 800
     assert snapshot.inputs["as_of"] == datetime.date.fromisoformat(books.AS_OF)
     assert snapshot.inputs["tier_2"] == 32 and snapshot.results["llama_3_1_8b_chat_2_n_instances"] == 1
-    assert snapshot.notes == () and snapshot.is_calculated
+    assert snapshot.notes == () and not snapshot.is_edited
     assert str(snapshot.cells["in_headline_workload"].place).startswith("'Sizing sheet'!")
 
 
 def test_every_name_of_ours_in_the_file_is_read(book: Path, snapshot: Snapshot) -> None:
     names = set(openpyxl.load_workbook(book).defined_names)
-    ours = {n for n in names if n.startswith(("in_", "rec_", "meta_"))}
+    ours = {n for n in names if n.startswith(("in_", "rec_"))}
     assert ours == set(snapshot.cells)
     columns = {f"cat_{t.name}_{c}" for t in snapshot.tables.values() for c in t.areas}
     assert columns == {n for n in names if n.startswith("cat_")}
@@ -116,7 +116,7 @@ def test_rows_inserted_above_or_inside_change_nothing(
     sheet: str, at: int, book: Path, snapshot: Snapshot, tmp_path: Path
 ) -> None:
     got = read_workbook(moved(book, tmp_path / "moved.xlsx", sheet, at, 3))
-    assert got.inputs == snapshot.inputs and got.results == snapshot.results
+    assert got.inputs == snapshot.inputs and got.record == snapshot.record and not got.is_edited
     assert {n: dict(t) for n, t in got.tables.items()} == {n: dict(t) for n, t in snapshot.tables.items()}
     assert {n: (dict(t.heads), dict(t.names)) for n, t in got.tables.items()} == {
         n: (dict(t.heads), dict(t.names)) for n, t in snapshot.tables.items()
@@ -210,7 +210,7 @@ def test_a_file_whose_formulas_nobody_calculated_still_has_its_inputs(book: Path
     path = tmp_path / "openpyxl.xlsx"
     openpyxl.load_workbook(book).save(path)
     got, want = read_workbook(path), read_workbook(book)
-    assert got.inputs == want.inputs and not got.is_calculated
+    assert got.inputs == want.inputs and got.record == want.record and not got.is_edited
     assert list(got.tables["instances"]) == list(want.tables["instances"])
 
 
@@ -246,18 +246,45 @@ def test_a_sheet_may_be_larger_than_what_is_read_at_once(
     assert read_workbook(book) == snapshot
 
 
-def test_a_workbook_of_an_older_layout_is_named_as_one(book: Path, tmp_path: Path) -> None:
-    without = {"xl/workbook.xml": replaced('name="in_hours_per_month"', 'name="elsewhere"')}
-    lost = rewritten(book, tmp_path / "lost.xlsx", without)
-    with pytest.raises(WorkbookError, match="lacks the defined name in_hours_per_month"):
-        read_workbook(lost)
-    older = rewritten(book, tmp_path / "old.xlsx", {**without, "docProps/custom.xml": replaced("sheetgen.layout", "x")})
-    with pytest.raises(WorkbookError) as caught:
-        read_workbook(older)
-    said = "has the layout of an older sheetgen (0.1.0), which had no in_hours_per_month. Build it anew."
-    assert str(caught.value).endswith(said)
+def test_a_workbook_of_an_older_layout_says_how_to_build_it_anew(book: Path, tmp_path: Path) -> None:
+    """Of the scenario beside it; else of the options, which layouts up to 3 have in a cell of their own."""
+
+    def said(path: Path) -> str:
+        with pytest.raises(WorkbookError) as caught:
+            read_workbook(path)
+        (line,) = caught.value.problems
+        return line.removeprefix(f"{path}: ")
+
+    older = replaced(f">{SCHEMA}<", ">3<")
+    path = rewritten(book, tmp_path / "old.xlsx", {"docProps/custom.xml": older})
+    layout = f"has the layout 3 of an older sheetgen (0.1.0); this one reads {SCHEMA}. Build it anew: sheetgen build"
+    assert said(path) == f"{layout}."
+    options = '{"models": "8b,70b", "typed": {"inputs": {}}, "tpot_ms": "chat=40; ls", "quiet": true}'
+    named = replaced('"meta_version"', '"meta_options"')
+    cell = f'<c r="{{r}}" t="str"><v>{options.replace(chr(34), "&quot;")}</v></c>'
+    with_options = with_cell(
+        rewritten(path, tmp_path / "named.xlsx", {"xl/workbook.xml": named}), tmp_path / "o.xlsx", "meta_options", cell
+    )
+    assert said(with_options) == f"{layout} --models 8b,70b --tpot-ms 'chat=40; ls', and type anew what was typed over."
+    scenario = tmp_path / "o.scenario.yaml"
+    scenario.write_text("models: 8b")
+    assert said(with_options) == f"{layout} --scenario {scenario}."
 
 
 def test_the_layout_has_a_new_number_with_each_new_name() -> None:
-    names = hashlib.sha256("\n".join(sorted(required_names())).encode()).hexdigest()[:12]
-    assert (LAYOUT, names) == (1, "29dd7b955e32"), "raise LAYOUT, and write its names' hash here"
+    names = hashlib.sha256("\n".join(sorted(required_names(["chat"], 2))).encode()).hexdigest()[:12]
+    assert (SCHEMA, names) == (4, "c5d3f2437035"), "raise SCHEMA, and write its names' hash here"
+
+
+def test_a_changed_cell_is_an_edit_wherever_it_stands(book: Path, tmp_path: Path) -> None:
+    """An input, a fact, a price, a note in the change log; and a spare row."""
+    gpus, prices = area_of(book, "cat_gpus_gpu_memory_bytes"), area_of(book, "cat_instances_price_spot")
+    for place, value in (
+        (cell_of(book, "in_tier_2"), 33),
+        (cell_of(book, "in_log_1_what"), "asked by finance"),
+        (gpus[0], 7e10),
+        (prices[-1], 1.5),
+    ):
+        assert read_workbook(edit(book, tmp_path / "edited.xlsx", {place: value})).is_edited, place
+    same = {cell_of(book, "in_tier_2"): 32, cell_of(book, "in_gpu_memory_utilization"): 0.92 * (1 + 1e-14)}
+    assert not read_workbook(edit(book, tmp_path / "same.xlsx", same)).is_edited
