@@ -18,8 +18,9 @@ from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
 from sheetgen.catalog import guidance
 from sheetgen.question.sheet_question import Question
+from sheetgen.report import sentences
 from sheetgen.report.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
-from sheetgen.report.wording import does, named_size, plural, plural_does, whole
+from sheetgen.report.wording import named_size
 from sheetgen.units import DTYPES
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
@@ -188,10 +189,8 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
     outside = named_size(left_out(n, engine.fraction_of_free), units)
     charge, activation = sizes["kv_bytes_per_sequence_per_gpu"], sizes["activation_bytes_per_gpu"]
 
-    if n["longest_tokens_at_load"] >= n["max_context_tokens"]:
-        growing = f"{plural_does(requests, 'request', 'fit')} even at the model's {limit} each"
-    else:
-        growing = f"{plural_does(requests, 'request', 'fill')} the pool at {n['longest_tokens_at_load']:,} tokens each"
+    longest = {"tokens": n["longest_tokens_at_load"], "limit_tokens": n["max_context_tokens"]}
+    growing = str(sentences.growing.fill(requests, limit=limit, **longest))
     capped = n["sequences_held"] == n["max_num_seqs"] * n["data_parallel_size"]  # each rank has the engine's limit
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
@@ -246,17 +245,13 @@ def breaks(question: Question, cell: CellRecord) -> Breaks:
         return Breaks(model.name, (), asked, nothing, nothing, cell.verdict)
     held, longest = cell.breaks.n_requests, cell.breaks.context_tokens
     limit = int(model.max_context_tokens or cell.context_tokens)
-    if longest >= limit:
-        requests_fit = plural_does(requests, "request", "fit")
-        longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
-    else:
-        longest_fit = words("{} of {} tokens {}", plural(requests, "request"), whole(longest), does(requests, "fit"))
+    tokens = {"tokens": longest, "limit_tokens": limit, "limit": short_tokens(limit)}
     return Breaks(
         model=model.name,
         curve=tuple(itertools.starmap(BreakPoint, cell.breaks.requests_by_context.items())),
         asked=asked,
         held=BreakPoint(cell.context_tokens, held),
         longest=BreakPoint(longest, requests),
-        next_request=words("request {} {}", whole(held + 1), "waits" if cell.breaks.capped else "does not fit"),
-        longest_fit=longest_fit,
+        next_request=sentences.next_request.fill(held + 1, capped=cell.breaks.capped),
+        longest_fit=sentences.longest_fit.fill(requests, **tokens),
     )

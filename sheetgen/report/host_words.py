@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from sheetgen.answer.answer_record import CellRecord, HostedRecord
 from sheetgen.question.sheet_question import Question
+from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, HostedFacts, joined, words
-from sheetgen.report.wording import dollars, plural_does, share, whole
+from sheetgen.report.wording import dollars, share, whole
 from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
 
 
@@ -23,8 +24,7 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
         why = "not compared: without answer tokens a host's cost is not worked out"
         return HostedFacts(hosted="no answer to host", hosts=Cell(why))
     if not cell.hosted:
-        tokens = whole(question.loads[cell.row].input_tokens)
-        hosts = words("{} it, none a prompt of {} tokens", plural_does(n_hosts, "host", "serve"), tokens)
+        hosts = sentences.no_host_of_prompt.fill(n_hosts, tokens=question.loads[cell.row].input_tokens)
         return HostedFacts(hosted="no host takes its prompt", hosts=hosts)
     names = [file.host_name(one.host) for one in cell.hosted]
     at = joined(", ", [_host(*one) for one in zip(names, cell.hosted, strict=True)])

@@ -179,6 +179,17 @@ ttft_words = template(
     "Time to the first token, and the tokens of all requests together.",
     "the columns beside.",
 )
+next_request = template("request {request} [capped?waits|does not fit]", capped=q.held == q.batch_limit)
+longest_fit = template(
+    "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|{requests:request|requests} of "
+    "{tokens} tokens {requests:fits|fit}]",
+    whole=q.tokens >= q.limit_tokens,
+)
+growing = template(
+    "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|"
+    "{requests:request fills|requests fill} the pool at {tokens} tokens] each",
+    whole=q.tokens >= q.limit_tokens,
+)
 breaking_words = template(
     "{context_words} on {n_instances} × {instance}: {held} {held:request fits|requests fit}; request {held:next} does "
     "not.",
@@ -227,6 +238,8 @@ break_even_words = first_of(
     (q.base > 1, "Renting on demand is cheaper in any month (owning costs {base:percent} of it)."),
     otherwise="Owning is cheaper above {base:percent} of the hours ({low:percent} to {high:percent}) than on demand.",
 ).formula("break_even_words", "Break-even in words")
+
+no_host_of_prompt = template("{n_hosts} {n_hosts:host serves|hosts serve} it, none a prompt of {tokens} tokens")
 
 # What-if ---------------------------------------------------------------------------------------------------------
 

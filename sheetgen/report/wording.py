@@ -248,16 +248,6 @@ def plural(count: int, noun: str) -> Cell:
     return words("{} {}", whole(count), noun if count == 1 else f"{noun}s")
 
 
-def plural_does(count: int, noun: str, verb: str) -> Cell:
-    """1 request fits, 2 requests fit."""
-    return words("{} {}", plural(count, noun), does(count, verb))
-
-
-def does(count: int, verb: str) -> str:
-    """The verb of so many: one fits, two fit."""
-    return f"{verb}s" if count == 1 else verb
-
-
 def milliseconds(seconds: float) -> Cell:
     """Milliseconds, with a decimal below ten: 48, 6.3."""
     return Cell(seconds * 1e3, ONE_DECIMAL if seconds * 1e3 < 10 else WHOLE)

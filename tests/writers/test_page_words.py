@@ -16,7 +16,7 @@ from sheetgen.answer import solve
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
-from sheetgen.report import wording
+from sheetgen.report import sentences, wording
 from sheetgen.report.page import Page, words
 from sheetgen.writers import pictures as curves
 from sheetgen.writers.html import render_html
@@ -68,7 +68,9 @@ def test_a_verdict_has_the_width_of_its_missing_sum() -> None:
     ("count", "words"), [(1, "1 request fits"), (2, "2 requests fit"), (1024, "1,024 requests fit")]
 )
 def test_one_does_and_two_do(count: int, words: str) -> None:
-    assert wording.plural_does(count, "request", "fit") == words
+    assert (
+        sentences.longest_fit.fill(count, limit="128k", tokens=2, limit_tokens=2) == f"{words} even at the model's 128k"
+    )
 
 
 def test_an_answer_of_one_request() -> None:
