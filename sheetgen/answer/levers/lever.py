@@ -297,7 +297,8 @@ def _cheapest(
     stated = [0 if load.requests_per_second else load.concurrent_requests for load in loads]
     arriving = [load.requests_per_second for load in loads]
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    grid.put(("chosen",), {"concurrent_requests": stated} | ({RATE: arriving} if any(arriving) else {}))
+    has_rates = RATE in grid.columns  # of the tables, or of other loads in them
+    grid.put(("chosen",), {"concurrent_requests": stated} | ({RATE: arriving} if has_rates else {}))
     grid.put(("chosen", "offer"), {"among": memory > numpy.array(memory_above)[:, None]})
     grid = grid.read_again(AGAIN.again("of_other_requests"), AGAIN)
     columns = grid.table("chosen", "offer")
