@@ -11,13 +11,14 @@ from typing import Any
 
 import books
 import pytest
+from answers import book_for
 from readers import needs_gnumeric, recalculate_with_gnumeric
 from recalculation import compare, needs_libreoffice, poison, recalculate, values_after
 from workbook_cells import values
 
 import sheetgen.book
 from sheetgen.answer import solve
-from sheetgen.book import build_book, matrices
+from sheetgen.book import matrices
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models
 from sheetgen.book.compiler import Compiler
 from sheetgen.book.lookups import ONE
@@ -30,14 +31,13 @@ from sheetgen.errors import ScenarioError
 from sheetgen.formula import Formula, exponential, formula, is_number, where
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.sizing import cost
 from sheetgen.units import DTYPES, FACTOR, PLAIN, PURCHASES, TEXT, USD_CENTS, WHOLE
 from sheetgen.writers.xlsx import write_xlsx
 
 MODEL, WORKLOAD, PEOPLE, Z, SPREAD = "8b", "chat", 6400, 1.2, 0.15
 DTYPES_ASKED = {"second_": "fp8", "third_": "int4"}
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "models": MODEL, "workloads": WORKLOAD, "tiers": "32", "headline": f"{WORKLOAD}:32",
     "instances": books.INSTANCES, "active_fraction": 0.1, "as_of": books.AS_OF, "tpot_ms": 20, "ttft_ms": 2000,
 }  # fmt: skip
@@ -172,8 +172,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(matrices, "Compiler", LiveCompiler)
         patch.setattr(sheetgen.book, "build_profiles", live.profiles)
         patch.setattr(sheetgen.book, "build_candidates", live.candidates)
-        solved = solve(ask(books.catalog(), OPTIONS))
-        made = build_book(solved, build_page(solved))
+        made = book_for(solve(ask(books.catalog(), OPTIONS)))
     made.sheets.extend([live.sheet, *live.sheets])
     path.write_bytes(write_xlsx(made))
     return path
