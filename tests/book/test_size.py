@@ -30,7 +30,8 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
 @pytest.mark.parametrize(
     "models,providers,n_columns,at_most_formulas,at_most_bytes",
     [
-        (books.DEFAULT, None, 170, 45_000, 550_000),
+        # The record that the workbook carries, 4 KB in all of them.
+        (books.DEFAULT, None, 170, 45_000, 555_000),
         # The models of this autumn and the residuals of speed are 21 KB more than the goal of 550 KB had; the shares of
         # stages of models whose layers differ, any of which What-if may show, 5 KB; layouts of 8 GPUs over two trays of
         # a rack 3 KB; entries of FP8 latents by GPU, of What-if, 4 KB and 1,100 formulas; steps before a prompt by its
@@ -42,9 +43,9 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
         # values of the build that are a dash once an input is changed, and links to each price, 4 KB; blocks beside
         # those of a hybrid model's layers, and instances by the names that the page has, 2 KB; parts of a step in
         # cells, so that no text is above 5,000 characters, 2 to 4 KB and 600 formulas.
-        (f"{MIXTURES},8b", None, 300, 52_600, 618_000),
-        (f"{MIXTURES},llama-4-scout", None, 300, 55_200, 631_000),
-        (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 60_000, 627_000),
+        (f"{MIXTURES},8b", None, 300, 52_600, 622_000),
+        (f"{MIXTURES},llama-4-scout", None, 300, 55_200, 635_000),
+        (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 60_000, 632_000),
     ],
 )
 def test_a_workbook_is_small(
