@@ -24,7 +24,7 @@ from workbook_cells import PRICES_SHEET
 
 from sheetgen.answer import solve
 from sheetgen.api import answer_of
-from sheetgen.cli.build import draw
+from sheetgen.cli.drawing import draw
 from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page, page_in_dollars

@@ -19,7 +19,7 @@ from sheetgen.answer.hosts import by_host, hosted
 from sheetgen.api import answer_of, recommended
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import hosted_file
-from sheetgen.cli.build import draw
+from sheetgen.cli.drawing import draw
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.sizing import cost
 

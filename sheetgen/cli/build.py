@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sheetgen.cli.drawing import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import folded, note, print_json, say, step, warn, warn_of_letters, write_files
-from sheetgen.errors import MissingLibraryError, ScenarioError, did_you_mean, shown
+from sheetgen.cli.output import folded, note, print_json, say, step, warn, warn_of_letters
+from sheetgen.errors import ScenarioError, shown
 from sheetgen.units import count
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Record
-    from sheetgen.api import Answer
-    from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
-    from sheetgen.launch.recommended import Launch
     from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
 
-PULL_SCHEMA = 1
 OWN_LOAD = (
     ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
     (
@@ -173,19 +167,6 @@ def pull(
         raise SystemExit(1)
 
 
-def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: Path | None = None) -> None:
-    """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all, ScenarioError
-    where a file would take the place of the edited workbook, which is `spared`."""
-    if not targets:
-        raise MissingLibraryError(*missing)
-    for target in targets:
-        if spared is not None and target.resolve() == spared.resolve():
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_files(targets)
-    for line in missing:
-        say(line, err=True)
-
-
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
@@ -255,90 +236,6 @@ def diff(
         say(diff_text.text(found, bridge, show_all, quiet, quality))
     if exit_code and not found.is_equal:
         raise SystemExit(1)
-
-
-def place_of(folder: str | None, name: str | None) -> Path:
-    """Where the files go, without their endings. Refuses a name that would be no file, a hidden one, one that commands
-    take for a flag, or one that cannot be typed."""
-    name = "sizing-sheet" if name is None else name
-    for is_wrong, rule in (
-        (not name.isprintable(), "not hold control characters"),
-        (not name.strip() or name != name.strip(), "not be blank, nor begin or end with a space"),
-        (name in (".", "..") or set(name) & set("/\\"), "be a file's name without a folder"),
-        (name.startswith((".", "-")), "not begin with a dot or a dash"),
-    ):
-        if is_wrong:
-            raise ScenarioError(f"name is {shown(name)!r}. It must {rule}.")
-    return Path("output" if folder is None else folder) / name
-
-
-def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
-    """The formats asked for, in order; none where the default holds."""
-    from sheetgen.question.parse import words
-
-    found = words(None if text is None else text.lower())
-    wrong = [w for w in found if w not in allowed]
-    if wrong or (text is not None and not found):
-        name = wrong[0] if wrong else text or ""
-        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(allowed)}.{did_you_mean(name, allowed)}")
-    return tuple(dict.fromkeys(found))
-
-
-def archive_of(attach: Any, formats: Sequence[str], name: str) -> Archive:
-    """What the PDF is to carry. Raises ScenarioError where that cannot be."""
-    said = "false" if attach is None else str(attach).strip().lower()
-    if said not in ("true", "false"):
-        raise ScenarioError(f"attach is {shown(attach)!r}. Write true or false.")
-    attached = said == "true"
-    if attached and "pdf" not in formats:
-        raise ScenarioError(f"attach is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
-    return Archive(f"{name}.xlsx" if attached else "")
-
-
-@gc_paused()
-def draw(
-    answer: Answer,
-    formats: Sequence[str],
-    catalog: Catalog,
-    brand: Brand | None = None,
-    archive: Archive = Archive(),  # noqa: B008  # it is frozen
-    launched: Mapping[int, Launch] = MappingProxyType({}),
-) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Each format's bytes, and why where one that may lack had to be left out, a line each."""
-    step(f"drawing {', '.join(formats)}")
-    from sheetgen.launch.recommended import with_launch_rows
-    from sheetgen.report.build_page import build_page
-    from sheetgen.writers.apart import pdf_apart
-
-    question, record = answer.question, answer.record
-    archive = replace(archive, catalog_sha256=question.catalog_sha256)
-    with pdf_apart(formats, archive) as process:
-        page = with_launch_rows(build_page(record, question), record, question, launched, catalog)
-        if process:
-            process.send(page, brand, archive)
-        drawn: dict[str, Callable[[], Any]] = {
-            "page": lambda: page,
-            "record": lambda: record,
-            "book": lambda: answer.book(page),
-        }
-
-        @cache
-        def file(ending: str) -> bytes:
-            if process and ending == "pdf" and (data := process.fetch()) is not None:
-                return data
-            return FORMATS[ending].write(drawn[FORMATS[ending].draws](), options)
-
-        options = Options(brand=brand, archive=archive, file=file)
-        return write_each(formats, FORMATS, file)
-
-
-def brand_of(path: str | None) -> Brand | None:
-    """The company's template in a file, if one is named."""
-    if path is None:
-        return None
-    from sheetgen.brand import read_brand
-
-    return read_brand(path)
 
 
 def headlines(record: Record, question: Question) -> dict[int, str]:

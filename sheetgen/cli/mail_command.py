@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import brand_of, draw, place_of
+from sheetgen.cli.drawing import brand_of, draw, place_of
 from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, step, warn_of_letters, write_files
 from sheetgen.errors import MissingLibraryError, ScenarioError, shown

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
+from sheetgen.cli.drawing import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, step, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
