@@ -234,11 +234,12 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: A
 
 @formula("More expensive by", PERCENT)
 def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
-    """By how much the next cheapest costs more.
+    """By how much the next cheapest costs more, to nine decimals: every program then rounds 12.5% alike.
 
     Source: definition.
     """
-    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
+    fraction = ratio(runner_up_monthly_usd - monthly_usd, monthly_usd)
+    return number_where(is_number(runner_up_monthly_usd), round_nearest(fraction, 9))
 
 
 @formula("Age in days", WHOLE)
