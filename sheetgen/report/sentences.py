@@ -112,12 +112,12 @@ share = template(
 )  # of what is not the same
 runner_up_words = template(
     f"[cheaper?{NEAR_TIE}|{NEXT}]{{runner_up_type:type}} on {{runner_up_provider}}, "
-    "[same?at the same price|{share} [dearer?more|less]]",
+    "[same?at the same price|{share} [is_more?more|less]]",
     when=is_number(q.dearer_by),
     otherwise=NO_OTHER,
     cheaper=q.dearer_by < 0,
     same=q.dearer_by == 0,
-    dearer=q.dearer_by > 0,
+    is_more=q.dearer_by > 0,
     share=share,
     fraction=largest(q.dearer_by, -q.dearer_by),
 ).formula(
