@@ -27,11 +27,11 @@ from sheetgen.sizing.rates import in_flight_at_peak
 if TYPE_CHECKING:
     import pandas
 
-    from sheetgen.answer import Solution
     from sheetgen.answer.answer_record import Record
     from sheetgen.answer.calibration import Anchored
     from sheetgen.answer.levers import EveryLever
     from sheetgen.answer.reverse import Reverse
+    from sheetgen.answer.solution import Solution
     from sheetgen.book.sheets import Book
     from sheetgen.question.sheet_question import Question
     from sheetgen.report.page import Page
@@ -408,7 +408,7 @@ class Answer(NamedTuple):
 
 def answered(question: Question) -> Answer:
     """The answer of a sheet."""
-    from sheetgen.answer import solve
+    from sheetgen.answer.solve import solve
 
     return answer_of(solve(question))
 
@@ -431,7 +431,7 @@ def answer_of(solved: Solution) -> Answer:
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it."""
-    from sheetgen.answer import solve
+    from sheetgen.answer.solve import solve
 
     return solve(question_of(options, catalog))
 

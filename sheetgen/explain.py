@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sheetgen.answer import Solution
 from sheetgen.answer.calibration import Anchored
+from sheetgen.answer.solution import Solution
 from sheetgen.api import Sized
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.answer import Solution, headline_rows
 from sheetgen.answer.answer_record import CellRecord, Record, as_json
 from sheetgen.answer.levers import EveryLever, levers_of_sheet
 from sheetgen.answer.recording import record_of
+from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.api import recommend_document, sheet_record
 from sheetgen.book import build_book
 from sheetgen.book.sheets import Book

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
-from sheetgen.answer import Solution, late_usd
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import late_usd
 from sheetgen.report.notes import price_classes
 from sheetgen.report.page import Page
 from sheetgen.report.wording import instance_name

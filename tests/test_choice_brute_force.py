@@ -30,7 +30,7 @@ from brute_force import (
     runs,
 )
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask

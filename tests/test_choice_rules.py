@@ -11,7 +11,8 @@ import numpy
 import pytest
 from amounts import amount
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.sizing import parallelism

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.book.what_if_choices import what_if
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError

@@ -14,8 +14,8 @@ from brute_speed import parts, read, step
 from click.testing import CliRunner
 
 import sheetgen
-from sheetgen.answer import Solution
 from sheetgen.answer.disaggregated import Apart, disaggregated, requests_per_second
+from sheetgen.answer.solution import Solution
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main

@@ -22,7 +22,7 @@ from pages import text_of
 from places_of_page import Built, load_cells, names_of, place_on_page
 from workbook_cells import PRICES_SHEET
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.api import answer_of
 from sheetgen.cli.drawing import draw
 from sheetgen.launch.recommended import with_launch_rows

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheetgen
-from sheetgen.answer import Solution, hosts_of
-from sheetgen.answer.hosts import by_host, hosted
+from sheetgen.answer.hosts import by_host, hosted, hosts_of
+from sheetgen.answer.solution import Solution
 from sheetgen.api import answer_of, recommended
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import hosted_file

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import sheetgen
-from sheetgen.answer import solve
 from sheetgen.answer.reasons import why_not
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.question.sheet_question import ask

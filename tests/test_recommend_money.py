@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheetgen
-from sheetgen.answer import Solution, solve, ways_to_pay
+from sheetgen.answer import ways_to_pay
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask

@@ -10,7 +10,8 @@ import numpy
 import pytest
 from amounts import amount
 
-from sheetgen.answer import Choice, Solution, solve
+from sheetgen.answer.solution import Choice, Solution
+from sheetgen.answer.solve import solve
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask

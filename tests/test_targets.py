@@ -18,7 +18,9 @@ from recalculation import recalculate_with_formualizer
 from workbook_cells import values
 
 import sheetgen
-from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Solution, solve, why_not
+from sheetgen.answer.reasons import why_not
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, solve
 from sheetgen.api import recommended, record, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError

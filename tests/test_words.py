@@ -19,7 +19,8 @@ from answers import page_for
 from books import book_bytes
 from pages import markdown_of, text_of, web_of
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.mail.message import Letter, bodies

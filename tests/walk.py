@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sheetgen.answer import Fit
+from sheetgen.answer.solution import Fit
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.report.wording import money, named_size, plural, rent, rented_gpus

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.answer import Solution
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.levers import EveryLever
+from sheetgen.answer.solution import Solution
 from sheetgen.book.carried import (
     KEY_COLUMNS,
     compared_part,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen import units
-from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
 from sheetgen.book.figures import age_days, dtype_in_use, in_unit
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import AS_BUILT, BOUND, CHANGED, OUT_OF_RANGE, put_state
 from sheetgen.book.sheets import NONE, Book, Cell, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, titled

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
 from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sheetgen import units
-from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
 from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
 from sheetgen.book.sheets import AND_AUTO, PRECISIONS, Cell, Range, Ref, Validation, derived

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import NOTE
 from sheetgen.book.lookups import ONE, call, element, position_in, written
 from sheetgen.book.sheets import Cell, Lookup, Range, Ref, Sheet, Source, Validation, derived, lookup

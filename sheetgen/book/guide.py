@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
-from sheetgen.answer import Solution, headline_rows
+from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book.sheets import BESIDE, Sheet
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.report import sentences

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import written
 from sheetgen.book.sheets import NONE, Range, Sheet, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen import units
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import LEGEND, Cell, Range, Ref, Sheet, Validation, number

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen.answer import Solution
 from sheetgen.answer.levers import EveryLever, Lever
+from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import AS_BUILT
 from sheetgen.book.sheets import NONE, Sheet
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled

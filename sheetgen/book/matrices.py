@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book.catalogs import of_class_in_use
 from sheetgen.book.compiler import Compiler
 from sheetgen.book.figures import non_torch_position, profile_position, ranked_of_candidate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sheetgen import units
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.catalogs import of_class_in_use
 from sheetgen.book.lookups import NO_VALUE, count_filled, count_numbers, position_in, total

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sheetgen import units
-from sheetgen.answer import Solution
 from sheetgen.answer.hosts import SHOWN_HOSTS
+from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table
 from sheetgen.book.catalogs import class_stem, of_class_in_use, price_mark

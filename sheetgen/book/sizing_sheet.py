@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sheetgen.answer import Fit, Solution, headline_rows, needs_reservation
+from sheetgen.answer.market_notes import needs_reservation
+from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.figures import in_unit, place_in_table, tier_key
 from sheetgen.book.inputs_sheet import AS_BUILT

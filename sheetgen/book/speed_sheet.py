@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import STRIDE
+from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import ONE, ZERO, position_in
 from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen.answer import Solution, headline_rows
+from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer import Solution
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS

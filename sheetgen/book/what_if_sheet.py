@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.sheets import (
     Cell,

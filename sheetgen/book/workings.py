@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from sheetgen.answer import Solution, headline_rows
 from sheetgen.answer.answer_record import Record, RentalRecord
+from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, call, greatest, position_in, written

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sheetgen.answer import short_tokens
+from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer import NOTHING_FITS, TOO_SLOW, Choice, Solution, tables
 from sheetgen.answer.picks import pick
-from sheetgen.answer.solve import with_speed
+from sheetgen.answer.solution import Choice, Solution
+from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
 from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.schema import QUANTILES

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from sheetgen.answer import short_tokens
+from sheetgen.answer.solution import short_tokens
 from sheetgen.question.discounts import CELL
 from sheetgen.question.parse import plain
 from sheetgen.readback import compared_facts

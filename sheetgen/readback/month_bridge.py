@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.question.discounts import cell_names, option_text

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from sheetgen.answer import Solution, solve
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.recording import record_of
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.book import build_book
 from sheetgen.book.carried import KEY_COLUMNS
 from sheetgen.book.change_log import values_as_built

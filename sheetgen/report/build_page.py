@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen.answer import TOO_SLOW, short_tokens
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.levers import best
+from sheetgen.answer.solution import short_tokens
+from sheetgen.answer.solve import TOO_SLOW
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ASKED, Question

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sheetgen.answer import short_tokens
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
+from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences

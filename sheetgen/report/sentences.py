@@ -6,7 +6,7 @@ whether a quantity is known.
 
 from __future__ import annotations
 
-from sheetgen.answer import NOTHING_FITS, TOO_SLOW
+from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
     both,

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sheetgen.answer import short_tokens
 from sheetgen.answer.answer_record import (
     CellRecord,
     ChosenRecord,
@@ -17,6 +16,7 @@ from sheetgen.answer.answer_record import (
     NotAskedRecord,
     RentalRecord,
 )
+from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.question.deployment import draft_columns, model_columns

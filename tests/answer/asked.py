@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 import sheetgen
-from sheetgen.answer import Solution, solve
 from sheetgen.answer.levers import EveryLever, Lever, levers_of_sheet
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 

@@ -9,10 +9,10 @@ import pytest
 from amounts import amount
 from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
 
-from sheetgen.answer import solve, tables
 from sheetgen.answer.levers import Lever, at_fp8, best, in_order, levers_of_sheet, terms_at_fp8
 from sheetgen.answer.levers import lever as asking
 from sheetgen.answer.levers.lever import saved_usd
+from sheetgen.answer.solve import solve, tables
 from sheetgen.catalog import guidance
 from sheetgen.catalog.stacks import LeverId
 from sheetgen.report.wording import saving

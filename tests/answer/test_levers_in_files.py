@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from recalculation import edit, poison, recalculate_with_formualizer
 from workbook_cells import cells
 
-from sheetgen.answer import solve
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.cli import main

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from asked import alone, answered, catalog, every, load, of_load, same
 
-from sheetgen.answer import solve
 from sheetgen.answer.levers import Lever, levers_of_sheet
 from sheetgen.answer.levers.lever import Rented, is_less, saved_usd
+from sheetgen.answer.solve import solve
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ask
 

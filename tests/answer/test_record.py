@@ -14,9 +14,9 @@ import pytest
 from answers import record_for
 
 import sheetgen
-from sheetgen.answer import solve
 from sheetgen.answer.answer_record import CellRecord, ChosenRecord, Record, as_json, keys_of
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.writers.csv import COLUMNS

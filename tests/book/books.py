@@ -14,8 +14,9 @@ from amounts import IN_LONG
 from answers import book_for
 from workbook_cells import PRICES_SHEET, cells
 
-from sheetgen.answer import Solution, solve
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.book.what_if_choices import what_if
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine

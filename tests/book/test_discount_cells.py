@@ -11,7 +11,7 @@ from books import Sheets, differences
 from recalculation import values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, areas
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import Question, ask
 from sheetgen.units import PURCHASES
 

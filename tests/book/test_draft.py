@@ -15,7 +15,7 @@ from recalculation import assert_recalculates, edit_and_recalculate, needs_libre
 from workbook_cells import cells, formulas
 
 import sheetgen
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError, SheetgenError

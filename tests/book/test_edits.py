@@ -34,7 +34,8 @@ from recalculation import (
 )
 from workbook_cells import PRICES_SHEET, Cell, ErrorValue, cells, values
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import default_folder
 from sheetgen.question.sheet_question import Question, ask
 

@@ -13,7 +13,8 @@ from cells_of import FEW
 from recalculation import values_after
 from workbook_cells import values
 
-from sheetgen.answer import headline_rows, solve
+from sheetgen.answer.solution import headline_rows
+from sheetgen.answer.solve import solve
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ask
 

@@ -18,7 +18,7 @@ from amounts import amount
 from recalculation import compare, recalculate_with_formualizer
 from workbook_cells import PRICES_SHEET, cells, formulas
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.errors import PageError, SheetgenError
 from sheetgen.question.parse import name_part

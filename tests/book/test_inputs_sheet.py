@@ -14,7 +14,8 @@ from openpyxl.utils import column_index_from_string
 from recalculation import edit, values_after
 
 from sheetgen import size
-from sheetgen.answer import headline_rows, solve
+from sheetgen.answer.solution import headline_rows
+from sheetgen.answer.solve import solve
 from sheetgen.question.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull

@@ -20,8 +20,10 @@ from books import Sheets, with_instance
 from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
 
-from sheetgen.answer import headline_rows, hosts_of, solve
+from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.solution import headline_rows
+from sheetgen.answer.solve import solve
 from sheetgen.question.market import ClassPrice
 from sheetgen.question.sheet_question import Question, ask
 

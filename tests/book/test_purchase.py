@@ -13,7 +13,8 @@ from cells_of import FEW
 from recalculation import convert_all, edit, edit_and_recalculate, needs_libreoffice, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.catalog.engines import load_engine
 from sheetgen.question.market import Filters, select
 from sheetgen.question.parse import name_part

@@ -15,7 +15,8 @@ from cells_of import FEW
 from recalculation import ALLOWED_FUNCTIONS, edit, functions_used, needs_libreoffice, poison, recalculate, values_after
 from workbook_cells import values
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull

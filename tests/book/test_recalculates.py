@@ -26,7 +26,7 @@ from recalculation import (
 )
 from workbook_cells import ErrorValue, formulas
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.question.sheet_question import Question, ask
 
 RACK = "azure/Standard_ND128isr_NDR_GB200_v6"

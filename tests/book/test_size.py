@@ -15,7 +15,7 @@ import pytest
 import xlsxwriter
 from workbook_cells import sheet_parts
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import ask
 from sheetgen.writers.xlsx_library import Packing
 

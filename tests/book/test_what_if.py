@@ -17,7 +17,7 @@ from what_if_asked import asked_of
 from workbook_cells import ErrorValue, values
 
 import sheetgen
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.book.what_if_choices import BASE, what_if
 from sheetgen.catalog.engines import load_engine
 from sheetgen.question.sheet_question import Question, ask

@@ -19,7 +19,7 @@ from brands import LONG_FOOTER, LONG_NAME, TEMPLATES, named
 from page_sample import page_of
 from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, outside, text_of
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.brand import Brand
 from sheetgen.question.sheet_question import ask
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, render_html

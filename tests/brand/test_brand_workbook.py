@@ -18,7 +18,7 @@ from answers import book_for
 from brands import COLORS, named
 
 from sheetgen import __version__
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.book.sheets import Book
 from sheetgen.brand import Brand, Colors
 from sheetgen.question.sheet_question import ask

@@ -11,7 +11,8 @@ import pytest
 from answers import page_for, record_for
 
 import sheetgen
-from sheetgen.answer import Fit, Solution, headline_rows, solve
+from sheetgen.answer.solution import Fit, Solution, headline_rows
+from sheetgen.answer.solve import solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli.extras import flag_lines

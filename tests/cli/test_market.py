@@ -12,7 +12,9 @@ import pytest
 from answers import document, page_for, recommend_text
 
 import sheetgen
-from sheetgen.answer import Solution, not_asked, solve, was_measured
+from sheetgen.answer.market_notes import not_asked
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve, was_measured
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError

@@ -11,7 +11,7 @@ import pytest
 from amounts import amount
 from answers import recommend_json, recommend_text
 
-from sheetgen.answer import Solution
+from sheetgen.answer.solution import Solution
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.cli.output import folded

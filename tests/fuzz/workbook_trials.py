@@ -19,8 +19,9 @@ from recalculation import edit, values_after
 from workbook_cells import formulas
 from yellow_cells import Written, Yellow, as_cell, written
 
-from sheetgen.answer import Solution, solve
 from sheetgen.answer.levers import EveryLever, levers_of_sheet
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.book.change_log import values_as_built
 from sheetgen.book.sheets import Book, Ref, column_name
 from sheetgen.book.what_if_choices import what_if

@@ -16,7 +16,7 @@ from answers import page_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
 from sheetgen.mail import MailError

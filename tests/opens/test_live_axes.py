@@ -17,7 +17,7 @@ from recalculation import compare, needs_libreoffice, poison, recalculate, value
 from workbook_cells import values
 
 import sheetgen.book
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.book import matrices
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models
 from sheetgen.book.compiler import Compiler

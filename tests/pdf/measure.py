@@ -62,7 +62,7 @@ def _html_of(models: str) -> str:
     from answers import page_for, record_for
     from sheets import TEMPLATES, asked_of
 
-    from sheetgen.answer import solve
+    from sheetgen.answer.solve import solve
     from sheetgen.catalog import Catalog
     from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.writers.html import render_html

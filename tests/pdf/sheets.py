@@ -7,7 +7,7 @@ from pathlib import Path
 
 from answers import page_for
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import Question, ask
 from sheetgen.report.page import Page

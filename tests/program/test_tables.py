@@ -11,8 +11,9 @@ import pytest
 from node import run
 from random_calls import as_json
 
-from sheetgen.answer import Choice, solve, tables
 from sheetgen.answer.sheet_facts import grid_of
+from sheetgen.answer.solution import Choice
+from sheetgen.answer.solve import solve, tables
 from sheetgen.api import RESULTS, TEXTS, size_columns
 from sheetgen.catalog import Catalog
 from sheetgen.program.declared import Again, Axes, Program, Repeat, by_name

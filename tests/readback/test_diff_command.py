@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from packages import TINY, area_of, cell_of, with_cell
 from recalculation import edit, edit_and_recalculate
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.api import recommended
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.compare import SECTIONS, signed_usd

@@ -17,7 +17,7 @@ from answers import document
 from packages import TINY
 from recalculation import edit
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.book.sheets import column_name
 from sheetgen.question.overrides import input_kind
 from sheetgen.question.sheet_question import ask

@@ -9,7 +9,7 @@ import pytest
 from cells_of import FEW
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.question.overrides import Written
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import Pulled, pull

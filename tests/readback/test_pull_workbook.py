@@ -17,7 +17,7 @@ from random_edits import random_edits
 from recalculation import edit, edit_and_recalculate, values_after
 from workbook_cells import areas, values
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import read_text
 from sheetgen.errors import ScenarioError, SheetgenError

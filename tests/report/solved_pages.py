@@ -7,7 +7,8 @@ from typing import Any
 
 from answers import page_for
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.page import Page, formatted

@@ -14,7 +14,7 @@ import pytest
 from answers import book_for, page_for, record_for
 from solved_pages import answered
 
-from sheetgen.answer import late_usd, solve
+from sheetgen.answer.solve import late_usd, solve
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario

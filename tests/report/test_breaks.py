@@ -8,8 +8,9 @@ import pytest
 from answers import record_for
 
 import sheetgen
-from sheetgen.answer import Fit, Solution, headline_rows, solve
 from sheetgen.answer.replica_bills import held_per_replica
+from sheetgen.answer.solution import Fit, Solution, headline_rows
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.fingerprints import breaks

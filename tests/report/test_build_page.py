@@ -11,9 +11,9 @@ import pytest
 from answers import cell_of, document, page_for, record_for
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
-from sheetgen.answer import Fit, Solution, headline_rows
 from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report import notes, wording
 from sheetgen.report.page import Bar, Page, formatted

@@ -6,7 +6,8 @@ import pytest
 from answers import record_for
 from solved_pages import catalog
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import notes
 from sheetgen.report.wording import price_class

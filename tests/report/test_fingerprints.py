@@ -6,8 +6,8 @@ import pytest
 from answers import record_for
 from solved_pages import FIVE, MEMORY, THREE, answered
 
-from sheetgen.answer import headline_rows
 from sheetgen.answer.replica_bills import subject
+from sheetgen.answer.solution import headline_rows
 from sheetgen.api import size
 from sheetgen.catalog import guidance
 from sheetgen.report.fingerprints import Fingerprint, Fix, fingerprints_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from answers import page_for, record_for
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask

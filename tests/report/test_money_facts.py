@@ -7,7 +7,9 @@ from typing import Any
 from answers import record_for
 from solved_pages import catalog
 
-from sheetgen.answer import Solution, solve, ways_to_pay
+from sheetgen.answer import ways_to_pay
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import class_costs, facts_of
 from sheetgen.report.page import NONE, MoneyFacts

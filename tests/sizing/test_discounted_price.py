@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheetgen.answer import solve, ways_to_pay
+from sheetgen.answer import ways_to_pay
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import Expr

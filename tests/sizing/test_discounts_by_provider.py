@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sheetgen.answer import solve, ways_to_pay
+from sheetgen.answer import ways_to_pay
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.discounts import option_text

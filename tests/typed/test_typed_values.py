@@ -12,7 +12,8 @@ from answers import document
 from cells_of import TINY
 from click.testing import CliRunner
 
-from sheetgen.answer import Solution, solve
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
 from sheetgen.question.overrides import Overrides, Written, read_overrides

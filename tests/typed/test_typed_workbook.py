@@ -15,7 +15,7 @@ from random_edits import random_edits
 from recalculation import values_after
 from workbook_cells import ErrorValue
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import Question, ask
 
 N_RANDOM = amount(2, 40)  # in the gate tests/fuzz draws more of them, of the same cells

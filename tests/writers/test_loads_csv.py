@@ -9,8 +9,8 @@ from pathlib import Path
 from answers import document, record_for
 from books import SMALL, catalog
 
-from sheetgen.answer import solve
 from sheetgen.answer.answer_record import SCHEMA_VERSION
+from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import ask
 from sheetgen.writers.csv import COLUMNS, RUNNER_UP, field, write_loads
 from sheetgen.writers.formats import Options

@@ -12,7 +12,7 @@ from answers import page_for
 from page_sample import page_of
 from pages import TEMPLATES, markdown_of, outside, read, text_of, web_of
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask

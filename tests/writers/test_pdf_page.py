@@ -21,7 +21,7 @@ from answers import page_for
 from page_sample import page_of
 from pages import TEMPLATES, alternatives_of, fonts_of, links_of, missing, outside, read, text_of
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import PageError
 from sheetgen.question.sheet_question import ask

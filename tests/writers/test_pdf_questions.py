@@ -12,7 +12,7 @@ from amounts import amount
 from answers import page_for
 from pages import TEMPLATES, missing, outside, text_of
 
-from sheetgen.answer import solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.page import Page

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer import Fit, Solution, short_tokens, solve
 from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
 from sheetgen.answer.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
+from sheetgen.answer.solution import Fit, Solution, short_tokens
+from sheetgen.answer.solve import solve
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile

@@ -13,9 +13,10 @@ from typing import TypeVar
 
 import numpy
 
-from sheetgen.answer import Fit, Solution, tables
 from sheetgen.answer.answer_record import LeverRecord
 from sheetgen.answer.picks import picks_of
+from sheetgen.answer.solution import Fit, Solution
+from sheetgen.answer.solve import tables
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
 from sheetgen.program.sheet_program import AGAIN, RATE
