@@ -408,7 +408,9 @@ def half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mappi
     if not (isinstance(expected, str) and isinstance(got, str)):
         return False
     percents = [int(x) for text in (expected, got) for x in re.findall(r"(\d+)%", text)]
-    shares = [found.get((sheet, cell.replace("$", ""))) for cell in re.findall(r'TEXT\(([$A-Z0-9]+),"0%"\)', formula)]
+    shares = [
+        found.get((sheet, cell.replace("$", ""))) for cell in re.findall(r"TEXT\((?:MAX\()?([$A-Z0-9]+),", formula)
+    ]
     half = any(isinstance(s, float) and abs(100 * s % 1 - 0.5) < 1e-9 for s in shares)
     same_words = re.sub(r"\d+%", "", expected) == re.sub(r"\d+%", "", got)
     return half and same_words and len(percents) == 2 and abs(percents[0] - percents[1]) == 1

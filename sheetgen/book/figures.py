@@ -234,12 +234,11 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: A
 
 @formula("More expensive by", PERCENT)
 def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
-    """By how much the next cheapest costs more, to nine decimals: every program then rounds 12.5% alike.
+    """By how much the next cheapest costs more.
 
     Source: definition.
     """
-    fraction = ratio(runner_up_monthly_usd - monthly_usd, monthly_usd)
-    return number_where(is_number(runner_up_monthly_usd), round_nearest(fraction, 9))
+    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
 
 
 @formula("Age in days", WHOLE)

@@ -168,7 +168,7 @@ def change(before: float, after: float) -> str:
     """What a new price is against an old one: −38%, +12%, no change."""
     if after == before:
         return "no change"
-    return f"{MINUS if after < before else '+'}{_percent(round(abs(after / before - 1), 9))}"
+    return f"{MINUS if after < before else '+'}{_percent(abs(after / before - 1))}"
 
 
 def _percent(fraction: float) -> str:
