@@ -10,7 +10,6 @@ from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import CHOICE
 
 Picks = list[tuple["Pick", "Pick"] | None]
-OF_LOADS = ("load", "offer")
 
 
 class Pick(NamedTuple):

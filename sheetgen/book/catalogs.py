@@ -129,7 +129,6 @@ GIVEN: dict[str, tuple[str, Display, int, str]] = {
 }  # fmt: skip
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
-OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
 
 
 def _give(table: Table, name: str, values: Iterable[Any], **more: Any) -> None:

@@ -25,7 +25,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.report.sentences import OK
-from sheetgen.sizing import kv_cache, parallelism, rates, speed
+from sheetgen.sizing import kv_cache, parallelism, rates
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
@@ -100,34 +100,6 @@ def in_flight(
     """
     rate = rates.in_flight_at_peak(requests_per_second, ttft_seconds, output_tokens, tpot_seconds)
     return where(requests_per_second > 0, where(is_number(n_instances), rate, 0), stated_requests)
-
-
-@formula("At once, all")
-def all_in_flight(
-    requests_per_second: Any, load_requests: Any, concurrent_requests: Any, extra_headroom_fraction: Any
-) -> Any:
-    """Requests that all replicas answer together, with the extra headroom.
-
-    Source: the columns beside.
-    """
-    return where(requests_per_second > 0, concurrent_requests * (1 + extra_headroom_fraction), load_requests)
-
-
-@formula("Requests of one batch", TWO_DECIMALS)
-def batch_of_load(
-    requests_per_second: Any,
-    running_requests: Any,
-    data_parallel_size: Any,
-    pipeline_parallel_size: Any,
-    mean_in_flight: Any,
-) -> Any:
-    """Requests that take their steps together: on the fullest replica, of a rate on average.
-
-    Source: batch_requests, mean_batch_requests.
-    """
-    mean = rates.mean_batch_requests(mean_in_flight, data_parallel_size, pipeline_parallel_size)
-    full = speed.batch_requests(running_requests, data_parallel_size, pipeline_parallel_size)
-    return where(requests_per_second > 0, mean, full)
 
 
 @formula("Served within the targets", TWO_DECIMALS)

@@ -92,10 +92,6 @@ OF_A_MODEL = (
 )
 
 
-# What a reading of a point with the draft's share replaces (estimate).
-ADDED_TO = ("other_bytes_per_token", "n_other_layers", "draft_layers")
-
-
 def beside(formulas: Iterable[Formula]) -> tuple[Formula, ...]:
     """The same formulas of a rank that serves with a draft."""
     return tuple(one.with_parts(OF_A_RANK) for one in formulas)
