@@ -371,6 +371,14 @@ def _rate(page: InputsSheet, rate: Rate) -> None:
             "",
             "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
         ),
+        (
+            "max_prefill_utilization",
+            "Share of a replica's time for prompts",
+            settings.max_prefill_utilization,
+            EXACT_PERCENT,
+            "",
+            "The rest is left for answers, and for chance.",
+        ),
     ):
         check = Validation.of(BY_NAME[name].kind, label)
         page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
@@ -380,6 +388,7 @@ def _rate(page: InputsSheet, rate: Rate) -> None:
     page.words(rates.peak_requests_per_second.label, "requests/s", "What the loads below are sized for.")
     peak = page.sheet.compute(page.row, VALUE, rates.peak_requests_per_second, env, display=FACTOR)
     inputs |= {"peak_requests_per_second": peak, "max_wait_fraction": inputs["stated_max_wait_fraction"]}
+    inputs["max_prefill_utilization"] = inputs["stated_max_prefill_utilization"]
     page.row += 1
 
 

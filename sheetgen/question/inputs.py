@@ -371,6 +371,15 @@ class Settings:
             "Of a load that is a rate: the share of requests that may find no place free. Default 0.05.",
         ),
     )
+    max_prefill_utilization: float = entry(
+        0.8,
+        Kind("share", 0.01, 1),
+        Option(
+            "chance",
+            "SHARE",
+            "Of a load that is a rate: the share of its time that a replica may spend on prompts. Default 0.8.",
+        ),
+    )
     confidence: float = entry(
         0.5,
         CONFIDENCE,

@@ -37,7 +37,11 @@ MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names 
     "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP", "n_replicas": "replicas", "n_gpus": "GPUs",
     "sized_by": "size set by",
 }  # fmt: skip
-OF_RATE = (*OF_A_DAY, "max_wait_fraction")  # inputs that only a workbook of a rate has cells for
+OF_RATE = (
+    *OF_A_DAY,
+    "max_wait_fraction",
+    "max_prefill_utilization",
+)  # inputs that only a workbook of a rate has cells for
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
 _LABELS = {
