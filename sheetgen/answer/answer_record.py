@@ -46,6 +46,16 @@ class RentalRecord:
 
 
 @dataclass(frozen=True)
+class AtConfidence:
+    """The very cheapest, of any hardware, that serves a load at a confidence."""
+
+    confidence: float
+    instance: str
+    n_instances: int
+    monthly_usd: float
+
+
+@dataclass(frozen=True)
 class MemoryRecord:
     """Bytes of all GPUs at work: what lies beside weights and KV cache, that cache on every rank that keeps it, and
     what the engine may use."""
@@ -303,6 +313,8 @@ class CellRecord:
     kv_bytes: int
     verdict: str
     chosen: ChosenRecord | None = field(metadata={"flat": ChosenRecord})
+    by_confidence: tuple[AtConfidence | None, ...]
+    measure_first: tuple[str, ...]  # why one should measure before renting
     by_purchase: Mapping[str, RentalRecord | None]
     cheapest: RentalRecord | None  # the very cheapest
     without_targets: RentalRecord | None  # these three where they are cheaper

@@ -11,6 +11,7 @@ from typing import Any
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.answer_record import (
     SCHEMA_VERSION,
+    AtConfidence,
     CandidateRecord,
     CellRecord,
     ChosenRecord,
@@ -29,6 +30,7 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
+from sheetgen.answer.confidences import by_confidence, is_fallback, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
@@ -58,11 +60,9 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     """The record of an answer. `levers` are those of each load; `for_page`: with what pages say of the headlines beside
     the JSON."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
-    headline, chosen = headline_rows(solved), _chosen(solved)
-    cells = [
-        _cell(solved, row, chosen.get(row), others[row], providers[row], levers[row] if levers else ())
-        for row in range(len(question.loads))
-    ]
+    headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
+    parts = zip(confidences, others, providers, levers or [()] * len(question.loads), strict=True)
+    cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if for_page:
         terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
         cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
@@ -140,6 +140,7 @@ def _cell(
     solved: Solution,
     row: int,
     chosen: ChosenRecord | None,
+    confidences: tuple[AtConfidence | None, ...],
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
     levers: Sequence[Lever],
@@ -165,6 +166,8 @@ def _cell(
         kv_bytes=int(solved.loads["kv_bytes"][row]),
         verdict=choice.verdict,
         chosen=chosen,
+        by_confidence=confidences,
+        measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
         cheapest=_picked(solved, choice.cheapest),
         without_targets=_picked(solved, choice.without_targets),

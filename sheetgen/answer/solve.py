@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import RentalRecord
+from sheetgen.answer.confidences import in_force
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
@@ -69,7 +70,7 @@ def tables(question: Question) -> Solution:
     offers = _offers_of(question.candidates, profiles, gpu_index)
     grid = grid_of(question, profiles, offers)
     grid.work_out(*sheet_program(question.draft is not None).tables)
-    return Solution(question, profiles, offers, grid, ())
+    return Solution(question, profiles, offers, in_force(grid, question.settings.confidence), ())
 
 
 def _offers_of(

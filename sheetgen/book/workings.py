@@ -432,7 +432,7 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
                 within = (one for one in WITHIN if one.name not in columns)
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
                 one = chosen(quantity.with_parts(within).reading(**waits))
-                given = {read: _batches_tried(table, read) for read in one.rows}
+                given: dict[str, Read] = {read: _batches_tried(table, read) for read in one.rows}
                 table.computed(one, given, name=name, label=f"{quantity.label}{step}")
 
     for part in parts:

@@ -18,6 +18,7 @@ from sheetgen.report.wording import (
     DRAFT_COUNTED,
     first_token,
     is_cheaper_pick,
+    measure_words,
     month_as_budgeted,
     price_class,
     saving,
@@ -220,6 +221,7 @@ def _price(question: Question, cell: CellRecord) -> Iterator[str]:
         f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
     )
     yield f"{facts_of(question, cell).per_year}; {sure(cell.answer)}"
+    yield from map(str, measure_words(cell, question.settings.confidence))
 
 
 def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -93,6 +93,16 @@ sure = first_of(
 sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
 )
+# Why one should measure before renting, by the reasons of the record.
+MEASURE_FIRST = {
+    "impossible": template(
+        "Measure first: nothing is {confidence:percent} sure to serve this; this is an even chance."
+    ),
+    "asked_dear": template("Measure first: an even chance costs {usd} a month, on {rent}."),
+    "one_each": template("Measure first: each machine would have one request; an even chance costs {usd} a month."),
+    "sure_impossible": template("Measure first: nothing is 90% sure to serve this."),
+    "sure_dear": template("Measure first: being 90% sure costs {usd} a month."),
+}
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
 owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")

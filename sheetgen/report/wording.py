@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
@@ -329,6 +329,15 @@ def picked(one: RentalRecord) -> Cell:
 def sure(one: ChosenRecord) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
     return sentences.sure.fill(chance=one.chance, chance_step=sentences.CHANCE_STEP)
+
+
+def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
+    """Why one should measure before renting, in words."""
+    at = [one for one in cell.by_confidence if one]
+    for reason in cell.measure_first:
+        one = at[-1] if reason == "sure_dear" else at[0] if at else None
+        values = {} if one is None else {"usd": money(one.monthly_usd), "rent": rent(one.n_instances, one.instance)}
+        yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
 
 
 def is_cheaper_pick(cell: CellRecord) -> bool:
