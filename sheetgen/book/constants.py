@@ -16,6 +16,7 @@ from sheetgen.question.overrides import TABLES
 from sheetgen.sizing import cost
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
+from sheetgen.sizing.targets import ASSUMED
 from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, TEXT, WHOLE
 
 OF_MONEY = (
@@ -39,7 +40,7 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
         "What formulas count in, and what follows from inputs alone. "
         "Only the bytes of precisions are meant to be changed, for an engine of your own.",
     )
-    for fill in (_money, _memory, _speed, _precisions):
+    for fill in (_money, _targets, _memory, _speed, _precisions):
         fill(page)
     return page
 
@@ -84,6 +85,16 @@ def _money(page: InputsSheet) -> None:
     page.wiring.names[NO_YES] = Range(
         tuple(Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said))
     )
+
+
+def _targets(page: InputsSheet) -> None:
+    """How the targets of speed follow from a load where nobody states them."""
+    reference = page.solved.question.reference
+    page.section("Default targets", WHAT)
+    for name in ASSUMED:
+        judgement = reference.assumptions[name]
+        note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
+        page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)
 
 
 def _memory(page: InputsSheet) -> None:

@@ -673,8 +673,8 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "targets",
             "MS",
-            "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for "
-            "long-doc, and for a --context above 16k; a workload keeps its own.",
+            "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50 up to a context of 16k, "
+            "growing smoothly beyond: 63 at 32k, 100 at 128k.",
             pairs="chat=40,rag=off",
         ),
         Row(
@@ -682,7 +682,8 @@ INPUTS: tuple[Input, ...] = (
             "time per output token",
             "ms",
             WHOLE,
-            "50 ms is 20 tokens a second, faster than people read, 100 ms 10. Blank: no target.",
+            "Follows the context until you type over it. 50 ms is 20 tokens a second, faster than people read, 100 ms "
+            "10. Blank: no target.",
             title="Target",
             about="Milliseconds. Blank: no target.",
         ),
@@ -694,9 +695,8 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "targets",
             "MS",
-            "Time to first token to size for, too: 2000, off, or rag=3000. Default 2000 for "
-            "chat, 5000 for RAG and a --context up to 16k, 60000 beyond; a workload keeps "
-            "its own.",
+            "Time to first token to size for, too: 2000, off, or rag=3000. Default 1000, and 0.4 for each prompt token "
+            "that no cache holds: 2.2 s for chat, 7.1 s for RAG, 53 s for a long document.",
             pairs="chat=500,rag=off",
         ),
         Row(
@@ -704,7 +704,7 @@ INPUTS: tuple[Input, ...] = (
             "time to first token",
             "ms",
             WHOLE,
-            "2 s for a chat, 5 s for retrieval, a minute for a long document. Indicative under load. Blank: no target.",
+            "Follows the prompt until you type over it. Indicative under load. Blank: no target.",
             title="Target",
             about="Milliseconds. Blank: no target.",
         ),

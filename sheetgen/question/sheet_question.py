@@ -25,6 +25,7 @@ from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
 from sheetgen.question.stated_load import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
+from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
 from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 
@@ -140,7 +141,7 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
     prompt, answer = given("input_tokens"), given("output_tokens")
     if answer is None:
-        answer = int(default_answer(context, catalog.workloads())) if prompt is None else context - prompt
+        answer = int(default_answer(context, ())) if prompt is None else context - prompt
     prompt = context - answer if prompt is None else prompt
     if min(prompt, answer) < 0 or prompt + answer > context:
         raise ScenarioError(
@@ -161,26 +162,35 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     )
 
 
+StatedTargets = Mapping[str, Mapping[str, float | None]]  # by option and workload, in ms, None for off
+
+
+def stated_targets(workloads: Sequence[Workload], options: Mapping[str, Any]) -> StatedTargets:
+    """The targets that options state, or the workloads' own entries. Raises ScenarioError for what is no target."""
+    stated: dict[str, dict[str, float | None]] = {}
+    for option, own in TARGETS.items():
+        entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
+        typed_in = _stated(options.get(option), option, workloads)
+        of_all = {w.id: typed_in[""] for w in workloads if "" in typed_in}
+        stated[option] = {**entries, **of_all, **{key: ms for key, ms in typed_in.items() if key}}
+    return stated
+
+
 def with_targets(
-    workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
+    workloads: Sequence[Workload], stated: StatedTargets, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the targets in force: as stated, else the catalog's.
+    """The workloads with the targets in force: as stated, else as they follow from context and prompt."""
+    assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
-    A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
-    the longest one. Raises ScenarioError for what is no target.
-    """
-    stated = {option: _stated(options.get(option), option, workloads) for option in TARGETS}
-    by_length = sorted(known, key=lambda w: w.context_tokens)
+    def in_force(workload: Workload) -> dict[str, float | None]:
+        lengths = {name: getattr(workload, name) for name in ("context_tokens", "input_tokens")}
+        defaults = (formula.of({**vars(settings), **assumed, **lengths}) for formula in targets.DEFAULTS)
+        return {
+            own: stated[option].get(workload.id, default)
+            for (option, own), default in zip(TARGETS.items(), defaults, strict=True)
+        }
 
-    def targets(workload: Workload) -> dict[str, float | None]:
-        same = (w for w in by_length if w.id == workload.id)
-        reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
-        like = next(itertools.chain(same, reaching, reversed(by_length)), None)
-        usual = {option: getattr(like, field, None) for option, field in TARGETS.items()}
-        of = {option: {"": usual[option]} | stated[option] for option in TARGETS}
-        return {field: of[option].get(workload.id, of[option][""]) for option, field in TARGETS.items()}
-
-    return tuple(w.model_copy(update=targets(w)) for w in workloads)
+    return tuple(workload.model_copy(update=in_force(workload)) for workload in workloads)
 
 
 def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
@@ -272,6 +282,7 @@ class Question:
     typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
     ask: int | None = None  # position of the model that is to be approved; none: each
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
+    stated_targets: StatedTargets = field(default_factory=dict)
 
     @property
     def catalog_sha256(self) -> str:
@@ -353,7 +364,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
-    workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
+    stated = attempt(stated_targets, workloads, options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
     elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
@@ -395,7 +406,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
         problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
     to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
-    if problems or workloads is None or headline is None:
+    if problems or workloads is None or headline is None or stated is None:
         raise ScenarioError(*dict.fromkeys(problems))
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     given |= {name: value for name, value in of_page.items() if name in given}
@@ -419,6 +430,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
         ask=to_approve,
         discounts=less or {},
+        stated_targets=stated,
         others=others,
         rows=rows,
         beyond=not_asked(catalog, engine, filters),
@@ -426,10 +438,12 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         draft=draft,
     )
     question = _overridden(question, *overrides)
-    stated = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
-    if stated is not None:
-        at = tiers.index(stated) if stated in tiers else len(tiers)
-        question = replace(question, headline=(headline[0], at), typed=None if stated in tiers else stated)
+    in_force = with_targets(question.workloads, stated, question.settings, question.reference)
+    question = replace(question, workloads=in_force)
+    number = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
+    if number is not None:
+        tier = tiers.index(number) if number in tiers else len(tiers)
+        question = replace(question, headline=(headline[0], tier), typed=None if number in tiers else number)
     # No prompt would be left, and the hardware too cheap.
     too_long = [
         f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"

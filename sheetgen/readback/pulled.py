@@ -34,6 +34,7 @@ from sheetgen.readback.file_cells import is_number
 from sheetgen.readback.package import Place, naming
 from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, unlike
 from sheetgen.report.build_page import build_page
+from sheetgen.sizing import targets
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.writers.formats import gc_paused
 
@@ -369,6 +370,8 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
                 f"{change.place}: {change.label} is {shown(change.new)}, and its rate in {where} is still 1. "
                 f"Type there how many {shown(change.new)} one US dollar is."
             )
+        elif option in TARGETS and _follows(change.name, built, found):
+            continue  # nobody states it: it is as the context now makes it
         elif option is not None:
             options[option] = _option(option, built, found, change.new)
             if change.place is not None:
@@ -400,6 +403,23 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     return after
 
 
+def _follows(name: str, built: Built, found: Snapshot) -> bool:
+    """Whether a target's cell still holds the formula by which it follows from its workload's lengths."""
+    if not found.cells[f"in_{name}"].is_formula:
+        return False
+    option = next(target for target in TARGETS if name.startswith(target))
+    part = name.removeprefix(f"{option}_")
+    inputs, reference = found.inputs, built.question.reference
+    context = inputs[f"context_{part}"]
+    quantities = {
+        **inputs,
+        **{assumed: reference.assumption(assumed) for assumed in targets.ASSUMED},
+        "context_tokens": context,
+        "input_tokens": inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"]),
+    }
+    return _same(dict(zip(TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities), inputs[name])
+
+
 def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     """The option as text, out of all the inputs that it is made of."""
     question, inputs = built.question, found.inputs
@@ -409,8 +429,9 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     if option == "context_tokens":
         return str(_whole(value))
     if option in TARGETS:
-        targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
-        return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
+        names = {w: f"{option}_{part}" for w, part in parts.items()}
+        stated = {w: inputs[name] for w, name in names.items() if not _follows(name, built, found)}
+        return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in stated.items())
     if option == discounts.OPTION:
         providers = dict.fromkeys(row.provider for row in question.rows)
         cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(providers)}

@@ -104,6 +104,7 @@ class Snapshot:
         return self.record.answer.inputs.catalog_sha256
 
 
+FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_")  # inputs that hold a formula until somebody types over it
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
 REQUIRED = (
     "tier_1",
@@ -362,8 +363,9 @@ def unlike(key: str, taken: Mapping[str, Any]) -> str:
 
 
 def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
-    """A note on inputs whose value a formula gives: it is taken as it stands."""
-    places = [f"{n} ({c.place})" for n, c in cells.items() if n.startswith("in_") and c.is_formula]
+    """A note on inputs whose value a formula gives that a person typed: it is taken as it stands."""
+    typed = {n: c for n, c in cells.items() if n.startswith("in_") and not n.startswith(FOLLOWING) and c.is_formula}
+    places = [f"{n} ({c.place})" for n, c in typed.items()]
     for table in tables.values():
         places += [f"{PREFIX}{table.name}_{c} ({table.place(k, c)})" for k, c in sorted(table.formulas)]
     if not places:
