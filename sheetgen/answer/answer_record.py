@@ -23,13 +23,15 @@ UNPRINTED = {"printed": False}
 
 @dataclass(frozen=True)
 class CandidateRecord:
-    """An instance that took part, at its price less the discount."""
+    """An instance that took part, at its price less the discount. `sold_as`: every class in which it is sold at a known
+    price."""
 
     instance: str
     provider: str
     gpu: str
     gpu_count: int
     purchase: str
+    sold_as: tuple[str, ...]
     hourly_usd: float
     price_as_of: str | None
     region: str

@@ -91,7 +91,10 @@ def _candidates(question: Question) -> Iterator[CandidateRecord]:
     for candidate in question.candidates:
         discount = question.discount(candidate.provider, candidate.purchase)
         hourly_usd = float(cost.discounted_usd_per_hour(candidate.usd_per_hour, discount))
-        yield CandidateRecord(gpu=candidate.gpu.id, hourly_usd=hourly_usd, **_fields(candidate, *names))
+        sold_as = tuple(price.purchase for price in candidate.prices) or (candidate.purchase,)
+        yield CandidateRecord(
+            gpu=candidate.gpu.id, sold_as=sold_as, hourly_usd=hourly_usd, **_fields(candidate, *names)
+        )
 
 
 def _inputs(question: Question) -> Json:

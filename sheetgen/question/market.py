@@ -215,8 +215,14 @@ class _Asked:
             if reason is None and price is not None:
                 kept += _offers(row, gpu, price)
             else:
-                left_out[reason or f"without a price for {self.filters.purchase}"] += 1
+                left_out[reason or self._unpriced(row)] += 1
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
+
+    def _unpriced(self, row: Instance) -> str:
+        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so."""
+        purchase = self.filters.purchase
+        not_sold = row.price(purchase) is not None or (row.sold_as and purchase not in row.sold_as)
+        return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
     def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
         """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""
