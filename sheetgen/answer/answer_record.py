@@ -113,10 +113,12 @@ class ChosenRecord:
 
 @dataclass(frozen=True)
 class NotAskedRecord:
-    """What nobody asked for and is clearly cheaper, or holds what nothing else does."""
+    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a provider or a
+    gpu that was not requested."""
 
     instance: str
     vendor: str
+    kind: str
     n_instances: int
     monthly_usd: float
     measured: bool

@@ -42,7 +42,7 @@ from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.question.sheet_question import OF_PAGE, Question
-from sheetgen.sizing import cost
+from sheetgen.sizing import choice, cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
@@ -247,12 +247,17 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 
 
 def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
-    second, usd = solved.choices[row].runner_up, solved.choices[row].runner_up_monthly_usd
+    """The best with another GPU or provider, where it is one that somebody would rent instead."""
+    answer = solved.choices[row]
+    second, usd = answer.runner_up, answer.runner_up_monthly_usd
     if second is None or usd is None:
         return None
     candidate, layout = solved.candidate(second), solved.layout(second)
     counts = ("pipeline_stages", "n_replicas", "n_instances")
     stages, n_replicas, n_instances = (int(solved.costs[name][row, second]) for name in counts)
+    limits = (solved.question.reference.assumption(name) for name in choice.OF_RUNNER_UP)
+    if not choice.is_alternative(usd, n_instances, answer.monthly_usd, answer.n_instances, *limits):
+        return None
     return RunnerUp(
         candidate.instance,
         candidate.provider,

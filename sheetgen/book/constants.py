@@ -14,6 +14,7 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES
 from sheetgen.sizing import cost
+from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.sizing.targets import ASSUMED
@@ -40,7 +41,7 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
         "What formulas count in, and what follows from inputs alone. "
         "Only the bytes of precisions are meant to be changed, for an engine of your own.",
     )
-    for fill in (_money, _targets, _memory, _speed, _precisions):
+    for fill in (_money, _judgements, _memory, _speed, _precisions):
         fill(page)
     return page
 
@@ -87,11 +88,11 @@ def _money(page: InputsSheet) -> None:
     )
 
 
-def _targets(page: InputsSheet) -> None:
-    """How the targets of speed follow from a load where nobody states them."""
+def _judgements(page: InputsSheet) -> None:
+    """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
     reference = page.solved.question.reference
-    page.section("Default targets", WHAT)
-    for name in ASSUMED:
+    page.section("Default targets, and the next cheapest", WHAT)
+    for name in (*ASSUMED, *OF_RUNNER_UP):
         judgement = reference.assumptions[name]
         note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
         page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)

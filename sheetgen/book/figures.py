@@ -25,7 +25,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.report.sentences import OK
-from sheetgen.sizing import kv_cache, parallelism, rates
+from sheetgen.sizing import choice, kv_cache, parallelism, rates
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
@@ -204,13 +204,13 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: A
     )
 
 
-@formula("More expensive by", PERCENT)
-def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
-    """By how much the next cheapest costs more.
+@formula("More expensive by", PERCENT, within=[choice.is_alternative])
+def dearer_by(monthly_usd: Any, second_usd: Any, is_alternative: Any) -> Any:
+    """By how much the next cheapest costs more, where it is one that somebody would rent instead.
 
     Source: definition.
     """
-    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
+    return number_where(is_alternative, ratio(second_usd - monthly_usd, monthly_usd))
 
 
 @formula("Age in days", WHOLE)

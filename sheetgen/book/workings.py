@@ -482,7 +482,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
         refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
         found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
-    table.computed(figures.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
+    table.computed(figures.dearer_by)
     table.computed(sentences.runner_up_words, width=48)
 
 

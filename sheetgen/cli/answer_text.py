@@ -235,9 +235,8 @@ def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:
         found.append(committed)
     if cell.cheapest:
         found.append(("the very cheapest, a near tie", cell.cheapest))
-    vendors = {one.gpu.vendor for one in question.candidates}
     for one in cell.not_asked:
-        whose = "provider" if one.vendor in vendors else vendor_name(one.vendor)
+        whose = {"vendor": vendor_name(one.vendor), "provider": "provider", "gpu": "GPU"}[one.kind]
         found.append((f"{whose} not requested{'' if one.measured else ', never measured'}", one))
     less = [option for option in found if option[1].monthly_usd < cell.answer.monthly_usd]
     for what, rental in sorted(less, key=lambda option: option[1].monthly_usd)[:SHOWN_CHEAPER]:
@@ -258,7 +257,7 @@ def _instead(cell: CellRecord) -> Iterator[str]:
         rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
         yield f"{rented} ({dearer(second.monthly_usd / cell.answer.monthly_usd - 1)})"
     else:
-        yield "no other GPU or provider that took part holds it"
+        yield "no other GPU or provider that took part holds it at a like price"
 
 
 def _host(question: Question, cell: CellRecord) -> Iterator[str]:
