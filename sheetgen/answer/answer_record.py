@@ -315,6 +315,7 @@ class CellRecord:
     verdict: str
     chosen: ChosenRecord | None = field(metadata={"flat": ChosenRecord})
     by_purchase: Mapping[str, RentalRecord | None]
+    declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None

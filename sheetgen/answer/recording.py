@@ -169,6 +169,7 @@ def _cell(
         verdict=choice.verdict,
         chosen=chosen,
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
+        declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),

@@ -254,6 +254,20 @@ class Load:
 
 
 @dataclass(frozen=True)
+class DeclinedClass:
+    """A purchase class that was requested and is no answer: its commitment costs no less than on demand.
+
+    monthly_usd: none where it has no answer. unpriced, instances: how many of the instances sold on demand have no
+    price in it.
+    """
+
+    purchase: str
+    monthly_usd: float | None
+    unpriced: int
+    instances: int
+
+
+@dataclass(frozen=True)
 class Question:
     """All that a sheet needs to be answered."""
 
@@ -283,6 +297,7 @@ class Question:
     ask: int | None = None  # position of the model that is to be approved; none: each
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
     stated_targets: StatedTargets = field(default_factory=dict)
+    declined: DeclinedClass | None = None
 
     @property
     def catalog_sha256(self) -> str:
