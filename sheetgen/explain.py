@@ -23,10 +23,10 @@ from sheetgen.formula import Formula
 from sheetgen.program.quantities import OF_RUNNING, POINT, TOKENS
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
-from sheetgen.program.sheet_program import BESIDE_DRAFT
+from sheetgen.program.sheet_program import BESIDE_DRAFT, counted
 from sheetgen.question.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, DEFINITIONS, Reference, Resolved, model_kind
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import cost, draft, kv_cache, parallelism, rates, speed, weights
+from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
 from sheetgen.units import DTYPES
 
 
@@ -344,9 +344,10 @@ CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
     "replicas_per_instance", "n_instances", "served_at_target", "memory_holds", "paid_hours_per_month", "hourly_usd",
     "monthly_usd", "annual_usd", "three_year_usd", "usd_per_user_per_month", "headroom_fraction",
-    "sure_headroom_fraction",
 )  # fmt: skip
-CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
+CHOICE_FORMULAS = QUANTITIES | {
+    f.name: counted(f) for f in _formulas_of(weights, kv_cache, parallelism, certainty, rates, cost)
+}
 for _name in (
     "batch_limit",
     "full_batch_requests",

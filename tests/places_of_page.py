@@ -10,7 +10,6 @@ from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import late_usd
 from sheetgen.report.notes import price_classes
 from sheetgen.report.page import Page
 from sheetgen.report.wording import instance_name
@@ -90,14 +89,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "cards" and field == "committed":  # the last class but spot
         total = 36 * float(_of_class(built, numbers[0], 2, True).numbers[0])
         return Place((total, total / float(_of_class(built, numbers[0], 0, True).numbers[0])))
-    if part == "cards" and field in ("targets", "late"):
+    if part == "cards" and field == "targets":
         of_load = book.rows["Contexts"][4 + question.headline[0]]
         token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
-        band = book.cells("Workings", built.headline(numbers[0]), "ttft, high")
-        if field == "targets":
-            return Place((token, first))
-        usd = late_usd(built.solved, built.headline(numbers[0]))
-        return band + Place((first, usd) if usd else (first,))
+        return Place((token, first))
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
         return Place((10.0 * n,) if n else ()) + book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")

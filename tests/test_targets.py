@@ -27,7 +27,6 @@ from sheetgen.errors import ScenarioError
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.page import Cell
 from sheetgen.report.wording import sized_by, sizing_rule
-from sheetgen.sizing.parallelism import has_little_headroom
 from sheetgen.writers.csv import SPEED
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -452,13 +451,3 @@ def test_a_target_may_be_a_number() -> None:
     with_text, with_number = (sheetgen.recommend(**H100, tpot_ms=ms, as_of=AS_OF) for ms in ("30", 30))
     assert with_text == with_number and with_text["sized_by"] == "tpot"
     assert with_number["inputs"]["workloads"][0]["tpot_target_ms"] == 30
-
-
-def test_headroom_is_little_from_nine_tenths_of_a_target_on() -> None:
-    at_the_edge = {
-        "load_requests": 100, "n_replicas": 2, "sure_sequences": 50, "data_parallel_size": 1, "tpot_seconds": 0.045,
-        "ttft_seconds": 1.8, "tpot_limit_seconds": 0.05, "ttft_limit_seconds": 2, "near_target_fraction": 0.9,
-    }  # fmt: skip
-    assert has_little_headroom(**at_the_edge) == 0
-    for beyond in ({"load_requests": 101}, {"tpot_seconds": 0.0451}, {"ttft_seconds": 1.801}):
-        assert has_little_headroom(**{**at_the_edge, **beyond}) == 1, beyond

@@ -40,12 +40,11 @@ class CandidateRecord:
 
 @dataclass(frozen=True)
 class RentalRecord:
-    """What is rented, and $ a month. `tight`: little headroom."""
+    """What is rented, and $ a month."""
 
     instance: str
     n_instances: int
     monthly_usd: float
-    tight: bool = field(default=False, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,11 @@ class ChosenRecord:
     n_instances: int
     hourly_usd: float
     monthly_usd: float
-    monthly_usd_low: float | None
-    monthly_usd_high: float | None
+    chance: float
+    chance_of: Mapping[str, float]
     served_at_target: float
     memory_holds: int
     headroom_fraction: float
-    sure_headroom_fraction: float
     sized_by: str
     bound_by: str
     requests_per_replica: int
@@ -94,11 +92,6 @@ class ChosenRecord:
     output_tokens_per_second: float
     output_tokens_per_second_low: float
     output_tokens_per_second_high: float
-    # The month at the ends once a run confirms the time of a token.
-    measured_usd_low: float | None = field(metadata=UNPRINTED)
-    measured_usd_high: float | None = field(metadata=UNPRINTED)
-    # The month where the first token is late: None where no count is enough.
-    late_usd: float | None = field(metadata=UNPRINTED)
     without_targets_tpot_seconds: float = field(metadata=UNPRINTED)  # the time of a token on `without_targets`
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets

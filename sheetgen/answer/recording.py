@@ -37,7 +37,7 @@ from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, subject
 from sheetgen.answer.solution import Fit, Solution, headline_rows
-from sheetgen.answer.solve import late_usd, was_measured
+from sheetgen.answer.solve import was_measured
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
@@ -229,12 +229,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
         spans_machines=n_gpus > candidate.gpu_count,
         measured=was_measured(solved, row, offer),
         n_gpus=n_gpus_used,
-        monthly_usd_low=choice.monthly_usd_ends[0],
-        monthly_usd_high=choice.monthly_usd_ends[1],
         **bands,
-        measured_usd_low=choice.monthly_usd_measured[0],
-        measured_usd_high=choice.monthly_usd_measured[1],
-        late_usd=None,
         without_targets_tpot_seconds=choice.without_targets_tpot_seconds,
         replicas_held=int(n_held) if choice.pipeline_parallel_size == 1 else choice.n_replicas,
         paced_requests=quantities["paced_requests"],
@@ -315,16 +310,10 @@ def _lever(lever: Lever) -> LeverRecord:
 
 
 def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, RentalRecord], is_headline: bool) -> CellRecord:
-    """A cell with FP8 by purchase class; of a headline with where its hardware breaks, and its month where the first
-    token is late."""
+    """A cell with FP8 by purchase class; of a headline with where its hardware breaks."""
     chosen, row = cell.chosen, cell.row
     cell = replace(cell, fp8_by_purchase=terms)
-    if chosen is None or not is_headline:
-        return cell
-    target_ms = solved.workload_of(row).ttft_target_ms
-    if solved.question.settings.speed_targets and target_ms and chosen.ttft_seconds_high * 1000 > target_ms:
-        chosen = replace(chosen, late_usd=late_usd(solved, row))
-    return replace(cell, chosen=chosen, breaks=breaks(solved, row))
+    return replace(cell, breaks=breaks(solved, row)) if chosen is not None and is_headline else cell
 
 
 def _sources(question: Question) -> Iterator[SourceRecord]:

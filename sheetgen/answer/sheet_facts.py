@@ -8,9 +8,10 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.solution import Offer, Profile
-from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, RESIDUALS, ModelKind, Scope
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.program.grid import Columns, Grid
+from sheetgen.program.quantities import ENDS
 from sheetgen.question import deployment
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
 from sheetgen.question.overrides import limits_of
@@ -113,7 +114,6 @@ def _put_inputs(grid: Grid, question: Question) -> None:
         "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
         "no_limit_seconds": float(NO_LIMIT_SECONDS),
-        "near_target_fraction": float(question.reference.assumption("near_target_fraction")),
     }
     typed = {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
     grid.put((), inputs | typed)
@@ -159,6 +159,23 @@ def _put_gpus(grid: Grid, question: Question) -> None:
     grid.put(("gpu", "weight_dtype"), {**of_dtype, "runs_weights": numpy.array(runs)})
     grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array([[d in gpu.kv_run for d in PRECISIONS] for gpu in gpus])})
     grid.put(("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in ("tpot_of_kind", "ttft_of_kind")})
+    _put_bands(grid, question)
+
+
+def _put_bands(grid: Grid, question: Question) -> None:
+    """Both ends of the 80 % bands of times, by scope and kind of model; those that were typed go before the file's."""
+
+    def ends(scope: Scope, kind: ModelKind) -> Columns:
+        of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
+        known = deployment.speed_band_columns(question.speed, scope, kind).items()
+        return {f"{name}_{scope}": question.overrides.input(f"{name}_{of}", band) for name, band in known}
+
+    for scope in deployment.SPEED_SCOPES:
+        by_kind = [ends(scope, kind) for kind in MODEL_KINDS]
+        if scope in OF_ANY_KIND:
+            grid.put((), {name: float(band) for name, band in by_kind[0].items()})
+        else:
+            grid.put(("kind",), {name: [float(one[name]) for one in by_kind] for name in by_kind[0]})
 
 
 def _put_loads(grid: Grid, question: Question) -> None:
@@ -189,8 +206,11 @@ def gpu_columns(question: Question) -> Columns:
         "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
         "max_num_seqs": [seqs for seqs, _ in limits],
         "max_num_batched_tokens": [batched for _, batched in limits],
-        "pool_error_bytes_measured": [_pool_error(question, engine.band_scope(g)) for g in gpus],
-        "pool_error_bytes_elsewhere": [_pool_error(question, engine.scope_elsewhere(g)) for g in gpus],
+        **{
+            f"pool_error_bytes_{runs}_{end}": [_pool_error(question, scope_of(g), end) for g in gpus]
+            for runs, scope_of in (("measured", engine.band_scope), ("elsewhere", engine.scope_elsewhere))
+            for end in ENDS
+        },
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
         **{name: [one[name] for one in residuals] for name in RESIDUALS},
@@ -208,6 +228,6 @@ def gpu_columns(question: Question) -> Columns:
     return {name: numpy.array(column, float) for name, column in columns.items()}
 
 
-def _pool_error(question: Question, scope: str) -> float:
-    """The low end of the pool's error band; without a band the prediction is taken at its word."""
-    return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)["kv_pool_error_bytes_low"]))
+def _pool_error(question: Question, scope: str, end: str) -> float:
+    """An end of the pool's error band; without a band the prediction is taken at its word."""
+    return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)[f"kv_pool_error_bytes_{end}"]))

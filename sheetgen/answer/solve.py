@@ -17,7 +17,7 @@ from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
 from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, RATE, sheet_program
+from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, OF_CHANCE, RATE, sheet_program
 from sheetgen.question import deployment
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
@@ -148,7 +148,6 @@ def choose(solved: Solution) -> list[Choice]:
             monthly_usd=best.usd,
             runner_up_monthly_usd=second and second[0].usd,
             headroom_fraction=float(numbers["headroom_fraction"]),
-            sure_headroom_fraction=float(numbers["sure_headroom_fraction"]),
             memory_holds=int(numbers["memory_holds"]),
             cheapest=cheapest,
             **_served(numbers, bool(loads[row].requests_per_second)),
@@ -177,7 +176,7 @@ def _picks_again(grid: Grid, name: str) -> Picks:
 # What a choice reads of the chosen hardware; and where loads are rates.
 _OF_CHOICE = (
     "n_replicas", "sequences", "data_parallel_size", "pipeline_stages", "hourly_usd", "headroom_fraction",
-    "sure_headroom_fraction", "served_at_target", "memory_holds",
+    "served_at_target", "memory_holds",
 )  # fmt: skip
 _OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_requests_per_second")
 
@@ -269,10 +268,9 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
 def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:
     """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
     answers: list[RentalRecord | None] = [None] * len(solved.question.loads)
-    tight = has_little_headroom(solved, list(chosen), [one.offer for one in chosen.values()])
-    for (row, one), is_tight in zip(chosen.items(), tight, strict=True):
+    for row, one in chosen.items():
         instance = candidates[solved.offers[one.offer].candidate].instance
-        answers[row] = RentalRecord(instance, one.n_instances, one.usd, is_tight)
+        answers[row] = RentalRecord(instance, one.n_instances, one.usd)
     return answers
 
 
@@ -286,10 +284,10 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     in_flight = columns["concurrent_requests"]
     if RATE in at.columns:
         in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
-    out, measured = list(choices), dict[int, Ends]()
+    out = list(choices)
     for n, (i, runs) in enumerate(zip(rows, _runs_of(at), strict=True)):
         times: dict[str, Any] = {name: float(columns[of][n]) for name, of in TIMES.items()}
-        bands, measured[i] = _bands(solved, *runs)
+        bands = _bands(solved, *runs)
         ends = zip(times.values(), bands, strict=True)
         by = str(columns["sized_by"][n])
         out[i] = replace(
@@ -301,13 +299,14 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
             replicas_by=by,
             requests_per_replica=int(columns["requests_per_replica"][n]),
             prefill_fraction=float(columns["prefill_fraction"][n]),
+            chance=float(columns["chance"][n]),
+            chance_of={name: float(columns[f"{name}_chance"][n]) for name in OF_CHANCE},
             bands=tuple(
                 (float(speed.at_speed_band(time, low)), float(speed.at_speed_band(time, high)))
                 for time, (low, high) in ends
             ),
         )
-    ended = _with_ends(at, [out[i] for i in rows], list(measured.values()))
-    return tuple(next(ended) if i in measured else one for i, one in enumerate(out))
+    return tuple(out)
 
 
 def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
@@ -317,38 +316,8 @@ def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
     return chosen
 
 
-def _with_ends(at: Grid, choices: Sequence[Choice], measured: Sequence[Ends]) -> Iterator[Choice]:
-    """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT, and of the
-    band that is left where a run of that deployment confirms the prediction."""
-    predicted = [[seconds / one.tpot_seconds for seconds in one.bands[0]] for one in choices]
-    factors = numpy.transpose([(*one, *left) for one, left in zip(predicted, measured, strict=True)])
-    months = numpy.transpose(_monthly_usd(at, "at_other_tpot", "speed_factor", factors)).tolist()
-    for one, ends in zip(choices, months, strict=True):
-        low, high, measured_low, measured_high = (usd if usd > 0 else None for usd in ends)
-        yield replace(one, monthly_usd_ends=(low, high), monthly_usd_measured=(measured_low, measured_high))
-
-
-def _monthly_usd(at: Grid, again: str, name: str, factors: Any) -> Any:
-    """What the hardware of `at` costs at each end, where a factor of speed is so much of what it is; not above 0 where
-    no count is enough."""
-    ends = at.along("end", {}, len(factors))
-    ends.put(OF_ENDS, {"factor_at_end": at.spread(name, OF_CHOSEN) * factors})
-    return ends.read_again(AGAIN.again(again), AGAIN).spread("monthly_usd", OF_ENDS)
-
-
-def late_usd(solved: Solution, row: int) -> float | None:
-    """What the instances of a load's answer cost a month where the first token comes at the slow end of its band: in
-    the layout that is the cheapest then; None where no count of them is enough."""
-    choice, offers = solved.choices[row], solved.offers
-    mine = [i for i, offer in enumerate(offers) if offer.candidate == offers[choice.offer or 0].candidate]
-    at = solved.grid.along("chosen", {"load": [row] * len(mine), "offer": mine})
-    factors = numpy.full((1, len(mine)), choice.bands[1][1] / choice.ttft_seconds)
-    months = _monthly_usd(at, "at_other_ttft", "ttft_factor", factors)[0]
-    return min((float(usd) for usd in months if usd > 0), default=None)
-
-
-def _bands(solved: Solution, scope: Scope, kind: ModelKind) -> tuple[list[Ends], Ends]:
-    """Both ends of the bands of TPOT, TTFT and tokens a second, as factors; and those of TPOT after a run."""
+def _bands(solved: Solution, scope: Scope, kind: ModelKind) -> list[Ends]:
+    """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
 
     def ends(figure: str, scope: Scope) -> Ends:
         of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
@@ -363,7 +332,7 @@ def _bands(solved: Solution, scope: Scope, kind: ModelKind) -> tuple[list[Ends],
     for figure in deployment.SPEED_FIGURES:  # a factor comes from a measured point, which tells of its own figure alone
         factor = settings.ttft_factor if figure == "ttft" else settings.speed_factor
         bands.append(ends(figure, scope if factor == 1 else "anchored"))
-    return bands, ends("tpot", "anchored")
+    return bands
 
 
 def _runs_of(at: Grid) -> Iterator[tuple[Scope, ModelKind]]:
@@ -378,11 +347,3 @@ def was_measured(solved: Solution, row: int, offer: int) -> bool:
     inside one machine and without data-parallel ranks."""
     [(scope, _)] = _runs_of(solved.grid.along("chosen", {"load": [row], "offer": [offer]}))
     return scope == "fitted"
-
-
-def has_little_headroom(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
-    """Whether loads have little headroom on offers that hold them: see `parallelism.has_little_headroom`."""
-    if not rows:
-        return []
-    tight = _paced(solved.grid, rows, offers).spread("has_little_headroom", OF_CHOSEN)
-    return [bool(is_tight) for is_tight in tight]

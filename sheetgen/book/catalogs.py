@@ -16,11 +16,11 @@ from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.what_if_choices import SPARE_MODELS
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
-from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
+from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants
 from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
-from sheetgen.program.quantities import MODEL, WORK
+from sheetgen.program.quantities import ENDS, MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
-from sheetgen.question.deployment import model_columns
+from sheetgen.question.deployment import SCOPES_OF_KINDS, model_columns
 from sheetgen.question.market import OwnedGpu
 from sheetgen.question.overrides import TABLES, class_columns
 from sheetgen.question.parse import FLAG, Kind
@@ -271,6 +271,13 @@ def derive_models(table: Table) -> None:
     )
     for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
         table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
+    for figure in ("tpot", "ttft"):
+        for end in ENDS:
+            ends = lists[f"{figure}_band_{end}"].refs
+            for k, scope in enumerate(SCOPES_OF_KINDS):
+                of_kind = Range(ends[k * len(MODEL_KINDS) : (k + 1) * len(MODEL_KINDS)])
+                label = f"{figure.upper()} band, {scope}, {end}"
+                table.picked(f"{figure}_band_{end}_{scope}", label, of_kind, "speed_kind", FACTOR)
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
@@ -300,12 +307,15 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         note = f"{key}: the engine's default on this GPU."
         table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
-    for name, label, where_ in (
-        ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),
-        ("pool_error_bytes_elsewhere", "Pool's error, other TP", "at other tensor-parallel sizes"),
+    for of_runs, words, where_ in (
+        ("measured", "measured TP", "up to the largest TP among measured runs"),
+        ("elsewhere", "other TP", "at other tensor-parallel sizes"),
     ):
-        note = f"Bytes by which the KV pool may be smaller {where_} (low end of the 80 % band); headroom counts it."
-        table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
+        for end, how in zip(ENDS, ("smaller", "larger"), strict=True):
+            name = f"pool_error_bytes_{of_runs}_{end}"
+            note = f"Bytes by which the KV pool may be {how} {where_} ({end} end of the 80 % band); 0 where not known."
+            label = f"Pool's error, {words}, {end}"
+            table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
     _give(table, "is_older_gpu", [int(question.engine.is_older(g.architecture)) for g in gpus])
     _give(
         table,

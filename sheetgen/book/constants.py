@@ -13,7 +13,9 @@ from sheetgen.question.deployment import DEFINITIONS
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES
+from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.sizing import cost
+from sheetgen.sizing.certainty import confidence_z
 from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
@@ -64,6 +66,8 @@ def derive_constants(page: InputsSheet) -> None:
         page.row += 1
     page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
     page.computed(cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
+    page.computed(confidence_z, "", "Of the chance on Inputs: how far above predictions times are taken.")
+    wiring.inputs["level_z"] = wiring.inputs["confidence_z"]
     page.computed(network_bytes_per_second, "bytes/s", "Charged between machines: the least that they must have.")
 
 
@@ -173,6 +177,7 @@ def _speed(page: InputsSheet) -> None:
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
+        ("chance_step", "Chances are said to", CHANCE_STEP, FACTOR, "", "They are known no better."),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
         ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
         (

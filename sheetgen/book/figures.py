@@ -192,18 +192,6 @@ def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_repl
     return number_where(is_number(n_replicas), free)
 
 
-@formula("Sure headroom", PERCENT)
-def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
-    """The same where every KV pool comes out at the low end of its 80 % error band.
-
-    Source: 1 - load / (replicas x sequences at the band's low end), at least 0.
-    """
-    return number_where(
-        is_number(n_replicas),
-        parallelism.sure_headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas),
-    )
-
-
 @formula("More expensive by", PERCENT, within=[choice.is_alternative])
 def dearer_by(monthly_usd: Any, second_usd: Any, is_alternative: Any) -> Any:
     """By how much the next cheapest costs more, where it is one that somebody would rent instead.

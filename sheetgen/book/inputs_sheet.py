@@ -17,10 +17,10 @@ from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Validation, number, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
-from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
-from sheetgen.question.deployment import SPEED_FIGURES, draft_columns, speed_band_columns
+from sheetgen.question.deployment import SCOPES_OF_KINDS, SPEED_FIGURES, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     BY_NAME,
     CONTEXT,
@@ -133,7 +133,6 @@ STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "
 HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
 FOLDED = f"{RARE}: open it with the + at the left"
-_OF_KINDS: tuple[Scope, ...] = ("fitted", "other")
 _SCOPES = {
     "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
     "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
@@ -478,7 +477,7 @@ def _targets(page: InputsSheet) -> None:
 
 def _rare(page: InputsSheet) -> None:
     question = page.solved.question
-    assumed = {name: question.reference.assumption(name) for name in ("stale_after_days", "near_target_fraction")}
+    assumed = {name: question.reference.assumption(name) for name in ("stale_after_days",)}
     page.of_table(RARE, {"as_of": question.as_of, **assumed})
 
 
@@ -543,10 +542,9 @@ def _bands(page: InputsSheet) -> None:
     page.row += 1
     columns: dict[str, tuple[Any, ...]] = {}
     bands: dict[tuple[str, ...], dict[str, Any]] = {
-        (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS
+        (s, k): speed_band_columns(known, s, k) for s in SCOPES_OF_KINDS for k in MODEL_KINDS
     }
     bands |= {(s,): speed_band_columns(known, s, MODEL_KINDS[0]) for s in OF_ANY_KIND}
-    bands |= {("anchored", k): speed_band_columns(known, "anchored", k) for k in MODEL_KINDS}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
         columns[name] = tuple(
             page.put(

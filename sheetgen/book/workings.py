@@ -13,12 +13,13 @@ from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, call, greatest, position_in, written
-from sheetgen.book.matrices import WHOLE_OF
+from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of, worked_out
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
     Formula,
+    either,
     formula,
     is_number,
     number_where,
@@ -27,13 +28,12 @@ from sheetgen.formula import (
 )
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
-from sheetgen.program.quantities import STEADY
-from sheetgen.program.sheet_program import CHOSEN
+from sheetgen.program.quantities import ENDS, STEADY
+from sheetgen.program.sheet_program import CHOSEN, SHEET
 from sheetgen.report import sentences, wording
-from sheetgen.report.page import TIGHT
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -186,18 +186,17 @@ def chosen(one: Formula, otherwise: Any = "-") -> Formula:
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
 
-@formula("Row of the band", PLAIN, within=[speed.measured_scope])
-def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any, set_factor: Any) -> Any:
-    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
-    then data-parallel ranks and pipeline stages; then by kind those of runs that a measured point set right, which is
-    what a factor other than 1 comes from.
+@formula("Row of the band", PLAIN)
+def band_row(scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
+    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others',
+    then those of runs that a measured point set right; then data-parallel ranks and pipeline stages.
 
     Source: docs/speed.md.
     """
-    row = where(
-        measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
+    by_kind = where(scope > 2 + 1, 2, scope)
+    return where(
+        either(scope <= 1, scope > 2 + 1), speed_kind + n_model_kinds * by_kind, (2 + 1) * n_model_kinds + scope - 1
     )
-    return where(set_factor == 1, row, 2 * n_model_kinds + 2 + speed_kind)
 
 
 @formula("Milliseconds")
@@ -265,10 +264,9 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     said = sentences.rate_or_room_words if has_rate and not alone else sentences.room_words
     table.computed(said, name="room_words", width=34)
     if not alone:
-        _add_sure_sequences(table)
-        for one in (figures.headroom, figures.sure_headroom):
-            table.computed(one)
-        table.computed(chosen(parallelism.has_little_headroom))
+        table.computed(figures.headroom)
+        _add_program(table, OF_CHANCES)
+        table.computed(sentences.sure_words)
         table.computed(sentences.fit_word)
         _add_runner_up(table, rows)
     table.computed(sentences.hardware_words, width=40)
@@ -279,8 +277,8 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
 
 
 def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
-    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the month at the ends of
-    the band of speed, the answer at FP8 and in each purchase class, and who took no part and is cheaper."""
+    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the answer at FP8 and in
+    each purchase class, and who took no part and is cheaper."""
     table, cells, in_use = wiring.tables["loads"], [record.cells[row] for row in rows], record.inputs["purchase"]
 
     def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
@@ -289,7 +287,7 @@ def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
 
     def said(one: RentalRecord, beside: RentalRecord | None) -> str:
         saves = "" if beside is None or one.monthly_usd < beside.monthly_usd else " (no saving)"
-        return f"{wording.rented(one)}{f' {TIGHT}' if one.tight else ''}{saves}"
+        return f"{wording.rented(one)}{saves}"
 
     def rented(
         stem: str, label: str, answers: Sequence[RentalRecord | None], beside: Sequence[RentalRecord | None] = ()
@@ -301,8 +299,6 @@ def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
 
     sized = [str(wording.sized_shortly(cell)) if cell.chosen else None for cell in cells]
     put("sized_words", "what drives the size", sized)
-    bands = [str(wording.money_band(cell.chosen) or "") if cell.chosen else None for cell in cells]
-    put("band_words", "the ends of the speed band", bands)
     in_fp8 = [cell.fp8_by_purchase.get(in_use) for cell in cells]
     rented("fp8", "at FP8", in_fp8)
     for purchase in cells[0].by_purchase:
@@ -375,12 +371,6 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     return worked_out(sentences.why_nothing, {"within_limit": within, "n_held": n_held, "limit_words": limit})
 
 
-def _add_sure_sequences(table: Table) -> None:
-    """What the chosen profile still holds where its pool is at the band's low end."""
-    error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
-    table.computed(chosen(parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])))
-
-
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
@@ -401,6 +391,12 @@ OF_SPEED = (
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
 )  # fmt: skip
+OF_CHANCES = (
+    "rank_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds", "tpot_z", "ttft_z",
+    "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance", "chance",
+)  # fmt: skip
+WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS)  # what else gets no column
+SCOPES = ("measured_scope", "speed_scope", "ttft_scope")  # of the runs that bands are from
 OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
 
 
@@ -414,8 +410,9 @@ def _add_program(table: Table, names: Collection[str]) -> None:
                 columns[name] = columns[quantity.inputs[0]]
             elif name in names:
                 # Nobody waits for memory: replicas are as many as hold all requests.
+                parts = (one for one in WITHIN if one.name not in columns)
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
-                one = chosen(quantity.with_parts(HOPS).reading(**waits))
+                one = chosen(quantity.with_parts(parts).reading(**waits))
                 table.computed(one, name=name, label=f"{quantity.label}{step}")
 
     for part in CHOSEN.tables:
@@ -435,25 +432,27 @@ def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
     columns, wiring = table.columns, table.wiring
     _add_program(table, OF_SPEED_ALONE if alone else OF_SPEED)
+    for name in SCOPES:
+        table.computed(chosen(SHEET["levels"].named()[name]), name=name, label=in_words(name))
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
         table.computed(parallelism.users)
     speeds = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
     if not alone:
         columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
-    for name, more, factor in (("band_row", "", "speed_factor"), ("ttft_band_row", ", first token", "ttft_factor")):
-        if not alone or not more:
-            table.computed(chosen(band_row).reading(set_factor=factor), name=name, label=f"{band_row.label}{more}")
-    for figure in speeds:
+    for name, scope in (("band_row", "speed_scope"), ("ttft_band_row", "ttft_scope")):
+        label = f"{band_row.label}{', first token' if name != 'band_row' else ''}"
+        table.computed(chosen(band_row).reading(scope=scope), name=name, label=label)
+    for figure in ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
-        for end in ("low", "high"):
-            rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
-            table.computed(
-                chosen(speed.at_speed_band).reading(predicted=name),
-                {"band_factor": [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in rows]},
-                name=f"{name}_{end}",
-                label=f"{figure.replace('_', ' ')}, {end}",
-            )
+        rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
+        for end in ENDS:
+            of_band, label = f"{figure}_band_{end}", f"{figure.replace('_', ' ')}, {end}"
+            ends = map(held_at, rows, [lookup(wiring.lists[of_band], at) for at in rows])
+            table.looked_up(of_band, f"Band of {label}", ends, FACTOR)
+            if figure in speeds:
+                at_end = chosen(speed.at_speed_band).reading(predicted=name, band_factor=of_band)
+                table.computed(at_end, name=f"{name}_{end}", label=label)
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))

@@ -18,12 +18,12 @@ from sheetgen.report.wording import (
     DRAFT_COUNTED,
     first_token,
     is_cheaper_pick,
-    money_band,
     month_as_budgeted,
     price_class,
     saving,
     served,
     sized_by,
+    sure,
     throughput,
     token_time,
     took_part,
@@ -219,8 +219,7 @@ def _price(question: Question, cell: CellRecord) -> Iterator[str]:
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
         f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
     )
-    band = money_band(cell.answer)
-    yield f"{facts_of(question, cell).per_year}{f'; {band}' if band else ''}"
+    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer)}"
 
 
 def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:

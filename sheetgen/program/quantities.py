@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sheetgen.formula import Formula, Quantity
+from sheetgen.program.declared import Named
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, speed, weights
 
 # How an engine puts a model's layers into groups of equal size.
@@ -149,6 +152,23 @@ RUNNING: tuple[Formula, ...] = (
     memory.running_capacity,
     speed.running_requests,
     speed.busy_ranks,
+)
+ENDS = ("low", "high")  # of a band
+
+
+def speed_band(figure: str) -> Iterator[Named]:
+    """Both ends of the 80 % band of a figure of speed, in the scope of its runs."""
+    scope = "ttft_scope" if figure == "ttft" else "speed_scope"
+    for name in (f"{figure}_band_{end}" for end in ENDS):
+        scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
+        yield name, speed.band_of_scope.reading(scope=scope, **scopes)
+
+
+# The runs that bands of speed are from; a measured point says nothing of the figure that it does not give.
+SPEED_SCOPES: tuple[Named, ...] = (
+    speed.measured_scope,
+    ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
+    ("ttft_scope", speed.scope_of_factor.reading(factor="ttft_factor")),
 )
 SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
 POINT: tuple[Formula, ...] = (*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)

@@ -6,6 +6,7 @@ numbers that many rows share on `group`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import numpy
@@ -13,12 +14,12 @@ import numpy
 from sheetgen.program import quantities
 from sheetgen.program.declared import Again, Axis, Named, Program, Table, same_as
 from sheetgen.program.grid import Column, Columns, Grid
+from sheetgen.program.quantities import ENDS
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, verdicts
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
 ROW = ("row",)
-ENDS = ("low", "high")  # of a band
 MEMORY_ERRORS = ("weights_error_share", "activation_error_bytes", "non_torch_error_bytes", "kv_pool_error_bytes")
 SPEED_BANDS = {
     "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
@@ -62,21 +63,6 @@ def _errors() -> list[Named]:
     ]
 
 
-def _speed_scopes() -> list[Named]:
-    """The runs that bands of speed are from; a measured point says nothing of the figure that it does not give."""
-    found: list[Named] = [
-        speed.measured_scope,
-        ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
-        ("ttft_scope", speed.scope_of_factor.reading(factor="ttft_factor")),
-    ]
-    for figure in SPEED_BANDS:
-        scope = "ttft_scope" if figure == "ttft" else "speed_scope"
-        for name in (f"{figure}_band_{end}" for end in ENDS):
-            scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
-            found.append((name, speed.band_of_scope.reading(scope=scope, **scopes)))
-    return found
-
-
 def _speed_ends() -> list[Named]:
     return [
         (f"{name}_{end}", speed.at_speed_band.reading(predicted=name, band_factor=f"{figure}_band_{end}"))
@@ -103,7 +89,8 @@ DEPLOYMENT = Program(
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
-            *_speed_scopes(),
+            *quantities.SPEED_SCOPES,
+            *itertools.chain.from_iterable(map(quantities.speed_band, SPEED_BANDS)),
         ),
         # A draft model's layers and cache are counted among the layers that grow.
         _row(

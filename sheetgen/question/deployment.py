@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
@@ -432,6 +432,8 @@ ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 
 
 # What formulas are made of: no judgements, and nothing to fit.
+SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
+SCOPES_OF_KINDS = tuple(scope for scope in SPEED_SCOPES if scope not in OF_ANY_KIND)
 DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
@@ -440,6 +442,8 @@ DEFINITIONS = {
     "average_answer_share": 0.5,  # of an answer, written on average
     "kinds_base": 2,  # of measured_kinds: each kind a digit
     "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
+    "anchored_scope": SPEED_SCOPES.index("anchored"),
+    "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }
 
@@ -477,7 +481,6 @@ def band_columns(engine: Engine, scope: str) -> Columns:
 
 
 SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
-SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
 
 
 def model_kind(model: Model) -> ModelKind:
@@ -547,7 +550,6 @@ NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | N
 CONSTANTS = {
     "seconds_in_an_hour": SECONDS_PER_HOUR,
     "bytes_per_gigabit": GBPS,
-    "anchored_scope": SPEED_SCOPES.index("anchored"),
 }
 
 

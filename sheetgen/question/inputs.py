@@ -49,6 +49,7 @@ DTYPES = "auto bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
 DATE_OF_SHEET = Kind("date")
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
+CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
 PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)
@@ -368,6 +369,25 @@ class Settings:
             "chance",
             "SHARE",
             "Of a load that is a rate: the share of requests that may find no place free. Default 0.05.",
+        ),
+    )
+    confidence: float = entry(
+        0.5,
+        CONFIDENCE,
+        Option(
+            "chance",
+            "SHARE",
+            "How sure the answer is to be: the targets hold, and memory suffices, with this chance, by the errors of "
+            "measured predictions. 0.5 takes predictions at their word. Default 0.5.",
+        ),
+        Row(
+            TARGETS,
+            "Confidence",
+            "",
+            PERCENT,
+            "The chance with which times are within the targets and memory suffices, by the 80 % bands below.",
+            below="speed_targets",
+            repeated=True,
         ),
     )
     extra_headroom_fraction: float = entry(
@@ -863,22 +883,6 @@ INPUTS: tuple[Input, ...] = (
         None,
         None,  # the catalogs' assumptions have both defaults
         Row(RARE, "Days until a price is old", "days", WHOLE, "Older prices are marked.", repeated=True),
-        shown=True,
-    ),
-    Input(
-        "near_target_fraction",
-        SHARE,
-        None,
-        None,
-        Row(
-            RARE,
-            "Little headroom above",
-            "",
-            PERCENT,
-            "Share of a target of speed above which headroom is "
-            "called little; it is, too, where memory at the low end of its band does not hold the load.",
-            repeated=True,
-        ),
         shown=True,
     ),
     # Owning.

@@ -127,7 +127,6 @@ def _total(record: Record, question: Question, cards: Sequence[Card]) -> page.To
         class_rents=(NONE,) * len(classes),
         class_years=tuple(map(_a_year, classes)),
         fp8_monthly=added([one.fp8_monthly for one in cards]),
-        span=wording.total_range([cell.chosen for cell in record.headline_cells]),
         approve=_to_approve(question, monthly, yearly),
     )
 
@@ -215,23 +214,15 @@ def _card(question: Question, cell: CellRecord) -> Card:
         first_token=wording.first_token(cell),
         sized_by=wording.sized_by(question, cell),
         runner_up=_runner_up(cell),
-        span=wording.month_range(chosen),
-        band=wording.money_band(chosen),
-        machines=wording.machines_range(chosen),
-        spread=wording.spread(chosen),
-        measured=wording.measured_range(chosen),
-        slow_end=wording.AT_SLOW_END if chosen.monthly_usd_high is None else "",
+        chance=wording.sure(chosen),
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,
         held=words("serves {}", wording.served_count(cell)),
         targets=wording.short_targets(question.workload_of(cell.row)) if question.settings.speed_targets else "",
-        late=wording.late_first_token(question, cell),
         classes=tuple(classes[purchase] for purchase in shown),
         class_years=tuple(_a_year(classes[purchase]) for purchase in shown),
         class_rents=tuple(rented(cell.by_purchase[purchase]) for purchase in shown),
-        class_tight=tuple(purchase != question.settings.purchase and _is_tight(cell, purchase) for purchase in shown),
-        tight=_is_tight(cell, question.settings.purchase),
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
         committed=_committed(classes),
@@ -253,12 +244,6 @@ def _hardware(question: Question, cell: CellRecord) -> Cell:
         *(["needs a reservation"] if cell.needs_reservation else []),
     )
     return joined(", ", parts)
-
-
-def _is_tight(cell: CellRecord, purchase: str) -> bool:
-    """Whether the answer in a class has little headroom."""
-    one = cell.by_purchase[purchase]
-    return one is not None and one.tight
 
 
 def _spare(question: Question, cell: CellRecord) -> Text:
@@ -338,10 +323,9 @@ def _cell(question: Question, cell: CellRecord, short: Mapping[str, str]) -> pag
     kv, chosen = wording.short_size(cell.kv_bytes, question.settings.units), cell.chosen
     if chosen is None:
         return page.MatrixCell("none", cell.verdict, kv)
-    tight = _is_tight(cell, question.settings.purchase)
     return page.MatrixCell(
-        "tight" if tight else "fits",
-        "little headroom" if tight else "fits",
+        "fits",
+        "fits",
         kv,
         rented_gpus(chosen.n_instances, question.instances[chosen.instance]),
         rent(chosen.n_instances, chosen.instance),
@@ -460,7 +444,6 @@ def _at_fp8(question: Question, cell: CellRecord) -> dict[str, Any]:
         "fp8_monthly": monthly,
         "fp8_is_large": cell.needs_reservation,
         "fp8_term": _fp8_term(cell, one.monthly_usd),
-        "fp8_tight": cell.fp8_by_purchase[question.settings.purchase].tight,
     }
 
 

@@ -77,13 +77,21 @@ why_nothing = first_of(
     (q.n_held > 0, TOO_SLOW),
     otherwise=NOTHING_FITS,
 ).formula("why_nothing", "Why nothing")
-FITS, LITTLE_HEADROOM, NONE_FITS, OVER_LIMIT = FIT_WORDS = "fits", "little headroom", "none fits", "over limit"
+FITS, NONE_FITS, OVER_LIMIT = FIT_WORDS = "fits", "none fits", "over limit"
 fit_word = first_of(
     (Unless(q.within_limit == 1), OVER_LIMIT),
     (Unless(is_number(q.n_instances)), NONE_FITS),
-    (q.has_little_headroom == 1, LITTLE_HEADROOM),
     otherwise=FITS,
-).formula("fit_word", "Fit", "fits, little headroom, none fits, or over limit.", "has_little_headroom.")
+).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
+CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
+sure = first_of(
+    (q.chance < q.chance_step, "under {chance_step:percent} sure"),
+    (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),
+    otherwise=template("{rounded:percent} sure", rounded=round_nearest(q.chance / q.chance_step) * q.chance_step),
+)
+sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
+    "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
+)
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
 owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")

@@ -24,7 +24,7 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell, ModelFacts, Text, words
+from sheetgen.report.page import NONE, Cell, ModelFacts, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
@@ -287,18 +287,6 @@ def _seconds(value: float, below: Display) -> Cell:
     return Cell(value, WHOLE if value >= FROM_SECONDS else below)
 
 
-def late_first_token(question: Question, cell: CellRecord) -> Text:
-    """Where the slow end of the first token's band is above its target, which no count of the month's band is for:
-    `first token to 8.3 s (target 5 s), $120.5k there`."""
-    target_ms, latest = question.workload_of(cell.row).ttft_target_ms, cell.answer.ttft_seconds_high
-    if not question.settings.speed_targets or not target_ms or latest * 1000 <= target_ms:
-        return ""
-    usd = short_money(cell.answer.late_usd) if cell.answer.late_usd else "no count is enough"
-    return words(
-        f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there", _seconds(latest, ONE_DECIMAL), usd
-    )
-
-
 def sized_by(question: Question, cell: CellRecord) -> Cell:
     """What drives the size: `size set by memory; it meets 50 ms a token`, or
     `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token`."""
@@ -328,62 +316,9 @@ def picked(one: RentalRecord) -> Cell:
     return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
-AT_SLOW_END = "at the slow end of the band no count meets the targets"
-
-
-def month_range(one: ChosenRecord) -> Cell:
-    """The month of the chosen hardware from one end of the band of speed to the other: $166.3k to $332.7k, or from
-    $166.3k where at the slow end no count meets the targets; nothing where the price is the same."""
-    low, high = one.monthly_usd_low, one.monthly_usd_high
-    return NONE if low == high else _span(low, high)
-
-
-def total_range(answers: Sequence[ChosenRecord | None]) -> Cell:
-    """The same of all models together: all at the fast end, and all at the slow one."""
-    lows, highs = ([getattr(one, f"monthly_usd_{end}", None) for one in answers] for end in ("low", "high"))
-    low, high = (None if None in ends else math.fsum(filter(None, ends)) for ends in (lows, highs))
-    return NONE if low is None or lows == highs else _span(low, high)
-
-
-def _span(low: float | None, high: float | None) -> Cell:
-    if low == high:
-        return short_money(low)
-    return words("{} to {}", short_money(low), short_money(high)) if high else words("from {}", short_money(low))
-
-
-def machines_range(one: ChosenRecord) -> Cell:
-    """How many machines these are: 2 to 11 machines."""
-    ends = one.monthly_usd_low, one.monthly_usd_high
-    low, high = (usd and round(usd * one.n_instances / one.monthly_usd) for usd in ends)
-    if not low or low == high:
-        return NONE
-    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} and more", plural(low, "machine"))
-
-
-def spread(one: ChosenRecord) -> float:
-    """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; no bound where
-    no count is enough."""
-    low, high = one.monthly_usd_low, one.monthly_usd_high
-    return high - low if low and high else math.inf
-
-
-def measured_range(one: ChosenRecord) -> Cell:
-    """The month once a run of the deployment confirms the prediction: $166.3k to $332.7k; nothing where the band is
-    then no narrower."""
-    low, high, least, most = one.monthly_usd_low, one.monthly_usd_high, one.measured_usd_low, one.measured_usd_high
-    if least is None or (most is None and high is None):
-        return NONE
-    is_narrower = most is not None and (high is None or most - least < high - (low or 0))
-    return _span(least, most) if is_narrower else NONE
-
-
-def money_band(one: ChosenRecord) -> Cell:
-    """The same in full: $166.3k to $332.7k a month at the ends of the speed band."""
-    span = month_range(one)
-    if not span:
-        return NONE
-    is_whole = None not in (one.monthly_usd_low, one.monthly_usd_high)
-    return words("{} a month at the ends of the speed band" if is_whole else f"{{}} a month; {AT_SLOW_END}", span)
+def sure(one: ChosenRecord) -> Cell:
+    """How sure it is that what is rented serves the load: 70% sure."""
+    return sentences.sure.fill(chance=one.chance, chance_step=sentences.CHANCE_STEP)
 
 
 def is_cheaper_pick(cell: CellRecord) -> bool:

@@ -85,16 +85,15 @@ _OF_BATCH = (
 )
 
 
-def _turn(
+def _times(
     batch_requests: Quantity,
     tpot_seconds: Callable[..., Any],
     service_ttft_seconds: Callable[..., Any],
     untouched_fraction: Callable[..., Any],
-    output_tokens: Quantity,
-) -> Any:
-    """Seconds that a request takes among batches of so many; fractions of one count."""
+) -> tuple[Any, Any]:
+    """Seconds to the first token and for each further one among batches of so many; fractions of one count."""
     batch = {"batch_requests": batch_requests, "untouched_fraction": untouched_fraction(batch_requests=batch_requests)}
-    return turn_seconds(service_ttft_seconds(**batch), output_tokens, tpot_seconds(**batch))
+    return service_ttft_seconds(**batch), tpot_seconds(**batch)
 
 
 @formula("Requests of one batch, on average", TWO_DECIMALS)
@@ -124,12 +123,15 @@ def full_turn_seconds(
     untouched_fraction: Callable[..., Any],
     full_batch_requests: Quantity,
     output_tokens: Quantity,
+    tpot_level_factor: Quantity,
+    ttft_level_factor: Quantity,
 ) -> Any:
-    """Seconds from a request's turn to its last token, with every place of its replica taken.
+    """Seconds from a request's turn to its last token, with every place of its replica taken, with the chance in force.
 
-    Source: service_ttft_seconds, tpot_seconds.
+    Source: service_ttft_seconds, tpot_seconds, level_factor.
     """
-    return _turn(full_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction, output_tokens)
+    ttft, tpot = _times(full_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction)
+    return turn_seconds(ttft * ttft_level_factor, output_tokens, tpot * tpot_level_factor)
 
 
 @formula("Offered load", TWO_DECIMALS)
@@ -194,8 +196,8 @@ def next_in_flight(
     Source: Little's law.
     """
     batch = mean_batch_requests(in_flight, data_parallel_size, pipeline_parallel_size)
-    turn = _turn(batch, tpot_seconds, service_ttft_seconds, untouched_fraction, output_tokens)
-    return replica_requests_per_second * turn
+    ttft, tpot = _times(batch, tpot_seconds, service_ttft_seconds, untouched_fraction)
+    return replica_requests_per_second * turn_seconds(ttft, output_tokens, tpot)
 
 
 @formula("At once on a replica", TWO_DECIMALS)

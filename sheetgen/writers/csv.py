@@ -23,8 +23,8 @@ ASKED = (
 ANSWER = (
     "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size",
     "pipeline_parallel_size", "data_parallel_size", "spans_machines", "n_replicas", "sequences_per_replica",
-    "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "monthly_usd_low", "monthly_usd_high",
-    "weights_bytes", "kv_bytes", "headroom_fraction", "sure_headroom_fraction",
+    "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "chance", "weights_bytes", "kv_bytes",
+    "headroom_fraction",
 )  # fmt: skip
 MONEY = (
     "annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens",

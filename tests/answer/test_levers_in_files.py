@@ -150,7 +150,7 @@ def test_a_workbook_as_built_says_so_and_an_edit_is_seen(book: Path, tmp_path: P
     load = column(values, "The load")
     states = {(str(values[f"{load}{row}"]).split(",")[0], changed[f"{now}{row}"]) for row in rows}
     assert ("Chat", "inputs changed") not in states and ("RAG", "inputs changed") in states
-    assert after(in_near_target_fraction=0.2)["B3"] == "inputs changed"
+    assert after(in_confidence=0.6)["B3"] == "inputs changed"
 
 
 @pytest.mark.parametrize(
