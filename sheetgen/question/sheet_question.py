@@ -21,10 +21,10 @@ from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
-from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
+from sheetgen.question.inputs import ASKS, BY_NAME, OF_SETTINGS, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
-from sheetgen.question.stated_load import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
+from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing.parallelism import ZONE
 from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 
@@ -42,7 +42,8 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         given = in_general(given) if one.name == "discount_fraction" else given
         found = problems.attempt(one.parse, given)
         values[one.name] = of_engine.get(one.name, one.default) if found is None else found
-    if options.get("requests_per_day") is not None and options.get("utilization") is None:
+    by_day = any(options.get(name) is not None for name in BY_DAY) and options.get("active_fraction") is None
+    if by_day and options.get("utilization") is None:
         values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
     settings, has_rate = Settings(**values), options.get("fx_rate") is not None
     if settings.currency != "USD" and not has_rate:
@@ -59,7 +60,13 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
 
 OFF = "off"
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
-_EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
+_EXAMPLES = {
+    **dict.fromkeys(
+        TARGETS,
+        "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off.",
+    ),
+    ASKS: f"Write {BY_NAME[ASKS].kind}, for all workloads or by name: 30, or chat=30,rag=10.",
+}
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
@@ -161,15 +168,15 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     )
 
 
-def with_targets(
+def with_stated(
     workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
 ) -> tuple[Workload, ...]:
-    """The workloads with the targets in force: as stated, else the catalog's.
+    """The workloads with the targets and the requests of a person in force: as stated, else the catalog's.
 
     A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
-    the longest one. Raises ScenarioError for what is no target.
+    the longest one. Raises ScenarioError for what is no target, or no number of requests.
     """
-    stated = {option: _stated(options.get(option), option, workloads) for option in TARGETS}
+    stated = {option: _stated(options.get(option), option, workloads) for option in (*TARGETS, ASKS)}
     by_length = sorted(known, key=lambda w: w.context_tokens)
 
     def targets(workload: Workload) -> dict[str, float | None]:
@@ -180,11 +187,15 @@ def with_targets(
         of = {option: {"": usual[option]} | stated[option] for option in TARGETS}
         return {field: of[option].get(workload.id, of[option][""]) for option, field in TARGETS.items()}
 
-    return tuple(w.model_copy(update=targets(w)) for w in workloads)
+    def asks(workload: Workload) -> float | None:
+        of = {"": workload.requests_per_user_per_day} | stated[ASKS]
+        return of.get(workload.id, of[""])
+
+    return tuple(w.model_copy(update={**targets(w), ASKS: asks(w)}) for w in workloads)
 
 
 def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
-    """By workload (or "" for all) milliseconds, None for off."""
+    """By workload (or "" for all) what is stated of it, None for a target that is off."""
     if text is None:
         return {}
     found: dict[str, float | None] = {}
@@ -193,11 +204,11 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
         key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
         if key in found:
             raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
-        found[key] = target = None if value.lower() == OFF else parse.number(value)
-        if target is not None and not TARGET_MS.takes(target):
-            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
+        found[key] = number = None if value.lower() == OFF and option in TARGETS else parse.number(value)
+        if number is not None and not BY_NAME[option].kind.takes(number):
+            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLES[option]}")
     if not found:
-        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLE}")
+        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLES[option]}")
     return found
 
 
@@ -224,7 +235,7 @@ class SheetModel:
 class Load:
     """One load: a model, a workload and the requests at once, which follow where it is a rate.
 
-    users: people, where the load was stated as people.
+    users: people, where the load was stated as people, some of whom may wait at the same moment.
     """
 
     model: int
@@ -322,12 +333,6 @@ class Question:
         """What the contracts take off the prices of a provider in a purchase class."""
         return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
 
-    def counts_people(self, load: Load) -> bool:
-        """Whether a load stands for people: where it was stated as people, or people are requests at once over the
-        share of them that is active. A rate does not, and a load of the user's own at once only with that share."""
-        of_a_sheet = "context_tokens" not in self.options
-        return bool(load.users) or (not load.requests_per_second and (of_a_sheet or self.settings.active_fraction != 1))
-
     def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
         return cell.model * len(self.workloads) + cell.workload
@@ -353,7 +358,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
-    workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
+    workloads = attempt(with_stated, workloads, catalog.workloads(), options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
     elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
@@ -365,13 +370,12 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         )
     if one_load and settings and options.get("zones") is not None and settings.survive != ZONE:
         problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
+    at_once = attempt(requests_at_once, options, settings.active_fraction if settings else None)
     if options.get("tiers"):
         tiers = attempt(parse.tiers, options["tiers"])
         tiers = (*(tiers or ()), None) if rate else tiers
-    elif one_load:
-        tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
-    elif rate:
-        tiers = (None,)
+    elif one_load or rate:
+        tiers = (at_once,)
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
     known = dict.fromkeys(row.provider for row in catalog.instances())
@@ -427,6 +431,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     )
     question = _overridden(question, *overrides)
     stated = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
+    if stated is None and users_of(options) and not rate:
+        stated = at_once
     if stated is not None:
         at = tiers.index(stated) if stated in tiers else len(tiers)
         question = replace(question, headline=(headline[0], at), typed=None if stated in tiers else stated)
@@ -451,8 +457,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             workload.input_tokens,
             requests or 0,
             workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
-            rate.at_peak(question.settings) if rate and requests is None else 0.0,
-            users_of(options) if one_load and not options.get("tiers") else None,
+            rate.at_peak(question.settings, workload) if rate and requests is None else 0.0,
+            users_of(options) if requests in (None, at_once) else None,
         )
 
     n_models, n_workloads = range(len(question.models)), range(len(question.workloads))
