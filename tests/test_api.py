@@ -75,7 +75,8 @@ RESULTS = [
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
     "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
-    "max_requests_per_second", "queue", "users", "active_fraction", "requests_per_day", "peak_hour_share",
+    "max_requests_per_second", "queue", "users", "requests_per_user_per_day", "active_fraction", "requests_per_day",
+    "tokens_per_day", "peak_hour_share",
     "burst_factor",
 )  # fmt: skip
 BANDS = [
@@ -141,9 +142,9 @@ def test_published_kv_bytes_per_token(model: str) -> None:
 
 def test_published_walk_of_a_70b() -> None:
     def kv(context: int) -> int:
-        value = sheetgen.size(model="70b", weight_dtype="fp8", kv_cache_dtype="fp8", context=context, concurrent_requests=64)[
-            "kv_bytes"
-        ]
+        value = sheetgen.size(
+            model="70b", weight_dtype="fp8", kv_cache_dtype="fp8", context=context, concurrent_requests=64
+        )["kv_bytes"]
         assert isinstance(value, int)
         return value
 
@@ -154,7 +155,11 @@ def test_published_walk_of_a_70b() -> None:
 @pytest.mark.parametrize(
     ("inputs", "fits", "words"),
     [
-        ({"concurrent_requests": 27}, True, "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit."),
+        (
+            {"concurrent_requests": 27},
+            True,
+            "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit.",
+        ),
         (
             {"concurrent_requests": 28},
             False,
@@ -171,8 +176,16 @@ def test_published_walk_of_a_70b() -> None:
             False,
             "NVIDIA A10 keeps no KV cache in int8. It keeps bf16,",
         ),
-        ({"gpu": "b300", "context": 64, "concurrent_requests": 1025}, False, "max_num_seqs admits 1,024 of 1,025 requests"),
-        ({"gpu": "b300", "context": 64, "concurrent_requests": 1024}, True, "which is max_num_seqs; memory for 42,324."),
+        (
+            {"gpu": "b300", "context": 64, "concurrent_requests": 1025},
+            False,
+            "max_num_seqs admits 1,024 of 1,025 requests",
+        ),
+        (
+            {"gpu": "b300", "context": 64, "concurrent_requests": 1024},
+            True,
+            "which is max_num_seqs; memory for 42,324.",
+        ),
         ({"gpu": "gaudi3", "concurrent_requests": 1}, True, "The memory of Gaudi 3 is assumed ("),
         ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
     ],
@@ -195,11 +208,11 @@ def test_shortage_is_the_whole_replicas_and_exact() -> None:
 
 def test_short_and_long_spellings() -> None:
     short = sheetgen.size(model="8b", context="4k", concurrent_requests=3)
-    assert short == sheetgen.size(model="8b", context_tokens=4096, concurrent_requests="3") | {"concurrent_requests": 3}
+    assert short == sheetgen.size(model="8b", context_tokens=4096, concurrent_requests="3")
     tenth = sheetgen.size(model="8b", context="4k", users="3k", active_fraction=0.001)
-    assert tenth | {"users": 3, "active_fraction": 1} == short
+    assert tenth | {"users": None, "active_fraction": None} == short
     with pytest.raises(ScenarioError, match="Keep one"):
-        sheetgen.size(model="8b", concurrent_requests=3, concurrent_requests=4)
+        sheetgen.size(model="8b", users=30, active_fraction=0.1, concurrent_requests=4)
     with pytest.raises(ScenarioError, match="given twice"):
         sheetgen.size(model="8b", context=1, context_tokens=2)
     with pytest.raises(ScenarioError, match="Did you mean tensor_parallel_size"):
@@ -331,7 +344,7 @@ def test_recommend_is_the_record_of_one_cell() -> None:
     answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=200, as_of="2026-11-20")
     top = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
     assert set(answer) == top | set(answer["cells"][0]) and len(answer["cells"]) == 1
-    assert answer["concurrent_requests"] == 200 and answer["inputs"]["users"] == 200
+    assert answer["concurrent_requests"] == 200 and answer["inputs"]["users"] is None
     assert answer["n_gpus"] == answer["n_replicas"] * answer["tensor_parallel_size"] * answer["pipeline_parallel_size"]
     assert answer["n_replicas"] * answer["sequences_per_replica"] >= 200
     assert answer["instance"] not in [w["instance"] for w in answer["why_not"]]
@@ -343,7 +356,7 @@ def test_users_are_in_flight_by_the_active_fraction() -> None:
     third = sheetgen.recommend(model="8b", users=10, active_fraction=0.33)
     assert third["concurrent_requests"] == 4 and third["inputs"]["active_fraction"] == 0.33
     assert sheetgen.recommend(model="8b")["context_tokens"] == 4096
-    huge = sheetgen.recommend(model="8b", concurrent_requests=50_000_000)
+    huge = sheetgen.recommend(model="8b", users=50_000_000, active_fraction=1)
     assert huge["verdict"] == "fits" and huge["n_replicas"] * huge["sequences_per_replica"] >= 50_000_000
 
 
@@ -413,8 +426,8 @@ def test_recommend_takes_lists_of_names() -> None:
         {"context": 0},
         {"context": ""},
         {"context_tokens": 0},
-        {"active_fraction": [1]},
-        {"active_fraction": 10**400},
+        {"active_fraction": [1], "users": 9},
+        {"active_fraction": 10**400, "users": 9},
         {"hours_per_month": float("nan")},
         {"block_size": {}},
         {"region": " "},

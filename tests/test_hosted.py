@@ -141,7 +141,11 @@ def test_the_answer_prices_the_tokens_that_the_load_has(model: str) -> None:
     assert [one["monthly_usd"] for one in cell["hosted"]] == sorted(one["monthly_usd"] for one in cell["hosted"])
 
 
-DEAR = {"model": "nvidia-nemotron-nano-12b-v2", "context": "16k", "concurrent_requests": 256}  # hosted at $0.20 and more
+DEAR = {
+    "model": "nvidia-nemotron-nano-12b-v2",
+    "context": "16k",
+    "concurrent_requests": 256,
+}  # hosted at $0.20 and more
 
 
 @pytest.mark.some(1)
@@ -201,7 +205,9 @@ def test_the_host_named_says_of_how_many_it_is_the_cheapest(model: str, said: st
 
 
 def test_hosts_that_take_no_such_prompt_are_counted() -> None:
-    solved = recommended({"model": "mixtral-8x7b-v0.1", "context": "32k", "concurrent_requests": 4, "output_tokens": 1}, catalog())
+    solved = recommended(
+        {"model": "mixtral-8x7b-v0.1", "context": "32k", "concurrent_requests": 4, "output_tokens": 1}, catalog()
+    )
     found = hosts_of(solved, 0)
     said = str(hosted_facts(solved.question, cell_of(solved)).hosts)
     assert n_hosts(solved) > len(found)

@@ -21,7 +21,13 @@ from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.units import PURCHASES
 
-P5 = {"model": "70b", "context": "16k", "concurrent_requests": 32, "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
+P5 = {
+    "model": "70b",
+    "context": "16k",
+    "concurrent_requests": 32,
+    "instances": "aws/p5.48xlarge",
+    "as_of": "2026-11-20",
+}
 INSTANCES = "aws/g6e.12xlarge,aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5"
 
 

@@ -25,7 +25,13 @@ LOADS: list[dict[str, Any]] = [
     {"model": "kimi-k2", "context": "4k", "concurrent_requests": 8, "gpus": "h100"},  # spans machines
     {"model": "8b", "concurrent_requests": 64, "engine": "sglang"},
     {"model": "8b", "concurrent_requests": 64, "vendors": "amd"},
-    {"model": "gpt-oss-120b", "context": "32k", "concurrent_requests": 40, "prefix_cache_hit_fraction": 0.4, "block_size": 32},
+    {
+        "model": "gpt-oss-120b",
+        "context": "32k",
+        "concurrent_requests": 40,
+        "prefix_cache_hit_fraction": 0.4,
+        "block_size": 32,
+    },
     {"model": "70b", "context": "8k", "concurrent_requests": 20, "weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
     {"model": "8b", "concurrent_requests": 10, "kv_allocation": "reserved", "gpu_memory_utilization": 0.8},
     {"model": "70b", "concurrent_requests": 20, "draft_model": "meta-llama/Llama-3.1-8B-Instruct"},

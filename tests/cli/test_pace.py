@@ -120,7 +120,9 @@ def test_assumed_peaks_are_said(run, tmp_path) -> None:  # type: ignore[no-untyp
 def test_every_gpu_and_engine_has_a_speed() -> None:
     gpus = [gpu.id for gpu in Catalog().gpus()]
     for engine in ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp"):
-        frame = pandas.DataFrame({"model": "8b", "gpu": gpus, "engine": engine, "tensor_parallel_size": 2, "concurrent_requests": 5})
+        frame = pandas.DataFrame(
+            {"model": "8b", "gpu": gpus, "engine": engine, "tensor_parallel_size": 2, "concurrent_requests": 5}
+        )
         sized = sheetgen.size_frame(frame)
         for name in ("tpot_seconds_low", "ttft_seconds_high", "output_tokens_per_second", "max_requests_per_second"):
             assert (sized[name] > 0).all(), (engine, name)

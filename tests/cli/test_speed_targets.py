@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-LOAD = ("recommend", "--model", "405b", "--context", "16k", "--concurrent-requests", "32", "--gpus", "b200", "--as-of", "2026-11-20")
+LOAD = (
+    "recommend",
+    "--model",
+    "405b",
+    "--context",
+    "16k",
+    "--concurrent-requests",
+    "32",
+    "--gpus",
+    "b200",
+    "--as-of",
+    "2026-11-20",
+)
 TPOT = (*LOAD, "--ttft-ms", "off")
 SHEET = ("build", "--models", "405b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
 SPEED = re.compile(
