@@ -297,8 +297,11 @@ class CellRecord:
     workload: str
     tier: int | None
     context_tokens: int
+    # The load in all three words; NaN where a target is off, by which requests at once are put in people.
+    users: float
+    requests_per_second: float
+    requests_per_hour: float
     concurrent_requests: float | None  # those that follow, of a rate
-    requests_per_second: float | None
     n_places: int | None
     wait_fraction: float | None
     weight_dtype: str
@@ -329,10 +332,14 @@ class CellRecord:
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
     row: int = field(metadata=UNPRINTED)  # the load's position in the question
-    users: float = field(metadata=UNPRINTED)
     # The class in use, and commitments.
     fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
     breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the load was stated as people or a rate, of which the requests at once follow."""
+        return self.tier is None
 
     @property
     def requests(self) -> int:

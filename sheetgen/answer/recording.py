@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,6 +37,7 @@ from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, subject
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import was_measured
+from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
@@ -46,7 +46,10 @@ from sheetgen.sizing import choice, cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
-OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
+OF_WORKLOAD = (
+    "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
+    "ttft_target_ms",
+)  # fmt: skip
 OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
@@ -105,8 +108,7 @@ def _inputs(question: Question) -> Json:
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
-        "requests_per_second": rate and rate.requests_per_second,
-        "requests_per_day": rate and rate.requests_per_day,
+        **{name: rate and getattr(rate, name) for name in RATES},
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
         "draft_model": question.draft and question.draft.id,
@@ -150,16 +152,16 @@ def _cell(
     question, choice = solved.question, solved.choices[row]
     load = question.loads[row]
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
-    if not question.counts_people(load):
-        units["usd_per_user_per_month"] = math.nan
     return CellRecord(
         model=model.model.id,
         workload=question.workloads[load.workload].id,
         tier=question.numbers[load.tier],
         context_tokens=load.context_tokens,
+        users=float(solved.loads["users"][row]),
+        requests_per_second=float(solved.loads["load_requests_per_second"][row]),
+        requests_per_hour=float(solved.loads["requests_per_hour"][row]),
         # There are none where a rate is not served.
         concurrent_requests=None if load.requests_per_second and chosen is None else load.concurrent_requests,
-        requests_per_second=load.requests_per_second or None,
         n_places=choice.n_places or None,
         wait_fraction=choice.wait_fraction,
         weight_dtype=model.weight_dtype,
@@ -186,7 +188,6 @@ def _cell(
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
         row=row,
-        users=float(solved.loads["users"][row]),
     )
 
 

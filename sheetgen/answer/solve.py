@@ -67,15 +67,12 @@ def _where_they_save(
 
 
 def _with_requests(solved: Solution) -> Solution:
-    """The solution with the requests at once that follow where a load is a rate, and the people of each load."""
+    """The solution with the requests at once that follow where a load is a rate."""
     loads = tuple(
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
     )
     solved.grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
-    solved.grid.evaluate((parallelism.users,), ("load",))
-    if any(one.users for one in loads):  # what was stated, where a share of them was rounded up to whole requests
-        solved.grid.put(("load",), {"users": [float(one.users or 0) for one in loads]})
     return replace(solved, question=replace(solved.question, loads=loads))
 
 

@@ -26,6 +26,7 @@ OF_MONEY = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
     ("months_in_a_year", "Months in a year", "months", ""),
     ("months_in_three_years", "Months in three years", "months", ""),
+    ("decimal_base", "Ten", "", "People are rounded down to two figures."),
     ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
     ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),

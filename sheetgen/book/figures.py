@@ -85,6 +85,15 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
     return where(is_number(tier), 0, peak_requests_per_second)
 
 
+@formula("People, stated")
+def stated_people(requests_per_second: Any, users: Any) -> Any:
+    """People as they were stated; 0 of requests at once.
+
+    Source: Inputs.
+    """
+    return where(requests_per_second > 0, users, 0)
+
+
 @formula("At once")
 def in_flight(
     n_instances: Any,

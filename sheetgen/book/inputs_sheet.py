@@ -22,6 +22,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
 from sheetgen.question.deployment import SCOPES_OF_KINDS, SPEED_FIGURES, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
+    ASKS,
     BY_NAME,
     CONTEXT,
     LOAD,
@@ -43,9 +44,8 @@ from sheetgen.question.stated_load import RATE, Rate
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import n_changed_here, n_out_of_range
 from sheetgen.report.wording import DRAFT_COUNTED
-from sheetgen.sizing import rates
 from sheetgen.sizing.targets import DEFAULTS
-from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+from sheetgen.units import DATE, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
 CLASSES, NO_YES = "list_purchase", "list_no_yes"  # the defined names of the purchase classes, and of two words
@@ -339,65 +339,25 @@ def _questions(page: InputsSheet) -> None:
     )
     if question.rate is not None:
         _rate(page, question.rate)
+    asks = BY_NAME[ASKS]
+    page.wiring.lists["asks"] = Range(
+        tuple(page.place(asks, getattr(w, ASKS), by=(name_part(w.id), w.name)) for w in question.workloads)
+    )
     page.of_table(LOAD)
     page.section(PRECISION)
     page.of_table(PRECISION)
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
-    """The rate as it was stated, the allowance for chance, and the rate at peak."""
-    settings = page.solved.question.settings
-    for name, label, value, display, unit, note in (
-        (
-            "requests_per_second",
-            "Requests per second at peak",
-            rate.requests_per_second,
-            FACTOR,
-            "requests/s",
-            "Counts where no requests per day are given.",
-        ),
-        (
-            "requests_per_day",
-            "Requests per day",
-            rate.requests_per_day,
-            WHOLE,
-            "requests",
-            "0: the rate above counts. Else it is x the peak hour's share / 3,600 x the burst.",
-        ),
-        (
-            "peak_hour_share",
-            "Peak hour's share of a day",
-            settings.peak_hour_share,
-            EXACT_PERCENT,
-            "",
-            "Of a day's requests, those in its busiest hour.",
-        ),
-        (
-            "burst_factor",
-            "Burst within the peak hour",
-            settings.burst_factor,
-            FACTOR,
-            "",
-            "Rate of the worst minutes over that of the peak hour.",
-        ),
-        (
-            "max_wait_fraction",
-            "Share that may find no place free",
-            settings.max_wait_fraction,
-            EXACT_PERCENT,
-            "",
-            "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
-        ),
+    """What arrives, as it was stated: of people, tokens and requests a day the first that is given counts."""
+    for name, label, display, unit, note in (
+        ("users", "People", WHOLE, "people", "0: what stands below counts. Else each asks as often a day as below."),
+        ("tokens_per_day", "Tokens per day", WHOLE, "tokens", "Prompts and answers; 0: what stands below counts."),
+        ("requests_per_day", "Requests per day", WHOLE, "requests", "0: the rate below counts."),
+        ("requests_per_second", "Requests per second at peak", FACTOR, "requests/s", "Counts where all above are 0."),
     ):
-        check = Validation.of(BY_NAME[name].kind, label)
-        page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
-    inputs = page.wiring.inputs
-    names = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor")
-    env = {name: inputs[f"stated_{name}"] for name in names} | {"seconds_in_an_hour": inputs["seconds_in_an_hour"]}
-    page.words(rates.peak_requests_per_second.label, "requests/s", "What the loads below are sized for.")
-    peak = page.sheet.compute(page.row, VALUE, rates.peak_requests_per_second, env, display=FACTOR)
-    inputs |= {"peak_requests_per_second": peak, "max_wait_fraction": inputs["stated_max_wait_fraction"]}
-    page.row += 1
+        check = Validation.of(replace(BY_NAME[name].kind, low=0), label)
+        page.put(name, label, getattr(rate, name), display, unit, note, check, read_as=f"stated_{name}")
 
 
 def _lengths(page: InputsSheet) -> None:
@@ -460,7 +420,7 @@ def _targets(page: InputsSheet) -> None:
     read = {w.id: {"context_tokens": context, "input_tokens": prompt} for w, context, prompt in lengths}
 
     def place(target: Input, default: Formula, workload: Workload) -> Ref:
-        is_stated = workload.id in question.stated_targets[target.name]
+        is_stated = workload.id in question.stated[target.name]
         usual = worked_out(default, {**page.wiring.inputs, **read[workload.id]})
         ms = getattr(workload, OPTION_TARGETS[target.name])
         named = (name_part(workload.id), workload.name)

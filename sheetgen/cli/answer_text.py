@@ -72,9 +72,10 @@ def load_of(question: Question, cell: CellRecord) -> str:
     return load_words(
         {
             **vars(question.settings),
+            **(vars(question.rate) if question.rate else {}),
+            **dict(question.workload_of(cell.row)),
             **vars(question.loads[cell.row]),
             "concurrent_requests": cell.concurrent_requests or 0.0,
-            "requests_per_day": question.rate.requests_per_day if question.rate else 0,
         }
     )
 
@@ -84,7 +85,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
     chance."""
     if cell.chosen is None:
         return
-    if not cell.requests_per_second:
+    if not cell.is_rate:
         answer = question.workload_of(cell.row).output_tokens
         if not answer:
             return
@@ -103,7 +104,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
 
 def _load(cell: CellRecord) -> Iterator[str]:
     """What the line about prompt and answer rests on."""
-    if cell.requests_per_second:
+    if cell.is_rate:
         yield "who finds no place free: by exact Erlang-C"
     else:
         yield (

@@ -147,7 +147,7 @@ def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
-    if not cell.requests_per_second:
+    if not cell.is_rate:
         yield "  Both pools have allowance for chance, one pool has none: state the load as a rate to compare alike."
 
 

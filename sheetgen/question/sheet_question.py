@@ -21,10 +21,10 @@ from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
-from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
+from sheetgen.question.inputs import ASKS, BY_NAME, OF_SETTINGS, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
-from sheetgen.question.stated_load import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
+from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
 from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
@@ -43,7 +43,8 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         given = in_general(given) if one.name == "discount_fraction" else given
         found = problems.attempt(one.parse, given)
         values[one.name] = of_engine.get(one.name, one.default) if found is None else found
-    if options.get("requests_per_day") is not None and options.get("utilization") is None:
+    by_day = any(options.get(name) is not None for name in BY_DAY) and options.get("active_fraction") is None
+    if by_day and options.get("utilization") is None:
         values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
     settings, has_rate = Settings(**values), options.get("fx_rate") is not None
     if settings.currency != "USD" and not has_rate:
@@ -60,7 +61,13 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
 
 OFF = "off"
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
-_EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
+_EXAMPLES = {
+    **dict.fromkeys(
+        TARGETS,
+        "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off.",
+    ),
+    ASKS: f"Write {BY_NAME[ASKS].kind}, for all workloads or by name: 30, or chat=30,rag=10.",
+}
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
@@ -162,13 +169,15 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     )
 
 
-StatedTargets = Mapping[str, Mapping[str, float | None]]  # by option and workload, in ms, None for off
+OF_WORKLOADS = {**TARGETS, ASKS: ASKS}  # option: field of a workload
+Stated = Mapping[str, Mapping[str, float | None]]  # by option and workload; None for a target that is off
 
 
-def stated_targets(workloads: Sequence[Workload], options: Mapping[str, Any]) -> StatedTargets:
-    """The targets that options state, or the workloads' own entries. Raises ScenarioError for what is no target."""
+def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stated:
+    """The targets, and the requests of a person, that options state, or the workloads' own entries. Raises
+    ScenarioError for what is no target, or no number of requests."""
     stated: dict[str, dict[str, float | None]] = {}
-    for option, own in TARGETS.items():
+    for option, own in OF_WORKLOADS.items():
         entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
         typed_in = _stated(options.get(option), option, workloads)
         of_all = {w.id: typed_in[""] for w in workloads if "" in typed_in}
@@ -176,25 +185,27 @@ def stated_targets(workloads: Sequence[Workload], options: Mapping[str, Any]) ->
     return stated
 
 
-def with_targets(
-    workloads: Sequence[Workload], stated: StatedTargets, settings: Settings, reference: Reference
+def with_stated(
+    workloads: Sequence[Workload], stated: Stated, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the targets in force: as stated, else as they follow from context and prompt."""
+    """The workloads with the requests of a person as stated, and the targets in force: as stated, else as they follow
+    from context and prompt."""
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
     def in_force(workload: Workload) -> dict[str, float | None]:
         lengths = {name: getattr(workload, name) for name in ("context_tokens", "input_tokens")}
         defaults = (formula.of({**vars(settings), **assumed, **lengths}) for formula in targets.DEFAULTS)
-        return {
+        of_time = {
             own: stated[option].get(workload.id, default)
             for (option, own), default in zip(TARGETS.items(), defaults, strict=True)
         }
+        return {**of_time, ASKS: stated[ASKS].get(workload.id)}
 
     return tuple(workload.model_copy(update=in_force(workload)) for workload in workloads)
 
 
 def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
-    """By workload (or "" for all) milliseconds, None for off."""
+    """By workload (or "" for all) what is stated of it, None for a target that is off."""
     if text is None:
         return {}
     found: dict[str, float | None] = {}
@@ -203,11 +214,11 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
         key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
         if key in found:
             raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
-        found[key] = target = None if value.lower() == OFF else parse.number(value)
-        if target is not None and not TARGET_MS.takes(target):
-            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
+        found[key] = number = None if value.lower() == OFF and option in TARGETS else parse.number(value)
+        if number is not None and not BY_NAME[option].kind.takes(number):
+            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLES[option]}")
     if not found:
-        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLE}")
+        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLES[option]}")
     return found
 
 
@@ -234,7 +245,7 @@ class SheetModel:
 class Load:
     """One load: a model, a workload and the requests at once, which follow where it is a rate.
 
-    users: people, where the load was stated as people.
+    users: people, where the load was stated as people, some of whom may wait at the same moment.
     """
 
     model: int
@@ -296,7 +307,7 @@ class Question:
     typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
     ask: int | None = None  # position of the model that is to be approved; none: each
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
-    stated_targets: StatedTargets = field(default_factory=dict)
+    stated: Stated = field(default_factory=dict)
     declined: DeclinedClass | None = None
 
     @property
@@ -348,12 +359,6 @@ class Question:
         """What the contracts take off the prices of a provider in a purchase class."""
         return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
 
-    def counts_people(self, load: Load) -> bool:
-        """Whether a load stands for people: where it was stated as people, or people are requests at once over the
-        share of them that is active. A rate does not, and a load of the user's own at once only with that share."""
-        of_a_sheet = "context_tokens" not in self.options
-        return bool(load.users) or (not load.requests_per_second and (of_a_sheet or self.settings.active_fraction != 1))
-
     def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
         return cell.model * len(self.workloads) + cell.workload
@@ -379,7 +384,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
-    stated = attempt(stated_targets, workloads, options) if workloads else None
+    stated = attempt(stated_of, workloads, options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
     elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
@@ -391,13 +396,12 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         )
     if one_load and settings and options.get("zones") is not None and settings.survive != ZONE:
         problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
+    at_once = attempt(requests_at_once, options, settings.active_fraction if settings else None)
     if options.get("tiers"):
         tiers = attempt(parse.tiers, options["tiers"])
         tiers = (*(tiers or ()), None) if rate else tiers
-    elif one_load:
-        tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
-    elif rate:
-        tiers = (None,)
+    elif one_load or rate:
+        tiers = (at_once,)
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
     known = dict.fromkeys(row.provider for row in catalog.instances())
@@ -445,7 +449,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
         ask=to_approve,
         discounts=less or {},
-        stated_targets=stated,
+        stated=stated,
         others=others,
         rows=rows,
         beyond=not_asked(catalog, engine, filters),
@@ -453,9 +457,11 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         draft=draft,
     )
     question = _overridden(question, *overrides)
-    in_force = with_targets(question.workloads, stated, question.settings, question.reference)
+    in_force = with_stated(question.workloads, stated, question.settings, question.reference)
     question = replace(question, workloads=in_force)
     number = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
+    if number is None and users_of(options) and not rate:
+        number = at_once
     if number is not None:
         tier = tiers.index(number) if number in tiers else len(tiers)
         question = replace(question, headline=(headline[0], tier), typed=None if number in tiers else number)
@@ -480,8 +486,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             workload.input_tokens,
             requests or 0,
             workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
-            rate.at_peak(question.settings) if rate and requests is None else 0.0,
-            users_of(options) if one_load and not options.get("tiers") else None,
+            rate.at_peak(question.settings, workload) if rate and requests is None else 0.0,
+            users_of(options) if requests in (None, at_once) else None,
         )
 
     n_models, n_workloads = range(len(question.models)), range(len(question.workloads))

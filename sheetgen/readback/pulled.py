@@ -24,11 +24,11 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
-from sheetgen.question.inputs import BY_NAME, BY_OPTION, asked_in
+from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
-from sheetgen.question.stated_load import OF_A_DAY, RATE
+from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
 from sheetgen.readback.file_cells import is_number
 from sheetgen.readback.package import Place, naming
@@ -168,8 +168,8 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
 
 
 def _idle(found: Snapshot) -> tuple[str, ...]:
-    """Inputs of a rate that nothing follows from: by the second where the day's requests count, else those of a day."""
-    return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
+    """What is stated of arrivals and does not count, as something else does: people first, then what is by the day."""
+    return tuple(name for name in STATED if name != stated_kind(found.inputs))
 
 
 def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
@@ -344,7 +344,7 @@ def option_of(name: str) -> str | None:
     if name == f"context_{ASKED}":
         return "context_tokens"
     stems = {discounts.CELL: discounts.OPTION, "context_": "contexts", "tier_": "tiers"}
-    stems |= {f"{target}_": target for target in TARGETS}
+    stems |= {f"{option}_": option for option in BY_WORKLOAD}
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
 
 
@@ -392,7 +392,7 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     if "requests_per_second" in found.inputs:  # by the second or by the day, whichever counts
         for name in _idle(found):
             options.pop(name, None)
-        name = "requests_per_day" if found.inputs.get("requests_per_day") else "requests_per_second"
+        name = stated_kind(found.inputs)
         options[name] = _option(name, built, found, found.inputs[name])
     if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
         options.pop("ask", None)
@@ -428,9 +428,11 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
         return ",".join(f"{w}={_whole(inputs[f'context_{part}'])}" for w, part in parts.items())
     if option == "context_tokens":
         return str(_whole(value))
-    if option in TARGETS:
+    if option in BY_WORKLOAD:
         names = {w: f"{option}_{part}" for w, part in parts.items()}
-        stated = {w: inputs[name] for w, name in names.items() if not _follows(name, built, found)}
+        stated = {
+            w: inputs[name] for w, name in names.items() if option not in TARGETS or not _follows(name, built, found)
+        }
         return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in stated.items())
     if option == discounts.OPTION:
         providers = dict.fromkeys(row.provider for row in question.rows)

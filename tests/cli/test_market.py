@@ -35,7 +35,7 @@ def catalog() -> Catalog:
 
 @functools.cache
 def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: Any) -> Solution:
-    options = {"model": model, "context": context, "users": users, "as_of": "2026-11-20", **more}
+    options = {"model": model, "context": context, "concurrent_requests": users, "as_of": "2026-11-20", **more}
     return recommended(options, catalog())
 
 
