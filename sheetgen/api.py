@@ -394,9 +394,11 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: b
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.recording import record_of
     from sheetgen.report.fingerprints import with_fingerprints
+    from sheetgen.report.pay_less_words import with_pay_less
 
     levers = levers_of_sheet(solved) if levers is None else levers
-    return with_fingerprints(record_of(solved, levers, for_page), solved.question)
+    question = solved.question
+    return with_fingerprints(with_pay_less(record_of(solved, levers, for_page), question), question)
 
 
 class Answer(NamedTuple):

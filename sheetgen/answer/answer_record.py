@@ -279,6 +279,23 @@ class LeverRecord:
 
 
 @dataclass(frozen=True)
+class PayLess:
+    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
+    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name."""
+
+    kind: str
+    monthly_usd: float
+    instance: str | None = None
+    n_instances: int | None = None
+    commits_usd: float | None = None
+    pays_after_months: float | None = None
+    what: str = ""
+    gives_up: str = ""
+    chance: float | None = None
+    detail: str = field(default="", metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
 class BreaksRecord:
     """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
     (`capped`: by the engine's limit), the longest context at its requests."""
@@ -328,6 +345,7 @@ class CellRecord:
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
+    pay_less: tuple[PayLess, ...]
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})

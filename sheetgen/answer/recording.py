@@ -32,6 +32,7 @@ from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
 from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, subject
@@ -152,7 +153,7 @@ def _cell(
     question, choice = solved.question, solved.choices[row]
     load = question.loads[row]
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
-    return CellRecord(
+    cell = CellRecord(
         model=model.model.id,
         workload=question.workloads[load.workload].id,
         tier=question.numbers[load.tier],
@@ -187,8 +188,15 @@ def _cell(
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
+        pay_less=(),
         row=row,
     )
+    if chosen is None or not levers:
+        return cell
+    reference = question.reference
+    judged = {name: reference.assumption(name) for name in JUDGED}
+    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
+    return replace(cell, pay_less=ways_to_pay_less(cell, None, checkpoints, judged))
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
