@@ -25,7 +25,8 @@ FROM = {
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
     "kv_bytes": ("KV for all requests",), "tier": ("At once",), "requests": ("At once",),
     "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),
-    "token_time": ("tpot ms", "tpot low ms", "tpot high ms"), "word": ("Model's limit in words",),
+    "chance": ("Chance",), "token_time": ("tpot ms", "tpot low ms", "tpot high ms"),
+    "word": ("Model's limit in words",),
     "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
 }  # fmt: skip
 
@@ -33,7 +34,6 @@ FROM = {
 AS_BUILT = {
     **dict.fromkeys(("at_fp8", "fp8_rent", "fp8_monthly"), ("at FP8", "at FP8, $ per month")),
     "fp8_term": tuple(f"at FP8, reserved-{n}yr{what}" for n in (1, 3) for what in ("", ", $ per month")),
-    **dict.fromkeys(("span", "band"), ("the ends of the speed band",)),
     **dict.fromkeys(("not_asked", "cheapest_not_asked"), ("took no part, and cheaper",)),
 }
 

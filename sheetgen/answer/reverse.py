@@ -226,7 +226,8 @@ class _Machines:
     def __init__(self, solved: Solution, counts: Any, kinds: Sequence[Any]) -> None:
         self.solved, self.kinds = solved, kinds
         self.survive, self.zones = (int(solved.grid.read(name, ())) for name in ("survive", "zones"))
-        solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), SHEET["rates"].axes)
+        of_rate = (rates.full_batch_requests, rates.full_turn_seconds, rates.replica_prefill_seconds)
+        solved.grid.evaluate(of_rate, SHEET["rates"].axes)
         self.known = {name: solved.costs[name][0] for name in (*_READ, "data_parallel_size", "instance_month_usd")}
         each = self.known["replicas_per_instance"]
         replica = numpy.where(each > 0, 1 / numpy.where(each > 0, each, 1), 1)  # in machines

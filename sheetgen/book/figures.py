@@ -132,6 +132,8 @@ def ranked_of_candidate(
     extra_headroom_fraction: Any,
     full_turn_seconds: Any,
     wait_z: Any,
+    replica_prefill_seconds: Any,
+    max_prefill_utilization: Any,
     tensor_parallel_size: Any,
     data_parallel_size: Any,
     gpu_count: Any,
@@ -144,7 +146,16 @@ def ranked_of_candidate(
     count = round_nearest(ratio(monthly_usd, instance_month_usd))
     paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
     served = rates.served_requests_per_second(
-        count, replicas_per_instance, paced_requests, survive, zones, extra_headroom_fraction, full_turn_seconds, wait_z
+        count,
+        replicas_per_instance,
+        paced_requests,
+        survive,
+        zones,
+        extra_headroom_fraction,
+        full_turn_seconds,
+        wait_z,
+        replica_prefill_seconds,
+        max_prefill_utilization,
     )
     ranked = rates.ranked_requests(
         requests_per_second,

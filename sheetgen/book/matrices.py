@@ -76,7 +76,7 @@ WHOLE_OF = (
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
-OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
+OF_RATE = ("full_batch_requests", "full_turn_seconds", "replica_prefill_seconds", "rate_places")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
 # Of what a step takes, the parts that stand in cells: they differ by model and plain layout alone.
@@ -255,7 +255,9 @@ def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]
     if has_rate:
         yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
         yield "full_turn_seconds", rates.full_turn_seconds
-        yield "places", rates.places.with_parts([rates.offered_requests])
+        yield "replica_prefill_seconds", rates.replica_prefill_seconds
+        within_places = (rates.places, rates.prefill_replicas, parallelism.paced_requests)
+        yield "rate_places", rates.rate_places.with_parts(within_places).with_parts([rates.offered_requests])
 
 
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
@@ -289,12 +291,12 @@ def monthly_usd_of_load(
 
 
 @formula("Requests at once, stated or of the rate")
-def requests_of_candidate(stated_load: Any, places: Any) -> Any:
+def requests_of_candidate(stated_load: Any, rate_places: Any) -> Any:
     """The requests at once that a load states; where it states none, the places that the rate takes on a candidate.
 
-    Source: places.
+    Source: rate_places.
     """
-    return where(stated_load > 0, stated_load, places)
+    return where(stated_load > 0, stated_load, rate_places)
 
 
 @formula("Runs the weights' precision (2 natively)", PLAIN)
@@ -422,7 +424,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
     given: dict[str, Any] = {}
     loads = wiring.tables["loads"]
     if has_rate := "requests_per_second" in loads.columns:
-        stated, places = loads.columns["stated_load"], compiler.sources("places", "loads", 1)
+        stated, places = loads.columns["stated_load"], compiler.sources("rate_places", "loads", 1)
         # Of the load on the first sheet a reader chooses whether it is a rate.
         compiler.write(
             "requests", requests_of_candidate, live=False, rows=lambda table: range(table.n_fixed, table.n_rows)

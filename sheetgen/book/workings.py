@@ -27,9 +27,9 @@ from sheetgen.formula import (
     where_number,
 )
 from sheetgen.formula.tree import literal
-from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
+from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import ENDS, STEADY
-from sheetgen.program.sheet_program import CHOSEN, SHEET
+from sheetgen.program.sheet_program import CHOSEN, SHEET, tried
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
@@ -262,7 +262,9 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     table.computed(chosen(parallelism.replicas_per_instance))
     has_rate = "requests_per_second" in columns
     if has_rate:
-        table.bring("full_turn_seconds", "places")
+        table.bring("full_turn_seconds", "replica_prefill_seconds", "rate_places")
+        for one in (rates.offered_requests, rates.places, rates.prefill_replicas):
+            table.computed(chosen(one))
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
     table.computed(figures.n_gpus)
@@ -277,7 +279,10 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     table.computed(said, name="room_words", width=34)
     if not alone:
         table.computed(figures.headroom)
-        _add_program(table, OF_CHANCES)
+        if has_rate:
+            table.bring("rank_position")
+        columns["low_z"] = columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
+        _add_program(table, CHANCES, OF_CHANCES)
         table.computed(sentences.sure_words)
         table.computed(sentences.fit_word)
         _add_runner_up(table, rows)
@@ -404,15 +409,29 @@ OF_SPEED = (
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
 )  # fmt: skip
 OF_CHANCES = (
+    "high_z", "tried_z", *(name for name, _ in by_name(tried())), "is_served", "served_z", "missed_z", "served_places",
     "rank_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds", "tpot_z", "ttft_z",
     "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance", "chance",
 )  # fmt: skip
+# Of what the program says of what was chosen: its times, and how sure it is.
+_LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
+TIMES, CHANCES = CHOSEN.tables[:_LEVEL], CHOSEN.tables[_LEVEL:]
 WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS)  # what else gets no column
 SCOPES = ("measured_scope", "speed_scope", "ttft_scope")  # of the runs that bands are from
 OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
 
 
-def _add_program(table: Table, names: Collection[str]) -> None:
+def _batches_tried(table: Table, name: str) -> list[Read]:
+    """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
+    columns, tried = table.columns, table.wiring.tried[name]
+    found: list[Read] = []
+    for model, place in zip(columns["model_row"], columns["rank_position"], strict=True):
+        by_ranks = tried[int(model.value) - 1]
+        found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
+    return found
+
+
+def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]) -> None:
     """Columns of what the program says of loads on what was chosen for them, of these names."""
     columns = table.columns
 
@@ -422,12 +441,13 @@ def _add_program(table: Table, names: Collection[str]) -> None:
                 columns[name] = columns[quantity.inputs[0]]
             elif name in names:
                 # Nobody waits for memory: replicas are as many as hold all requests.
-                parts = (one for one in WITHIN if one.name not in columns)
+                within = (one for one in WITHIN if one.name not in columns)
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
-                one = chosen(quantity.with_parts(parts).reading(**waits))
-                table.computed(one, name=name, label=f"{quantity.label}{step}")
+                one = chosen(quantity.with_parts(within).reading(**waits))
+                given: dict[str, Read] = {read: _batches_tried(table, read) for read in one.rows}
+                table.computed(one, given, name=name, label=f"{quantity.label}{step}")
 
-    for part in CHOSEN.tables:
+    for part in parts:
         assert not isinstance(part, Again)
         if part.where is not None and part.where not in columns:
             continue
@@ -443,7 +463,7 @@ def _add_program(table: Table, names: Collection[str]) -> None:
 def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
     columns, wiring = table.columns, table.wiring
-    _add_program(table, OF_SPEED_ALONE if alone else OF_SPEED)
+    _add_program(table, TIMES, OF_SPEED_ALONE if alone else OF_SPEED)
     for name in SCOPES:
         table.computed(chosen(SHEET["levels"].named()[name]), name=name, label=in_words(name))
     if "requests_per_second" in columns:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan import demand, needs, spending
-from sheetgen.plan.hardware_by_quarter import Hardware
+from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -51,6 +51,8 @@ _TABLES = (
         (
             rates.offered_requests,
             rates.places,
+            rates.prefill_replicas,
+            rates.rate_places,
             parallelism.load_requests,
             ("load_requests", rates.load_with_rates),
             parallelism.n_replicas,
@@ -238,6 +240,7 @@ def settings(plan: Plan) -> Columns:
     change = plan.prices.expected_change_per_year
     return CONSTANTS | {
         "extra_headroom_fraction": plan.policy.headroom_fraction,
+        "max_prefill_utilization": BY_NAME["max_prefill_utilization"].default,
         "release_after_quarters": float(plan.policy.release_after_quarters),
         "contingency_fraction": plan.prices.contingency_fraction,
         "expected_change_per_year": change.p50,
@@ -309,6 +312,7 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             ("paced_requests", 1.0),
             ("replicas_per_instance", 0.0),
             ("full_turn_seconds", 0.0),
+            ("replica_prefill_seconds", 0.0),
             ("type", 0.0),
             ("wait_z", 0.0),
         )
@@ -317,7 +321,8 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
     for at, one in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
             columns[name][at] = getattr(one, name)
-        columns["full_turn_seconds"][at] = 0.0 if math.isnan(one.full_turn_seconds) else one.full_turn_seconds
+        for name in OF_RATE:
+            columns[name][at] = 0.0 if math.isnan(seconds := getattr(one, name)) else seconds
         columns["type"][at] = place[one.instance]
     grid.put(("service", "quarter"), columns)
 

@@ -244,10 +244,10 @@ class Grid {
   }
 
   // So many steps, of which each reads what the one before it left.
-  repeat({ axes, times, start, step, carry }) {
+  repeat({ axes, times, start, step, carry, rows }) {
     this.evaluate(start, axes);
     for (let n = 0; n < times; n++) {
-      this.evaluate(step, axes);
+      this.evaluate(step, axes, rows);
       const carried = Object.entries(carry).map(([name, quantity]) => [name, this.latest(quantity)]);
       for (const [name, column] of carried) this.add(name, column);
     }

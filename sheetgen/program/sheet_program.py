@@ -193,6 +193,9 @@ SHEET = Program(
                 rates.full_turn_seconds,
                 rates.offered_requests,
                 rates.places,
+                rates.replica_prefill_seconds,
+                rates.prefill_replicas,
+                rates.rate_places,
                 ("load_requests", rates.load_with_rates),
             ),
             where=RATE,
@@ -227,6 +230,21 @@ SHEET = Program(
         Table("ranks", ("load", "offer"), (rates.served_requests_per_second, rates.ranked_requests), where=RATE),
     ),
 )
+
+
+OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what hangs on the level
+
+
+def tried() -> Iterator[Named]:
+    """The quantities of a rate on its hardware that hang on the level, at the one that is tried."""
+    named = {"level_z": "tried_z"}
+    kept = ("layers_that_fit", "pipeline_stages", "pipeline_parallel_size", "load_requests")
+    for table in OF_LEVEL:
+        for name, quantity in SHEET[table].named().items():
+            reads = {read: named[read] for read in quantity.inputs if read in named}
+            if reads and name not in kept:
+                named[name] = f"tried_{name}"
+                yield named[name], quantity.reading(**reads)
 
 
 def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
@@ -307,21 +325,45 @@ CHOSEN = Program(
                 parallelism.sized_by,
             ),
         ),
-        # The largest level at which all that is rented still serves the load.
+        Table("sized_at_rate", ("chosen",), (("sized_by", rates.sized_with_rates),), where=RATE),
+        # The largest level at which all that is rented still serves the load: of a rate searched.
+        Repeat(
+            "level_at_rate",
+            ("chosen",),
+            certainty.BISECTIONS,
+            start=(
+                same_as("low_z", "level_z"),
+                ("high_z", certainty.highest_z),
+                same_as("paced_at_level", "paced_requests"),
+            ),
+            step=(
+                certainty.tried_z,
+                *tried(),
+                certainty.is_served.reading(paced_requests="tried_paced_requests", rate_places="tried_rate_places"),
+                certainty.served_z,
+                certainty.missed_z,
+                certainty.served_places,
+            ),
+            carry={"low_z": "served_z", "high_z": "missed_z", "paced_at_level": "served_places"},
+            where=RATE,
+            rows="step",
+        ),
+        Table("rank", ("chosen",), (certainty.rank_requests,)),
+        Table("rank_at_rate", ("chosen",), (("rank_requests", certainty.rank_requests_with_rates),), where=RATE),
         Table(
-            "chances",
+            "levels_held",
             ("chosen",),
             (
-                certainty.rank_requests,
                 certainty.fullest_batch_requests,
                 certainty.fullest_tpot_seconds,
                 certainty.fullest_ttft_seconds,
                 *_times_z(),
                 certainty.memory_z,
                 certainty.least_z,
-                *_chances(),
             ),
         ),
+        Table("level_held_at_rate", ("chosen",), (("least_z", certainty.least_z_with_rates),), where=RATE),
+        Table("chances", ("chosen",), tuple(_chances())),
     ),
 )
 # What an answer says of loads on the offers that are chosen for them.

@@ -456,6 +456,7 @@ DEFINITIONS = {
     "kinds_base": 2,  # of measured_kinds: each kind a digit
     "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
     "anchored_scope": SPEED_SCOPES.index("anchored"),
+    "most_z": 2.4,  # standard deviations up to which a chance is searched: 99 %
     "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }

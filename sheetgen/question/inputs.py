@@ -388,6 +388,23 @@ class Settings:
             "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
         ),
     )
+    max_prefill_utilization: float = entry(
+        0.8,
+        Kind("share", 0.01, 1),
+        Option(
+            "chance",
+            "SHARE",
+            "Of people and rates: the share of its time that a replica may spend on prompts. Default 0.8.",
+        ),
+        Row(
+            LOAD,
+            "Share of a replica's time for prompts",
+            "",
+            EXACT_PERCENT,
+            "The rest is left for answers, and for chance.",
+            below="max_wait_fraction",
+        ),
+    )
     confidence: float = entry(
         0.5,
         CONFIDENCE,

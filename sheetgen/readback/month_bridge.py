@@ -38,7 +38,7 @@ ASKED_BY_CELLS = tuple(
     and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
     and one.name not in (*compared_facts.OF_PRICES, "active_fraction")
 )
-OF_RATE = (*STATED, "peak_hour_share", "burst_factor", "max_wait_fraction")
+OF_RATE = (*STATED, "peak_hour_share", "burst_factor", "max_wait_fraction", "max_prefill_utilization")
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 
 

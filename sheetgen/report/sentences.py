@@ -16,6 +16,7 @@ from sheetgen.formula import (
     is_text,
     largest,
     percent_text,
+    ratio,
     round_down,
     round_nearest,
     smallest,
@@ -88,7 +89,7 @@ CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
 sure = first_of(
     (q.chance < q.chance_step, "under {chance_step:percent} sure"),
     (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),
-    otherwise=template("{rounded:percent} sure", rounded=round_nearest(q.chance / q.chance_step) * q.chance_step),
+    otherwise=template("{rounded:percent} sure", rounded=round_nearest(ratio(q.chance, q.chance_step)) * q.chance_step),
 )
 sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."

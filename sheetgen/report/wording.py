@@ -28,6 +28,7 @@ from sheetgen.report.page import NONE, Cell, ModelFacts, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
+from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
@@ -287,6 +288,12 @@ def _seconds(value: float, below: Display) -> Cell:
     return Cell(value, WHOLE if value >= FROM_SECONDS else below)
 
 
+SIZED_AT_RATE = {
+    PREFILL: "size set by the prompts that must be read each second",
+    RATE: "size set by places to spare for requests that arrive by chance",
+}
+
+
 def sized_by(question: Question, cell: CellRecord) -> Cell:
     """What drives the size: `size set by memory; it meets 50 ms a token`, or
     `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token`."""
@@ -297,6 +304,8 @@ def sized_by(question: Question, cell: CellRecord) -> Cell:
     if cell.without_targets is not None:
         alone, slow = picked(cell.without_targets), milliseconds(cell.answer.without_targets_tpot_seconds)
         return words("size set by the target ({}); without it: {}, at {} ms a token", target, alone, slow)
+    if cell.answer.sized_by in SIZED_AT_RATE:
+        return Cell(SIZED_AT_RATE[cell.answer.sized_by])
     if cell.answer.sized_by != "memory":
         return words("size set by the target ({}); without it the cost is the same", target)
     met = bool(target) and question.settings.speed_targets
@@ -308,7 +317,8 @@ def sized_shortly(cell: CellRecord) -> Cell:
     if cell.without_targets is not None:
         slow = milliseconds(cell.answer.without_targets_tpot_seconds)
         return words("without the target: {}, {} ms a token", picked(cell.without_targets), slow)
-    return Cell("size set by memory" if cell.answer.sized_by == "memory" else "size set by the target")
+    by = cell.answer.sized_by
+    return Cell(SIZED_AT_RATE.get(by, "size set by memory" if by == "memory" else "size set by the target"))
 
 
 def picked(one: RentalRecord) -> Cell:

@@ -25,6 +25,8 @@ from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviv
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, TWO_DECIMALS
 
+BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.01 of them, 0.4 % of a chance
+
 
 @formula("Standard deviations of the confidence", TWO_DECIMALS)
 def confidence_z(confidence: Quantity) -> Any:
@@ -222,3 +224,88 @@ def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Any:
     Source: INTERFACE (certainty); on runs held out it agrees with what happened, the product is too low.
     """
     return smallest(memory_z, tpot_z, ttft_z)
+
+
+# At a rate the level is searched: places, prompts and times all hang on it ---------------------------------
+
+
+@formula("Highest level that is tried", TWO_DECIMALS)
+def highest_z(level_z: Quantity, most_z: Quantity) -> Any:
+    """Standard deviations up to which a level is searched at which the load is still served.
+
+    Source: chances above 99 % are said to be over 95 %.
+    """
+    return largest(level_z, most_z)
+
+
+@formula("Level that is tried", TWO_DECIMALS)
+def tried_z(low_z: Quantity, high_z: Quantity) -> Any:
+    """Standard deviations in the middle of those at which the load is served and those at which it is not.
+
+    Source: bisection.
+    """
+    return (low_z + high_z) / 2
+
+
+@formula("Served at the level that is tried (1 or 0)")
+def is_served(
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    paced_requests: Quantity,
+    rate_places: Quantity,
+) -> Any:
+    """1 where all replicas that the rented instances hold have the places that the rate takes at a level, else 0.
+
+    Source: n_replicas.
+    """
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
+    return where(serving * paced_requests >= rate_places, 1, 0)
+
+
+@formula("Level that is served", TWO_DECIMALS)
+def served_z(is_served: Quantity, tried_z: Quantity, low_z: Quantity) -> Any:
+    """The largest standard deviations so far at which the load is served.
+
+    Source: bisection.
+    """
+    return where(is_served == 1, tried_z, low_z)
+
+
+@formula("Level that is not served", TWO_DECIMALS)
+def missed_z(is_served: Quantity, tried_z: Quantity, high_z: Quantity) -> Any:
+    """The least standard deviations so far at which the load is not served.
+
+    Source: bisection.
+    """
+    return where(is_served == 1, high_z, tried_z)
+
+
+@formula("Places of a replica at the level that is served")
+def served_places(is_served: Quantity, tried_paced_requests: Quantity, paced_at_level: Quantity) -> Any:
+    """Requests that one replica may serve at the largest level so far at which the load is served.
+
+    Source: paced_requests.
+    """
+    return where(is_served == 1, tried_paced_requests, paced_at_level)
+
+
+@formula("Requests of the fullest rank at a rate")
+def rank_requests_with_rates(
+    requests_per_second: Quantity, rank_requests: Quantity, paced_at_level: Quantity, data_parallel_size: Quantity
+) -> Any:
+    """Requests at once on the fullest rank: of a rate all places of it, at the level at which it is still served.
+
+    Source: served_places, rank_requests.
+    """
+    return where(requests_per_second > 0, ratio(paced_at_level, data_parallel_size), rank_requests)
+
+
+@formula("Standard deviations that all hold, at a rate", TWO_DECIMALS)
+def least_z_with_rates(requests_per_second: Quantity, least_z: Quantity, low_z: Quantity) -> Any:
+    """Standard deviations at which the load is still served: of a rate by bisection, as its places hang on it.
+
+    Source: served_z, least_z.
+    """
+    return where(requests_per_second > 0, low_z, least_z)

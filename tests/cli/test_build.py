@@ -49,10 +49,9 @@ CELL = set(
         "n_instances",
         "hourly_usd",
         "monthly_usd",
-        *("monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds"),
+        *("chance", "chance_of", "served_at_target", "memory_holds"),
         *("cheapest", "by_purchase", "fp8", "without_ttft", "without_survival", "hosted"),
         "headroom_fraction",
-        "sure_headroom_fraction",
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
         *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),
         *("providers", "owned", "budget"),
@@ -104,7 +103,7 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
             assert least <= cell["monthly_usd"] <= 1.05 * least
             assert cell["by_purchase"]["on-demand"]["monthly_usd"] == cell["monthly_usd"]
             assert cell["tier"] <= cell["served_at_target"] <= cell["memory_holds"]
-            assert cell["monthly_usd_low"] <= cell["monthly_usd"] <= (cell["monthly_usd_high"] or 1e99)
+            assert 0.5 <= cell["chance"] <= min(cell["chance_of"].values()) <= 1
             assert cell["spans_machines"] is (cell["pipeline_parallel_size"] > 1)
             each = [cell[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
             assert cell["n_gpus"] == cell["n_replicas"] * math.prod(each)
