@@ -14,7 +14,7 @@ from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of, worked_out
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, choose, derived, lookup, row_of, worked_out
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
@@ -421,10 +421,10 @@ SCOPES = ("measured_scope", "speed_scope", "ttft_scope")  # of the runs that ban
 OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
 
 
-def _batches_tried(table: Table, name: str) -> list[Read]:
+def _batches_tried(table: Table, name: str) -> list[Source]:
     """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
     columns, tried = table.columns, table.wiring.tried[name]
-    found: list[Read] = []
+    found: list[Source] = []
     for model, place in zip(columns["model_row"], columns["rank_position"], strict=True):
         by_ranks = tried[int(model.value) - 1]
         found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
