@@ -24,7 +24,15 @@ from sheetgen.program.quantities import OF_RUNNING, POINT, TOKENS
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.program.sheet_program import BESIDE_DRAFT, counted
-from sheetgen.question.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, DEFINITIONS, Reference, Resolved, model_kind
+from sheetgen.question.deployment import (
+    ASSUMED_FLOPS_PER_BYTE,
+    DEFAULTS,
+    DEFINITIONS,
+    RATES,
+    Reference,
+    Resolved,
+    model_kind,
+)
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
 from sheetgen.units import DTYPES
@@ -204,10 +212,11 @@ class Origins:
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
         if name == "concurrent_requests":
-            if any(self.overrides.get(rate) is not None for rate in ("requests_per_second", "requests_per_day")):
+            if self.overrides.get("active_fraction") is not None:
+                return Origin("computed", ACTIVE_USERS)
+            if any(self.overrides.get(name) is not None for name in RATES):
                 return Origin("computed", "as many as are answered as fast as they arrive, whole requests")
-            people = self.overrides.get("users") is not None
-            return Origin("computed", IN_FLIGHT) if people else Origin("default", "one request")
+            return Origin("default", "one request")
         if DEFAULTS[name] is not None:
             return Origin("default", "the default of sheetgen")
         if name in ("max_model_len", "input_tokens", "output_tokens"):
@@ -338,7 +347,7 @@ CIRCUMSTANCES = {
 CIRCUMSTANCES_AGAIN = ("longest", "filled", "full")
 
 
-IN_FLIGHT = "users x active_fraction, rounded up"
+ACTIVE_USERS = "users x active_fraction, rounded up"
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
@@ -375,7 +384,7 @@ OF_A_CHOICE = {
         ("max_tensor_parallel_size", "max_pipeline_parallel_size", "least_link_bytes_per_second"),
         Origin("default", "a rule of sheetgen"),
     ),
-    "concurrent_requests": Origin("computed", IN_FLIGHT),
+    "concurrent_requests": Origin("computed", ACTIVE_USERS),
     "full_turn_seconds": Origin("computed", "the time of a request with every place of its replica taken"),
     "wait_z": Origin("computed", "square roots of the load to leave free at max_wait_fraction, by Halfin and Whitt"),
     "requests_per_second": Origin("given", "the rate at peak"),

@@ -23,13 +23,15 @@ UNPRINTED = {"printed": False}
 
 @dataclass(frozen=True)
 class CandidateRecord:
-    """An instance that took part, at its price less the discount."""
+    """An instance that took part, at its price less the discount. `sold_as`: every class in which it is sold at a known
+    price."""
 
     instance: str
     provider: str
     gpu: str
     gpu_count: int
     purchase: str
+    sold_as: tuple[str, ...]
     hourly_usd: float
     price_as_of: str | None
     region: str
@@ -114,10 +116,12 @@ class ChosenRecord:
 
 @dataclass(frozen=True)
 class NotAskedRecord:
-    """What nobody asked for and is clearly cheaper, or holds what nothing else does."""
+    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a provider or a
+    gpu that was not requested."""
 
     instance: str
     vendor: str
+    kind: str
     n_instances: int
     monthly_usd: float
     measured: bool
@@ -285,6 +289,23 @@ class LeverRecord:
 
 
 @dataclass(frozen=True)
+class PayLess:
+    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
+    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name."""
+
+    kind: str
+    monthly_usd: float
+    instance: str | None = None
+    n_instances: int | None = None
+    commits_usd: float | None = None
+    pays_after_months: float | None = None
+    what: str = ""
+    gives_up: str = ""
+    chance: float | None = None
+    detail: str = field(default="", metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
 class BreaksRecord:
     """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
     (`capped`: by the engine's limit), the longest context at its requests."""
@@ -303,8 +324,11 @@ class CellRecord:
     workload: str
     tier: int | None
     context_tokens: int
+    # The load in all three words; NaN where a target is off, by which requests at once are put in people.
+    users: float
+    requests_per_second: float
+    requests_per_hour: float
     concurrent_requests: float | None  # those that follow, of a rate
-    requests_per_second: float | None
     n_places: int | None
     wait_fraction: float | None
     weight_dtype: str
@@ -316,6 +340,7 @@ class CellRecord:
     by_confidence: tuple[AtConfidence | None, ...]
     measure_first: tuple[str, ...]  # why one should measure before renting
     by_purchase: Mapping[str, RentalRecord | None]
+    declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None
@@ -332,14 +357,19 @@ class CellRecord:
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
+    pay_less: tuple[PayLess, ...]
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
     row: int = field(metadata=UNPRINTED)  # the load's position in the question
-    users: float = field(metadata=UNPRINTED)
     # The class in use, and commitments.
     fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
     breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the load was stated as people or a rate, of which the requests at once follow."""
+        return self.tier is None
 
     @property
     def requests(self) -> int:

@@ -10,6 +10,7 @@ from sheetgen.answer.answer_record import NotAskedRecord
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import tables, was_measured
+from sheetgen.question.market import BEYOND
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
@@ -33,7 +34,7 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     group = numpy.repeat(range(len(question.beyond)), [len(one) for one in question.beyond])
     group = group[[one.candidate for one in others.offers]]
     clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
-    for i in range(len(question.beyond)):
+    for i, kind in enumerate(BEYOND):
         for row, picked in enumerate(pick(others.grid, allowed & (group == i))):
             answer, load = solved.choices[row], question.loads[row]
             if picked is None or load.over_limit:
@@ -42,5 +43,5 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
             if answer.offer is None or usd < clearly * answer.monthly_usd:
                 measured = was_measured(others, row, offer)
                 one = others.candidate(offer)
-                found[row].append(NotAskedRecord(one.instance, one.gpu.vendor, n_instances, usd, measured))
+                found[row].append(NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured))
     return tuple(map(tuple, found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,20 +34,25 @@ from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
 from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, subject
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import was_measured
+from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.question.sheet_question import OF_PAGE, Question
-from sheetgen.sizing import cost
+from sheetgen.sizing import choice, cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
-OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
+OF_WORKLOAD = (
+    "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
+    "ttft_target_ms",
+)  # fmt: skip
 OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
@@ -91,7 +95,10 @@ def _candidates(question: Question) -> Iterator[CandidateRecord]:
     for candidate in question.candidates:
         discount = question.discount(candidate.provider, candidate.purchase)
         hourly_usd = float(cost.discounted_usd_per_hour(candidate.usd_per_hour, discount))
-        yield CandidateRecord(gpu=candidate.gpu.id, hourly_usd=hourly_usd, **_fields(candidate, *names))
+        sold_as = tuple(price.purchase for price in candidate.prices) or (candidate.purchase,)
+        yield CandidateRecord(
+            gpu=candidate.gpu.id, sold_as=sold_as, hourly_usd=hourly_usd, **_fields(candidate, *names)
+        )
 
 
 def _inputs(question: Question) -> Json:
@@ -102,8 +109,7 @@ def _inputs(question: Question) -> Json:
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
-        "requests_per_second": rate and rate.requests_per_second,
-        "requests_per_day": rate and rate.requests_per_day,
+        **{name: rate and getattr(rate, name) for name in RATES},
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
         "draft_model": question.draft and question.draft.id,
@@ -148,16 +154,16 @@ def _cell(
     question, choice = solved.question, solved.choices[row]
     load = question.loads[row]
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
-    if not question.counts_people(load):
-        units["usd_per_user_per_month"] = math.nan
-    return CellRecord(
+    cell = CellRecord(
         model=model.model.id,
         workload=question.workloads[load.workload].id,
         tier=question.numbers[load.tier],
         context_tokens=load.context_tokens,
+        users=float(solved.loads["users"][row]),
+        requests_per_second=float(solved.loads["load_requests_per_second"][row]),
+        requests_per_hour=float(solved.loads["requests_per_hour"][row]),
         # There are none where a rate is not served.
         concurrent_requests=None if load.requests_per_second and chosen is None else load.concurrent_requests,
-        requests_per_second=load.requests_per_second or None,
         n_places=choice.n_places or None,
         wait_fraction=choice.wait_fraction,
         weight_dtype=model.weight_dtype,
@@ -169,6 +175,7 @@ def _cell(
         by_confidence=confidences,
         measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
+        declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
@@ -184,9 +191,15 @@ def _cell(
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
+        pay_less=(),
         row=row,
-        users=float(solved.loads["users"][row]),
     )
+    if chosen is None or not levers:
+        return cell
+    reference = question.reference
+    judged = {name: reference.assumption(name) for name in JUDGED}
+    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
+    return replace(cell, pay_less=ways_to_pay_less(cell, None, checkpoints, judged))
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
@@ -242,12 +255,17 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 
 
 def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
-    second, usd = solved.choices[row].runner_up, solved.choices[row].runner_up_monthly_usd
+    """The best with another GPU or provider, where it is one that somebody would rent instead."""
+    answer = solved.choices[row]
+    second, usd = answer.runner_up, answer.runner_up_monthly_usd
     if second is None or usd is None:
         return None
     candidate, layout = solved.candidate(second), solved.layout(second)
     counts = ("pipeline_stages", "n_replicas", "n_instances")
     stages, n_replicas, n_instances = (int(solved.costs[name][row, second]) for name in counts)
+    limits = (solved.question.reference.assumption(name) for name in choice.OF_RUNNER_UP)
+    if not choice.is_alternative(usd, n_instances, answer.monthly_usd, answer.n_instances, *limits):
+        return None
     return RunnerUp(
         candidate.instance,
         candidate.provider,

@@ -181,12 +181,13 @@ def _put_bands(grid: Grid, question: Question) -> None:
 def _put_loads(grid: Grid, question: Question) -> None:
     """Prompts, answers and targets of the workloads; requests at once, or a second, of the loads."""
     workloads, loads = question.workloads, question.loads
-    tokens = ("context_tokens", "input_tokens", "output_tokens")
-    grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in tokens})
+    own = ("context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day")
+    grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in own})
     grid.put(("workload",), {"max_model_len": [one.context_tokens for one in workloads]})
     targets = ("tpot_target_ms", "ttft_target_ms")
     grid.put(("workload",), {name: [getattr(one, name) or 0 for one in workloads] for name in targets})
     grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
+    grid.put(("load",), {"stated_users": [one.users or 0 for one in loads]})
     if any(one.requests_per_second for one in loads):
         grid.put(("load",), {"requests_per_second": [one.requests_per_second for one in loads]})
 

@@ -23,7 +23,7 @@ from sheetgen.question import deployment
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism, rates, speed
-from sheetgen.units import PURCHASES
+from sheetgen.units import ON_DEMAND, PURCHASES
 
 Ends = tuple[float, float]  # of a band
 OF_CHOSEN = ("chosen",)
@@ -47,19 +47,33 @@ def solve(question: Question) -> Solution:
         choices = with_no_loss(choices, solved)
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
-    return replace(solved, by_purchase=dict(_by_purchase(solved)))
+    return replace(solved, by_purchase=_where_they_save(dict(_by_purchase(solved)), question.settings.purchase))
+
+
+def _where_they_save(
+    by_purchase: Mapping[str, list[RentalRecord | None]], in_use: str
+) -> dict[str, list[RentalRecord | None]]:
+    """By class each load's answer, none of a commitment that saves nothing on demand; the class in use as it is."""
+
+    def saves(committed: RentalRecord | None, on_demand: RentalRecord | None) -> bool:
+        return committed is not None and (on_demand is None or committed.monthly_usd < on_demand.monthly_usd)
+
+    on_demand = by_purchase[ON_DEMAND]
+    return {
+        purchase: answers
+        if purchase == in_use or not PURCHASES[purchase].committed
+        else [own if saves(own, plain) else None for own, plain in zip(answers, on_demand, strict=True)]
+        for purchase, answers in by_purchase.items()
+    }
 
 
 def _with_requests(solved: Solution) -> Solution:
-    """The solution with the requests at once that follow where a load is a rate, and the people of each load."""
+    """The solution with the requests at once that follow where a load is a rate."""
     loads = tuple(
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
     )
     solved.grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
-    solved.grid.evaluate((parallelism.users,), ("load",))
-    if any(one.users for one in loads):  # what was stated, where a share of them was rounded up to whole requests
-        solved.grid.put(("load",), {"users": [float(one.users or 0) for one in loads]})
     return replace(solved, question=replace(solved.question, loads=loads))
 
 

@@ -16,14 +16,17 @@ from sheetgen.question.overrides import TABLES
 from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.sizing import cost
 from sheetgen.sizing.certainty import confidence_z
+from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
+from sheetgen.sizing.targets import ASSUMED
 from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, TEXT, WHOLE
 
 OF_MONEY = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
     ("months_in_a_year", "Months in a year", "months", ""),
     ("months_in_three_years", "Months in three years", "months", ""),
+    ("decimal_base", "Ten", "", "People are rounded down to two figures."),
     ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
     ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
@@ -41,7 +44,7 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
         "What formulas count in, and what follows from inputs alone. "
         "Only the bytes of precisions are meant to be changed, for an engine of your own.",
     )
-    for fill in (_money, _memory, _speed, _precisions):
+    for fill in (_money, _judgements, _memory, _speed, _precisions):
         fill(page)
     return page
 
@@ -88,6 +91,16 @@ def _money(page: InputsSheet) -> None:
     page.wiring.names[NO_YES] = Range(
         tuple(Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said))
     )
+
+
+def _judgements(page: InputsSheet) -> None:
+    """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
+    reference = page.solved.question.reference
+    page.section("Default targets, and the next cheapest", WHAT)
+    for name in (*ASSUMED, *OF_RUNNER_UP):
+        judgement = reference.assumptions[name]
+        note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
+        page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)
 
 
 def _memory(page: InputsSheet) -> None:

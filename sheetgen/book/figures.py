@@ -25,7 +25,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.report.sentences import OK
-from sheetgen.sizing import kv_cache, parallelism, rates
+from sheetgen.sizing import choice, kv_cache, parallelism, rates
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
@@ -83,6 +83,15 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
     Source: Inputs.
     """
     return where(is_number(tier), 0, peak_requests_per_second)
+
+
+@formula("People, stated")
+def stated_people(requests_per_second: Any, users: Any) -> Any:
+    """People as they were stated; 0 of requests at once.
+
+    Source: Inputs.
+    """
+    return where(requests_per_second > 0, users, 0)
 
 
 @formula("At once")
@@ -203,13 +212,13 @@ def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_repl
     return number_where(is_number(n_replicas), free)
 
 
-@formula("More expensive by", PERCENT)
-def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
-    """By how much the next cheapest costs more.
+@formula("More expensive by", PERCENT, within=[choice.is_alternative])
+def dearer_by(monthly_usd: Any, second_usd: Any, is_alternative: Any) -> Any:
+    """By how much the next cheapest costs more, where it is one that somebody would rent instead.
 
     Source: definition.
     """
-    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
+    return number_where(is_alternative, ratio(second_usd - monthly_usd, monthly_usd))
 
 
 @formula("Age in days", WHOLE)

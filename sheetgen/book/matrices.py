@@ -189,8 +189,8 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
             for name in wiring.tried
         },
     )
-    if has_rate := "peak_requests_per_second" in wiring.inputs:
-        compiler.inputs["requests_per_second"] = wiring.inputs["peak_requests_per_second"]
+    if has_rate := "stated_requests_per_second" in wiring.inputs:
+        compiler.inputs["requests_per_second"] = wiring.inputs["stated_requests_per_second"]
     written: dict[str, str] = {}  # once, where the grid has it under two names
     for name, quantity in _quantities(question.draft is not None, has_rate):
         other = quantity.inputs[0] if is_same(quantity) else written.setdefault(quantity.name, name)

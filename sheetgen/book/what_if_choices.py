@@ -46,12 +46,12 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
 
 
 @formula("Requests at once of the case")
-def case_requests(users: Any, case_factor: Any, active_fraction: Any) -> Any:
-    """Requests at once of a case: the users of it who are active.
+def case_requests(users: Any, case_factor: Any) -> Any:
+    """Requests at once of a case.
 
-    Source: users x the case's factor x active fraction.
+    Source: requests at once x the case's factor.
     """
-    return round_up(where(is_number(users), users, 0) * case_factor * active_fraction)
+    return round_up(where(is_number(users), users, 0) * case_factor)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def what_if(solved: Solution) -> WhatIf:
         "tensor_parallel_size": AUTO,
         "weight_dtype": settings.weight_dtype,
         "kv_cache_dtype": settings.kv_cache_dtype,
-        "users": int(round_up(question.loads[row].requests / settings.active_fraction)),
+        "users": question.loads[row].requests,
         "context_tokens": workload.context_tokens,
         "answer_tokens": workload.output_tokens,
         "tpot_ms": workload.tpot_target_ms,

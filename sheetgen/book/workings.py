@@ -12,9 +12,9 @@ from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
-from sheetgen.book.lookups import NO_VALUE, ONE, call, greatest, position_in, written
+from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of, worked_out
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, choose, derived, lookup, row_of, worked_out
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
@@ -30,10 +30,12 @@ from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import ENDS, STEADY
 from sheetgen.program.sheet_program import CHOSEN, SHEET, tried
+from sheetgen.question.inputs import ASKS
+from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
-from sheetgen.sizing import cost, kv_cache, memory, parallelism, rates, speed
+from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -88,11 +90,15 @@ def build_loads(
             table.replace("workload", i, lookup(wiring.area("list_workload"), table.columns["workload_row"][i]), TEXT)
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
-    has_rate = "peak_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for people
+    has_rate = "stated_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for requests at once
     if has_rate:
         table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
         _put_requests(table, "tier", "Tier", PLAIN, headline)
         table.computed(figures.stated_requests, width=14)
+        table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
+        _put_asks(table)
+        table.computed(people.day_requests.reading(**{name: f"stated_{name}" for name in BY_DAY}))
+        table.computed(rates.peak_requests_per_second.reading(requests_per_second="stated_requests_per_second"))
         table.computed(figures.requests_per_second, width=14)
     else:
         _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
@@ -102,11 +108,10 @@ def build_loads(
     table.computed(sentences.rate_or_load_words if has_rate else sentences.load_words, name="load_words", width=30)
     longest = {"max_model_len": table.columns["context_tokens"]}
     table.computed(kv_cache.charged_tokens, longest)
-    if has_rate:  # of which users and requests follow
+    if has_rate:  # of which requests follow
         stated = {"concurrent_requests": table.columns["stated_requests"]}
         table.computed(parallelism.load_requests, stated, name="stated_load", label="Load, stated")
     else:
-        table.computed(parallelism.users)
         table.computed(parallelism.load_requests)
     table.computed(parallelism.within_limit, longest)
     for name, of, label in (
@@ -114,9 +119,16 @@ def build_loads(
         ("limit_words", "max_context_tokens", "Model's limit in words"),
     ):
         table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
-    if has_rate:
+    if not wiring.prefix:
         _add_chance(table)
+        if not has_rate:
+            _put_asks(table)
     return sheet
+
+
+def _put_asks(table: Table) -> None:
+    """How often a person asks a day, by the workload of each load."""
+    table.picked(ASKS, in_words(ASKS), table.wiring.lists["asks"], "workload_row", width=14)
 
 
 def rows_of_book(solved: Solution) -> list[int]:
@@ -409,10 +421,10 @@ SCOPES = ("measured_scope", "speed_scope", "ttft_scope")  # of the runs that ban
 OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
 
 
-def _batches_tried(table: Table, name: str) -> list[Read]:
+def _batches_tried(table: Table, name: str) -> list[Source]:
     """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
     columns, tried = table.columns, table.wiring.tried[name]
-    found: list[Read] = []
+    found: list[Source] = []
     for model, place in zip(columns["model_row"], columns["rank_position"], strict=True):
         by_ranks = tried[int(model.value) - 1]
         found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
@@ -456,7 +468,8 @@ def _add_speed(table: Table, alone: bool) -> None:
         table.computed(chosen(SHEET["levels"].named()[name]), name=name, label=in_words(name))
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
-        table.computed(parallelism.users)
+    if not wiring.prefix:
+        _add_people(table)
     speeds = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
     if not alone:
         columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
@@ -481,6 +494,21 @@ def _add_speed(table: Table, alone: bool) -> None:
         table.computed(sentences.ttft_words, width=46)
 
 
+def _add_people(table: Table) -> None:
+    """Each load as a rate and as people: as stated, or by its targets."""
+    columns, has_rate = table.columns, "stated_requests" in table.columns
+    of_paces = table.wiring.tables["contexts"].range("target_turn_seconds")
+    table.picked("target_turn_seconds", people.target_turn_seconds.label, of_paces, "pace_row", SECONDS)
+    at_once = people.at_once_per_second
+    table.computed(at_once.reading(concurrent_requests="stated_requests") if has_rate else at_once)
+    columns["load_requests_per_second"] = columns["at_once_per_second"]
+    if has_rate:
+        table.computed(people.rate_or_at_once, name="load_requests_per_second")
+        table.computed(figures.stated_people, {"users": table.wiring.inputs["stated_users"]}, name="stated_users")
+    for one in (people.requests_per_hour, people.users):
+        table.computed(one, {} if has_rate else {"stated_users": ZERO})
+
+
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
     """The best with another GPU or from another provider, and how much more it costs."""
     columns, head = table.columns, table.wiring.tables["candidates"]
@@ -501,7 +529,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
         refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
         found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
-    table.computed(figures.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
+    table.computed(figures.dearer_by)
     table.computed(sentences.runner_up_words, width=48)
 
 

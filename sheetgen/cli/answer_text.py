@@ -73,9 +73,10 @@ def load_of(question: Question, cell: CellRecord) -> str:
     return load_words(
         {
             **vars(question.settings),
+            **(vars(question.rate) if question.rate else {}),
+            **dict(question.workload_of(cell.row)),
             **vars(question.loads[cell.row]),
             "concurrent_requests": cell.concurrent_requests or 0.0,
-            "requests_per_day": question.rate.requests_per_day if question.rate else 0,
         }
     )
 
@@ -85,7 +86,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
     chance."""
     if cell.chosen is None:
         return
-    if not cell.requests_per_second:
+    if not cell.is_rate:
         answer = question.workload_of(cell.row).output_tokens
         if not answer:
             return
@@ -104,7 +105,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
 
 def _load(cell: CellRecord) -> Iterator[str]:
     """What the line about prompt and answer rests on."""
-    if cell.requests_per_second:
+    if cell.is_rate:
         yield "who finds no place free: by exact Erlang-C"
     else:
         yield (
@@ -236,9 +237,8 @@ def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:
         found.append(committed)
     if cell.cheapest:
         found.append(("the very cheapest, a near tie", cell.cheapest))
-    vendors = {one.gpu.vendor for one in question.candidates}
     for one in cell.not_asked:
-        whose = "provider" if one.vendor in vendors else vendor_name(one.vendor)
+        whose = {"vendor": vendor_name(one.vendor), "provider": "provider", "gpu": "GPU"}[one.kind]
         found.append((f"{whose} not requested{'' if one.measured else ', never measured'}", one))
     less = [option for option in found if option[1].monthly_usd < cell.answer.monthly_usd]
     for what, rental in sorted(less, key=lambda option: option[1].monthly_usd)[:SHOWN_CHEAPER]:
@@ -259,7 +259,7 @@ def _instead(cell: CellRecord) -> Iterator[str]:
         rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
         yield f"{rented} ({dearer(second.monthly_usd / cell.answer.monthly_usd - 1)})"
     else:
-        yield "no other GPU or provider that took part holds it"
+        yield "no other GPU or provider that took part holds it at a like price"
 
 
 def _host(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -178,7 +178,8 @@ class _OfADay(Entry):
 
 class Users(_OfADay):
     people: AmountBand | None = None
-    active_fraction: ShareAbove0 = 1
+    active_fraction: ShareAbove0 | None = None
+    requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
     dau: AmountBand | None = None
     sessions_per_user_day: AmountBand = Amounts(p10=1, p50=1, p90=1)
     requests_per_session: AmountBand = Amounts(p10=1, p50=1, p90=1)
@@ -186,6 +187,8 @@ class Users(_OfADay):
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         _exactly_one(self, "people", "dau")
+        if self.active_fraction is not None and self.people is None:
+            raise ValueError("active_fraction is of people, who are not given")
         return self
 
 
@@ -231,7 +234,7 @@ class Demand(Entry):
     @property
     def at_once(self) -> bool:
         """Whether requests at once were stated, not a rate from which they follow."""
-        return self.in_flight is not None or (self.users is not None and self.users.people is not None)
+        return self.in_flight is not None or (self.users is not None and self.users.active_fraction is not None)
 
 
 class Growth(Entry):

@@ -111,7 +111,10 @@ def numbers_of(stated: Demand) -> dict[str, float]:
     bands = bands_of(stated)
     if {"in_flight", "peak_per_second"} & bands.keys():
         return {}
-    names = ["active_fraction"] if "people" in bands else ["peak_hour_share", "burst_factor"]
+    if stated.at_once:
+        names = ["active_fraction"]
+    else:
+        names = ["peak_hour_share", "burst_factor", *(["requests_per_user_per_day"] if "people" in bands else [])]
     names += ["days_per_month"] if "per_month" in bands else []
     of = stated.users or stated.requests or stated.tokens
     return {name: getattr(of, name) for name in names}
@@ -122,16 +125,18 @@ def level(stated: Demand, known: Mapping[str, float], prompt: int, answer: int) 
     bands' p50, its other numbers and the constants."""
     if "in_flight" in known:
         return known["in_flight"]
-    if "people" in known:
+    if "active_fraction" in known:
         return known["people"] * known["active_fraction"]
     if "peak_per_second" in known:
         rate = known["peak_per_second"]
     else:
         if "dau" in known:
             of_day = demand.requests_of_users.of(known)
+        elif "people" in known:
+            of_day = known["people"] * known["requests_per_user_per_day"]
         else:
             of_day = known["per_day"] if "per_day" in known else demand.requests_of_month.of(known)
-        rate = rates.peak_requests_per_second.of({**known, "requests_per_day": of_day, "requests_per_second": 0})
+        rate = rates.peak_requests_per_second.of({**known, "day_requests": of_day, "requests_per_second": 0})
     if stated.tokens is None:
         return rate
     counted = {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of]

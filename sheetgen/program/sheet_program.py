@@ -9,7 +9,7 @@ from sheetgen.formula import Formula, Quantity, formula
 from sheetgen.program import quantities
 from sheetgen.program.declared import Again, Axes, Axis, Named, Program, Repeat, Table, same_as
 from sheetgen.program.quantities import ENDS
-from sheetgen.sizing import certainty, choice, cost, draft, kv_cache, memory, parallelism, rates, speed, weights
+from sheetgen.sizing import certainty, choice, cost, draft, kv_cache, memory, parallelism, people, rates, speed, weights
 from sheetgen.units import PLAIN
 
 AXES = (
@@ -135,6 +135,7 @@ SHEET = Program(
                 *quantities.TOKENS,
                 parallelism.within_limit,
                 same_as("level_z", "confidence_z"),
+                people.target_turn_seconds,
             ),
         ),
         Table(
@@ -168,11 +169,15 @@ SHEET = Program(
         Table(
             "limits", ("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit), rows="step"
         ),
+        Table("loads", ("load",), (parallelism.load_requests,)),
+        # Requests at once, a rate, people: each load in all three.
         Table(
-            "loads",
+            "at_once",
             ("load",),
-            (parallelism.load_requests, parallelism.users),
+            (people.at_once_per_second, same_as("load_requests_per_second", "at_once_per_second")),
         ),
+        Table("at_rate", ("load",), (("load_requests_per_second", people.rate_or_at_once),), where=RATE),
+        Table("people", ("load",), (people.requests_per_hour, people.users)),
         # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
         Table(
             "sequences",

@@ -153,7 +153,7 @@ def _annual_usd(monthly: Cell) -> float:
 def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.numbers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
-    load = wording.rate_words(question) if tier is None else sentences.at_once.fill(requests=tier)
+    load = wording.stated_rate(question) if tier is None else sentences.at_once.fill(requests=tier)
     name = workload.name if workload.id == ASKED else f"{workload.name} ({context} tokens)"
     return f"{name}, {load}"
 
@@ -162,7 +162,6 @@ def _precision(question: Question) -> str:
     settings, engine = question.settings, question.engine
     weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
-    active = settings.active_fraction
     return " · ".join(
         (
             f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
@@ -171,7 +170,6 @@ def _precision(question: Question) -> str:
             *([wording.draft_words(question.draft)] if question.draft else []),
             wording.sizing_rule(question),
             *([f"a rate: allowance for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
-            "every user counted as active" if active == 1 else f"{share(active)} of the users active",
         )
     )
 
@@ -248,10 +246,10 @@ def _hardware(question: Question, cell: CellRecord) -> Cell:
 
 def _spare(question: Question, cell: CellRecord) -> Text:
     """How many requests what is rented serves, where these are hardly more than the load: 33, asked 32."""
-    needed = cell.requests_per_second or cell.concurrent_requests or 0
+    needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
     if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):
         return ""
-    at = wording.rate_words(question) if cell.requests_per_second else whole(needed)
+    at = wording.rate_words(cell) if cell.is_rate else whole(needed)
     return words("{}, asked {}", wording.served_count(cell), at)
 
 
@@ -301,7 +299,7 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
 
     def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
         return page.MatrixRow(
-            wording.rate_words(question) if requests is None else whole(requests),
+            wording.rate_words(cells[w, t, 0]) if requests is None else whole(requests),
             (w, t) == question.headline,
             tuple(_cell(question, cells[w, t, m], short) for m in range(len(question.models))),
             requests or 0,
@@ -411,7 +409,7 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
         model=name,
         per_year=words("{} a year", money(units.annual_usd)),
         per_user=words("{} per user", dollars(units.usd_per_user_per_month))
-        if question.counts_people(question.loads[cell.row])
+        if cell.users > 0
         else words("{} per request at once", dollars(chosen.monthly_usd / (cell.concurrent_requests or 1))),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE,
         owned=owned,

@@ -38,7 +38,7 @@ load_words = template("{workload}, {concurrent_requests} at once").formula(
 rate_or_load_words = template(
     "{workload}, [stated?{tier} at once|{rate} requests/s]",
     stated=is_number(q.tier),
-    rate=round_nearest(q.peak_requests_per_second * q.milliseconds_per_second) / q.milliseconds_per_second,
+    rate=round_nearest(q.requests_per_second * q.milliseconds_per_second) / q.milliseconds_per_second,
 ).formula(
     "rate_or_load_words",
     "Load in words",
@@ -46,7 +46,8 @@ rate_or_load_words = template(
     "the tiers on Inputs.",
 )
 at_once = template("{requests} {requests:request|requests} at once")
-users_at_once = template("{users} users, {at_once}")
+people = template("{users} {users:person|people}")
+people_at_once = template("{people}, {at_once}")
 per_second = template("{rate} requests/s")
 headline_words = template(
     "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests

@@ -370,7 +370,7 @@ def served(question: Question, cell: CellRecord) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
     aimed = question.settings.speed_targets and target_words(question.workload_of(cell.row))
     count, one = served_count(cell), cell.answer
-    if question.rate and cell.requests_per_second and (day := question.rate.requests_per_day):
+    if question.rate and cell.is_rate and (day := question.rate.per_day(question.workload_of(cell.row))):
         count = sentences.a_day.fill(count, math.floor(day * one.served_at_target / cell.requests_per_second))
     survived = lost(question) if question.settings.survive else ""
     holds = {"memory_holds": one.memory_holds, "n_instances": one.n_instances, "lost": survived}
@@ -382,23 +382,33 @@ def lost(question: Question) -> str:
     return BY_NAME["survive"].words[question.settings.survive]
 
 
-def rate_words(question: Question) -> Cell:
-    """The rate of a sheet: 4.5 requests/s."""
-    assert question.rate is not None, "only a rate has no requests at once of its own"
-    rate = question.rate.at_peak(question.settings)
+def rate_words(cell: CellRecord) -> Cell:
+    """The rate of a load: 4.5 requests/s."""
+    return _per_second(cell.requests_per_second)
+
+
+def _per_second(rate: float) -> Cell:
     places = rate_places(rate)
     display = Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE
     return sentences.per_second.fill(Cell(rate, display))
 
 
+def stated_rate(question: Question) -> Cell:
+    """The people or the rate of a sheet's headline: 200 people; 4.5 requests/s."""
+    rate = question.rate
+    assert rate is not None, "only a rate has no requests at once of its own"
+    if rate.users:
+        return sentences.people.fill(users=rate.users)
+    return _per_second(rate.at_peak(question.settings, question.workloads[question.headline[0]]))
+
+
 def load_words(question: Question, cell: CellRecord) -> Cell:
-    """What a load is: 32 requests at once; 64 users, 32 requests at once; 4.5 requests/s."""
-    if cell.requests_per_second:
-        return rate_words(question)
+    """What a load is: 32 requests at once; 200 people, of whom 20 are answered at once; 200 people; 4.5 requests/s."""
+    people = question.loads[cell.row].users
+    if cell.is_rate:
+        return sentences.people.fill(users=people) if people else rate_words(cell)
     at_once = sentences.at_once.fill(requests=cell.requests)
-    if question.settings.active_fraction == 1:
-        return at_once
-    return sentences.users_at_once.fill(cell.users, at_once)
+    return sentences.people_at_once.fill(sentences.people.fill(users=people), at_once) if people else at_once
 
 
 def served_count(cell: CellRecord) -> Cell:

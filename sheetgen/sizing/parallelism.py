@@ -425,15 +425,6 @@ def gpus_of_replica(pipeline_stages: Quantity, tensor_parallel_size: Quantity, d
     return number_where(pipeline_stages > 0, pipeline_stages * tensor_parallel_size * data_parallel_size)
 
 
-@formula("Users")
-def users(concurrent_requests: Quantity, active_fraction: Quantity) -> Any:
-    """People that these requests at once stand for: requests / the share of users active at the peak.
-
-    Source: definition; with the default of 1 every user counts as active.
-    """
-    return ratio(concurrent_requests, active_fraction)
-
-
 @formula("Load")
 def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quantity) -> Any:
     """Requests at once to plan for: those at peak, and the extra headroom requested.

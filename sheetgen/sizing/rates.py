@@ -41,17 +41,17 @@ Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off 
 @formula("Requests per second at peak", TWO_DECIMALS)
 def peak_requests_per_second(
     requests_per_second: Quantity,
-    requests_per_day: Quantity,
+    day_requests: Quantity,
     peak_hour_share: Quantity,
     burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
 ) -> Any:
-    """Requests that arrive in a second at peak: as stated, or the peak hour's of a day, times the burst inside it.
+    """Requests that arrive in a second at peak: as stated, or the busiest hour's of a day, times the burst inside it.
 
-    Source: definition. Check: 200,000 a day at 12 % in the peak hour and a burst of 1.3 are 8.67.
+    Source: definition. Check: 200,000 a day at 12 % in the busiest hour and a burst of 1.3 are 8.67.
     """
-    of_a_day = requests_per_day * peak_hour_share / seconds_in_an_hour * burst_factor
-    return where(requests_per_day > 0, of_a_day, requests_per_second)
+    of_a_day = day_requests * peak_hour_share / seconds_in_an_hour * burst_factor
+    return where(day_requests > 0, of_a_day, requests_per_second)
 
 
 @formula("Allowance for chance, first estimate", TWO_DECIMALS)
@@ -326,6 +326,12 @@ def in_flight_at_peak(
     return requests_per_second * turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
 
 
+def mean_of_places(places: Quantity, wait_z: Quantity) -> Any:
+    """Requests at once on average that fill so many places with allowance for chance: `places`, solved for the load."""
+    root = (power(wait_z * wait_z + 2 * 2 * places, 1 / 2) - wait_z) / 2
+    return root * root
+
+
 @formula("Requests per second within the targets", TWO_DECIMALS)
 def served_requests_per_second(
     n_instances: Quantity,
@@ -345,8 +351,7 @@ def served_requests_per_second(
     Source: INTERFACE (served_at_target): rate_places, solved for the rate.
     """
     serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
-    root = (power(wait_z * wait_z + 2 * 2 * serving * paced_requests, 1 / 2) - wait_z) / 2
-    by_places = ratio(root * root, full_turn_seconds)
+    by_places = ratio(mean_of_places(serving * paced_requests, wait_z), full_turn_seconds)
     by_prompts = ratio(serving * max_prefill_utilization, replica_prefill_seconds, by_places)
     return smallest(by_places, by_prompts) / (1 + extra_headroom_fraction)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas
 
 ASKED = (
-    "model", "workload", "tier", "context_tokens", "concurrent_requests", "requests_per_second", "weight_dtype",
-    "kv_cache_dtype",
+    "model", "workload", "tier", "context_tokens", "users", "requests_per_second", "requests_per_hour",
+    "concurrent_requests", "weight_dtype", "kv_cache_dtype",
 )  # fmt: skip
 ANSWER = (
     "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size",
