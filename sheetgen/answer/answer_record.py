@@ -72,6 +72,7 @@ class ChosenRecord:
     """The recommendation of a cell, and what users get of it, with 80 % bands."""
 
     instance: str
+    region: str
     gpu: str
     purchase: str
     tensor_parallel_size: int
@@ -306,6 +307,38 @@ class PayLess:
 
 
 @dataclass(frozen=True)
+class MoveRecord:
+    """An input that moves the month: two values of it, and the month at each; None where nothing holds the load then.
+
+    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices.
+    """
+
+    input: str
+    low: float
+    high: float
+    low_usd: float | None
+    high_usd: float | None
+
+
+@dataclass(frozen=True)
+class MeasuredHardware:
+    """The cheapest on hardware that has runs of its own, where the answer has none."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many instances took no part, and why."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True)
 class BreaksRecord:
     """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
     (`capped`: by the engine's limit), the longest context at its requests."""
@@ -357,6 +390,9 @@ class CellRecord:
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
+    measured_hardware: MeasuredHardware | None
+    moves: tuple[MoveRecord, ...]  # of a headline
+    left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.

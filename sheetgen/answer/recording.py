@@ -15,6 +15,7 @@ from sheetgen.answer.answer_record import (
     CellRecord,
     ChosenRecord,
     Json,
+    LeftOut,
     LeverRecord,
     MemoryRecord,
     ModelRecord,
@@ -29,11 +30,12 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
-from sheetgen.answer.confidences import by_confidence, is_fallback, measure_first
+from sheetgen.answer.confidences import EVEN, by_confidence, is_fallback, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
-from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
-from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
+from sheetgen.answer.market_notes import measured_hardware, needs_reservation, not_asked
+from sheetgen.answer.moves import moves_of
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
@@ -67,6 +69,9 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
     parts = zip(confidences, others, providers, levers or [()] * len(question.loads), strict=True)
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
+    if levers:
+        loads = Loads(solved)
+        cells = [replace(c, moves=moves_of(solved, c, loads)) if c.row in headline else c for c in cells]
     if for_page:
         terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
         cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
@@ -191,6 +196,9 @@ def _cell(
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
+        measured_hardware=measured_hardware(solved, row),
+        moves=(),
+        left_out=tuple(LeftOut(*reason) for reason in question.left_out),
         pay_less=(),
         row=row,
     )
@@ -199,7 +207,15 @@ def _cell(
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
     checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
-    return replace(cell, pay_less=ways_to_pay_less(cell, None, checkpoints, judged))
+    return replace(cell, pay_less=ways_to_pay_less(cell, _half_sure(cell, question), checkpoints, judged))
+
+
+def _half_sure(cell: CellRecord, question: Question) -> RentalRecord | None:
+    """The answer at an even chance, where more was asked for."""
+    even = next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
+    if even is None or question.settings.confidence <= EVEN:
+        return None
+    return RentalRecord(even.instance, even.n_instances, even.monthly_usd)
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
@@ -234,7 +250,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
     names = {name for name in keys_of(ChosenRecord) if hasattr(choice, name)}
     return ChosenRecord(
         **_fields(choice, *names),
-        **_fields(candidate, "instance", "purchase"),
+        **_fields(candidate, "instance", "region", "purchase"),
         gpu=candidate.gpu.id,
         tensor_parallel_size=layout.tensor_parallel_size,
         data_parallel_size=layout.data_parallel_size,

@@ -221,7 +221,7 @@ def _price(question: Question, cell: CellRecord) -> Iterator[str]:
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
         f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
     )
-    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer)}"
+    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer.chance)}"
     yield from map(str, measure_words(cell, question.settings.confidence))
 
 

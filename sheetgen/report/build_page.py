@@ -212,7 +212,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         first_token=wording.first_token(cell),
         sized_by=wording.sized_by(question, cell),
         runner_up=_runner_up(cell),
-        chance=wording.sure(chosen),
+        chance=wording.sure(chosen.chance),
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     CellRecord,
-    ChosenRecord,
     LeverRecord,
     ModelRecord,
     NotAskedRecord,
@@ -326,9 +325,9 @@ def picked(one: RentalRecord) -> Cell:
     return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
-def sure(one: ChosenRecord) -> Cell:
+def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
-    return sentences.sure.fill(chance=one.chance, chance_step=sentences.CHANCE_STEP)
+    return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
 
 
 def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
