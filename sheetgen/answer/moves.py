@@ -40,7 +40,8 @@ def _moves(solved: Solution, cell: CellRecord, loads: Loads) -> Iterator[MoveRec
     ]
     changes = [Change(row, requests=few), Change(row, requests=many)]
     changes += [Change(row, workload=shape) for shape in shapes]
-    fewer, more, shorter, longer = (answer and answer.monthly_usd for answer in loads.ask(changes))
+    answers = loads.ask(changes)
+    fewer, more, shorter, longer = (answer.monthly_usd if answer else None for answer in answers)
     name = "requests_per_second" if load.requests_per_second else "concurrent_requests"
     yield MoveRecord(name, few, many, fewer, more)
     yield MoveRecord("context_tokens", contexts[0], contexts[1], shorter, longer)
