@@ -27,7 +27,7 @@ from sheetgen.program.sheet_program import BESIDE_DRAFT
 from sheetgen.question.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, DEFINITIONS, Reference, Resolved, model_kind
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import cost, draft, kv_cache, parallelism, rates, speed, weights
-from sheetgen.units import DTYPES
+from sheetgen.units import AUTO, DTYPES, PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Origins:
             option, what = _PRECISION[name]
             dtype, kind = getattr(names, option), "given"
             why = f"{option} {dtype}"
-            if str(self.overrides.get(option) or "auto") == "auto":
+            if str(self.overrides.get(option) or AUTO) in (AUTO, PUBLISHED):
                 kind, why = "default", f"{why}, the checkpoint's own"
             return Origin(kind, f"{what} in {DTYPES[dtype].about} ({why})")
         if name in _ENGINE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +16,11 @@ from sheetgen.answer.answer_record import (
     Json,
     LeverRecord,
     MemoryRecord,
-    ModelRecord,
     NotAskedRecord,
     NotChosen,
     OwnedRecord,
     ProviderCost,
+    PublishedRecord,
     Record,
     RentalRecord,
     RunnerUp,
@@ -33,9 +32,10 @@ from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
 from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
-from sheetgen.answer.replica_bills import breaks, replica_bills, subject
+from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import late_usd, was_measured
 from sheetgen.question.discounts import words_of
@@ -47,7 +47,6 @@ from sheetgen.sizing import cost
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
 OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
-OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
     "weights_bytes_per_gpu", "memory_budget_bytes", "steady_bytes",
@@ -59,8 +58,18 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     the JSON."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
     headline, chosen = headline_rows(solved), _chosen(solved)
+    published, caches = as_published(solved), kv_bytes_by_dtype(solved)
     cells = [
-        _cell(solved, row, chosen.get(row), others[row], providers[row], levers[row] if levers else ())
+        _cell(
+            solved,
+            row,
+            chosen.get(row),
+            others[row],
+            providers[row],
+            published[row],
+            caches[row],
+            levers[row] if levers else (),
+        )
         for row in range(len(question.loads))
     ]
     if for_page:
@@ -76,7 +85,7 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
         (),
         tuple(_sources(question)),
         headline,
-        tuple(itertools.starmap(ModelRecord, zip(*(solved.models[name].tolist() for name in OF_MODEL), strict=True))),
+        model_records(solved),
         replica_bills(fit) if fit else {},
     )
 
@@ -145,6 +154,8 @@ def _cell(
     chosen: ChosenRecord | None,
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
+    published: PublishedRecord | None,
+    kv_bytes_by_dtype: Mapping[str, int],
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
@@ -166,6 +177,10 @@ def _cell(
         kv_cache_dtype=model.kv_cache_dtype,
         weights_bytes=int(solved.models["weights_bytes"][load.model]),
         kv_bytes=int(solved.loads["kv_bytes"][row]),
+        checkpoint=model.served_as,
+        kv_bytes_by_dtype=kv_bytes_by_dtype,
+        as_published=published,
+        log=startup_log(solved, row),
         verdict=choice.verdict,
         chosen=chosen,
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
