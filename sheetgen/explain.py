@@ -242,8 +242,10 @@ class Origins:
         if name in _PEAKS:
             return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
         if figure := _BAND_FACTORS.get(name):
-            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model))
-            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {band.kind})"
+            engine = self.names.engine.engine
+            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model), engine, gpu)
+            of = band.gpu or " ".join(filter(None, (band.generation, band.kind)))
+            words = f", 80 % of {band.n_rows:,} runs ({band.scope}, {of})"
             return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
         if "_share_of_" in name:  # of the layers on a stage
             name = "layers_in_order"

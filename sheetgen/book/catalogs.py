@@ -16,7 +16,7 @@ from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.what_if_choices import SPARE_MODELS
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
-from sheetgen.catalog.engines import RESIDUALS, SpeedConstants
+from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
 from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
 from sheetgen.program.quantities import MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
@@ -375,6 +375,11 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
             note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).",
         )
     _give(table, "measured_kinds", [int(v) for v in gpus["measured_kinds"]])
+    for whose, names in (("own runs", band_names("fitted")), ("others' runs", band_names("other", MODEL_KINDS))):
+        for name in names:
+            label = f"{name.replace('_band', '').replace('_', ' ')}, {whose}"
+            note = f"{name}: an end of the 80 % band of {whose}, a factor of the prediction (docs/speed.md)."
+            table.given(name, label, [float(v) for v in gpus[name]], FACTOR, width=13, note=note)
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:

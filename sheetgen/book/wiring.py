@@ -25,7 +25,7 @@ from sheetgen.book.sheets import (
     lookup,
     number,
 )
-from sheetgen.catalog.engines import MODEL_KINDS
+from sheetgen.catalog.engines import MODEL_KINDS, band_names
 from sheetgen.formula import Expr, Formula, is_number, where
 from sheetgen.question.overrides import TABLES
 from sheetgen.question.sheet_question import Question
@@ -88,9 +88,10 @@ SIDE_BY_SIDE = {
         ("peak_flops", "peak_flops", "weight_dtype_row"), ("tpot_of_dtype", "tpot_of_dtype", "weight_dtype_row"),
         ("ttft_of_dtype", "ttft_of_dtype", "weight_dtype_row"),
     )},
-    **{f"{figure}_of_kind": ([f"{figure}_of_kind_{kind}" for kind in MODEL_KINDS], "speed_kind")
-       for figure in ("tpot", "ttft")},
+    **{name: ([f"{name}_{kind}" for kind in MODEL_KINDS], "speed_kind")
+       for name in ("tpot_of_kind", "ttft_of_kind", *band_names("other"))},
 }  # fmt: skip
+OF_KINDS = frozenset(band_names("anchored"))  # lists with an entry for each kind of model
 Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
 
 
@@ -374,6 +375,8 @@ class Wiring:
         """What a formula reads by a name, where cells say which row of some tables is meant."""
         if name in self.blocks:
             return self.of_block(name, places[self.blocks[name].down], places["profiles"], places)
+        if name in OF_KINDS:
+            return lookup(self.lists[name], lookup(self.tables["models"].range("speed_kind"), places["models"]))
         if name in SIDE_BY_SIDE:
             (columns, key), gpu = SIDE_BY_SIDE[name], self._gpu(places)
             dtype = lookup(self.tables["models"].range(key), places["models"])
@@ -397,6 +400,8 @@ class Wiring:
         """Whether what is read by a name differs by hardware."""
         if name in self.blocks or name in SIDE_BY_SIDE:
             return True
+        if name in OF_KINDS:
+            return False
         return self.key_of(name, TABLES_READ) not in ("models", "contexts")
 
 

@@ -27,7 +27,7 @@ from sheetgen.formula import (
 )
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
-from sheetgen.program.quantities import STEADY
+from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
 from sheetgen.program.sheet_program import CHOSEN
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import TIGHT
@@ -184,20 +184,6 @@ def chosen(one: Formula, otherwise: Any = "-") -> Formula:
         return where_number(n_instances, lambda: one.function(*values), otherwise)
 
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
-
-
-@formula("Row of the band", PLAIN, within=[speed.measured_scope])
-def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any, set_factor: Any) -> Any:
-    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
-    then data-parallel ranks and pipeline stages; then by kind those of runs that a measured point set right, which is
-    what a factor other than 1 comes from.
-
-    Source: docs/speed.md.
-    """
-    row = where(
-        measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
-    )
-    return where(set_factor == 1, row, 2 * n_model_kinds + 2 + speed_kind)
 
 
 @formula("Milliseconds")
@@ -400,8 +386,12 @@ OF_SPEED = (
     "requests_per_replica", "replica_requests_per_second", "next_earlier_in_flight", "next_in_flight",
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
+    *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),
 )  # fmt: skip
-OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
+OF_SPEED_ALONE = (
+    "requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by", "measured_scope", "speed_scope",
+    "tpot_band_low", "tpot_band_high", "tpot_seconds_low", "tpot_seconds_high",
+)  # fmt: skip
 
 
 def _add_program(table: Table, names: Collection[str]) -> None:
@@ -433,27 +423,13 @@ def _add_program(table: Table, names: Collection[str]) -> None:
 
 def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
-    columns, wiring = table.columns, table.wiring
+    columns = table.columns
     _add_program(table, OF_SPEED_ALONE if alone else OF_SPEED)
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
         table.computed(parallelism.users)
-    speeds = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
     if not alone:
         columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
-    for name, more, factor in (("band_row", "", "speed_factor"), ("ttft_band_row", ", first token", "ttft_factor")):
-        if not alone or not more:
-            table.computed(chosen(band_row).reading(set_factor=factor), name=name, label=f"{band_row.label}{more}")
-    for figure in speeds:
-        name = figure if figure.endswith("second") else f"{figure}_seconds"
-        for end in ("low", "high"):
-            rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
-            table.computed(
-                chosen(speed.at_speed_band).reading(predicted=name),
-                {"band_factor": [lookup(wiring.lists[f"{figure}_band_{end}"], at) for at in rows]},
-                name=f"{name}_{end}",
-                label=f"{figure.replace('_', ' ')}, {end}",
-            )
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))

@@ -18,11 +18,7 @@ from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
 ROW = ("row",)
-ENDS = ("low", "high")  # of a band
 MEMORY_ERRORS = ("weights_error_share", "activation_error_bytes", "non_torch_error_bytes", "kv_pool_error_bytes")
-SPEED_BANDS = {
-    "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
-}  # fmt: skip
 MOST_STAGES = 64  # of pipelines that are tried for the fewest GPUs
 
 
@@ -33,7 +29,7 @@ def _row(name: str, *formulas: Named) -> Table:
 def _memory_ends() -> list[Named]:
     """Both ends of the 80 % error band of what memory is predicted to take; none where no band is known."""
     ends: list[Named] = []
-    for end in ENDS:
+    for end in quantities.ENDS:
         ends += [
             (
                 f"weights_error_bytes_{end}",
@@ -58,30 +54,7 @@ def _errors() -> list[Named]:
     """The errors of memory in the scope of a row: the runs that the constants were set on, or all others."""
     return [
         (name, memory.error_in_scope.reading(error_here=f"{name}_here", error_elsewhere=f"{name}_elsewhere"))
-        for name in (f"{error}_{end}" for error in MEMORY_ERRORS for end in ENDS)
-    ]
-
-
-def _speed_scopes() -> list[Named]:
-    """The runs that bands of speed are from; a measured point says nothing of the figure that it does not give."""
-    found: list[Named] = [
-        speed.measured_scope,
-        ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
-        ("ttft_scope", speed.scope_of_factor.reading(factor="ttft_factor")),
-    ]
-    for figure in SPEED_BANDS:
-        scope = "ttft_scope" if figure == "ttft" else "speed_scope"
-        for name in (f"{figure}_band_{end}" for end in ENDS):
-            scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
-            found.append((name, speed.band_of_scope.reading(scope=scope, **scopes)))
-    return found
-
-
-def _speed_ends() -> list[Named]:
-    return [
-        (f"{name}_{end}", speed.at_speed_band.reading(predicted=name, band_factor=f"{figure}_band_{end}"))
-        for figure, name in SPEED_BANDS.items()
-        for end in ENDS
+        for name in (f"{error}_{end}" for error in MEMORY_ERRORS for end in quantities.ENDS)
     ]
 
 
@@ -103,7 +76,7 @@ DEPLOYMENT = Program(
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
-            *_speed_scopes(),
+            *quantities.SPEED_BANDS,
         ),
         # A draft model's layers and cache are counted among the layers that grow.
         _row(
@@ -145,7 +118,7 @@ DEPLOYMENT = Program(
         ),
         _row("fit", *quantities.FIT),
         _row("memory_ends", *_memory_ends()),
-        *(_blocks(end) for end in ENDS),
+        *(_blocks(end) for end in quantities.ENDS),
         _row("filled_tokens", speed.filled_tokens),
         Again(
             "filled",
@@ -167,7 +140,13 @@ DEPLOYMENT = Program(
             ("of_running",),
             {"max_requests_per_second": "max_requests_per_second"},
         ),
-        _row("grows", speed.grows, speed.waiting_requests, *_speed_ends(), speed.output_tokens_per_second_per_gpu),
+        _row(
+            "grows",
+            speed.grows,
+            speed.waiting_requests,
+            *quantities.speed_ends(),
+            speed.output_tokens_per_second_per_gpu,
+        ),
     ),
     (
         _row("of_running", *quantities.OF_RUNNING),  # what depends on how many requests run
