@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sheetgen.errors import SheetgenError, shown
 
 # Numbers of pipeline stages at which the order of layers counts, by the names that formulas read.
+ENDS = ("low", "high")  # of a band
 STAGES_IN_ORDER = {"two_stages": 2, "three_stages": 3, "four_stages": 4, "eight_stages": 8}
 GIB = 2**30
 GB = 10**9
