@@ -89,7 +89,7 @@ UNQUANTIZED = ("bf16", "fp16", "fp32")
 AUTO, PUBLISHED, RECOMMENDED = "auto", "published", "recommended"  # auto of the weights is published, by its old name
 DTYPE_CHOICES = (AUTO, *DTYPES, *DTYPE_ALIASES)
 WEIGHT_CHOICES = (RECOMMENDED, PUBLISHED, *DTYPE_CHOICES)
-DEFAULT_WEIGHTS = PUBLISHED  # of build, recommend and plan; size always takes what was published
+DEFAULT_WEIGHTS = RECOMMENDED  # of build, recommend and plan; size always takes what was published
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
 
 
