@@ -262,7 +262,7 @@ def test_risks_name_a_first_token_that_may_be_late_and_what_nobody_asked_for() -
     said = " ".join(map(str, found.risks))
     late = str(found.cards[1].first_token).split("–")[1].rstrip(")")
     assert float(late) > 5
-    assert f"Not in the band of the month: Llama 3.1 70B first token to {late} s (target 5 s), $120.5k there." in said
+    assert f"Not in the band of the month: Llama 3.1 70B first token to {late} s (target 5 s), $642.9k there." in said
     assert f"Not requested, and cheaper: {found.cards[1].cheapest_not_asked}." in said and "Lambda" in said
     assert "Not in the band" not in " ".join(map(str, page(ask="70b", ttft_ms="off").risks))
     assert "Not requested" not in " ".join(map(str, page(models="8b,70b,405b").risks))
