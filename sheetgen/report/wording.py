@@ -489,7 +489,7 @@ SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: f
 
 def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
     units, model, total = question.settings.units, one.model, one.model.params.total
-    token, state = kept.kv_bytes_per_token, kept.state_bytes_per_sequence
+    token, state = kept.kept_bytes_per_token, kept.state_bytes_per_sequence
     full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]

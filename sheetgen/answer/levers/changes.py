@@ -493,7 +493,7 @@ class Plans:
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
         total, draft = model.model.params.total, self.question.draft
         others = [
-            sheet_model(m, m.weight_dtype, m.kv_cache_dtype, settings)
+            sheet_model(m, self.question.recommended_weights(m), settings)
             for m in every
             if m.id != model.model.id
             and abs(m.params.total / total - 1) <= share
