@@ -340,6 +340,11 @@ def _runs_of(at: Grid) -> Iterator[tuple[Scope, ModelKind]]:
         yield deployment.SPEED_SCOPES[int(scope)], MODEL_KINDS[int(kind) - 1]
 
 
+def chance_of(solved: Solution, row: int, offer: int) -> float:
+    """How sure it is that an offer, as many of it as the load takes, serves that load."""
+    return float(_paced(solved.grid, [row], [offer]).spread("chance", OF_CHOSEN)[0])
+
+
 def was_measured(solved: Solution, row: int, offer: int) -> bool:
     """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
     inside one machine and without data-parallel ranks."""

@@ -148,6 +148,25 @@ runner_up_words = template(
     "the next cheapest on Workings.",
 )
 
+# Precision of the weights -------------------------------------------------------------------------------------------
+
+checkpoint_words = template(
+    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|licence not known here]|no checkpoint is known here]",
+    listed=is_text(q.hf_id),
+    licensed=is_text(q.license),
+)
+published_words = template("[held?{rented}, {usd} a month|nothing holds it]", held=is_number(q.n_instances))
+not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
+weights_of_model = template(
+    "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"
+    "[deployable?, as {not_deployed}]]",
+    changed=is_text(q.published_dtype),
+    deployable=q.has_deployed == 1,
+    checkpoint=checkpoint_words,
+    published=published_words,
+    not_deployed=not_deployed,
+)
+
 # What it serves, and how fast ----------------------------------------------------------------------------------
 
 room = template(

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     CellRecord,
-    ChosenRecord,
     LeverRecord,
     ModelRecord,
     NotAskedRecord,
@@ -326,9 +325,9 @@ def picked(one: RentalRecord) -> Cell:
     return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
-def sure(one: ChosenRecord) -> Cell:
+def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
-    return sentences.sure.fill(chance=one.chance, chance_step=sentences.CHANCE_STEP)
+    return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
 
 
 def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
@@ -489,7 +488,7 @@ SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: f
 
 def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
     units, model, total = question.settings.units, one.model, one.model.params.total
-    token, state = kept.kv_bytes_per_token, kept.state_bytes_per_sequence
+    token, state = kept.kept_bytes_per_token, kept.state_bytes_per_sequence
     full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]

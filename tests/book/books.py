@@ -198,7 +198,7 @@ def with_settings(question: Question, **settings: Any) -> Question:
     models = tuple(
         dataclasses.replace(
             m,
-            weight_dtype=m.auto_weight_dtype if new.weight_dtype == "auto" else new.weight_dtype,
+            weight_dtype=m.auto_weight_dtype if new.weight_dtype == "published" else new.weight_dtype,
             kv_cache_dtype=m.auto_kv_cache_dtype if new.kv_cache_dtype == "auto" else new.kv_cache_dtype,
         )
         for m in question.models
