@@ -62,9 +62,7 @@ def test_more_confidence_is_never_cheaper_and_every_answer_is_as_sure_as_it_was_
                 assert answer["chance"] <= min(answer["chance_of"].values()) + 1e-9, (load, level)
             at = [one for one in answer["by_confidence"] if one]
             assert [one["confidence"] for one in at] == sorted(one["confidence"] for one in at)
-            assert all(a["monthly_usd"] <= b["monthly_usd"] / ALMOST for a, b in zip(at[:-1], at[1:], strict=True)), (
-                load
-            )
+            assert all(a["monthly_usd"] <= b["monthly_usd"] / ALMOST for a, b in itertools.pairwise(at)), load
             for one in at:
                 if one["confidence"] in months and months[one["confidence"]] < math.inf:
                     assert one["monthly_usd"] == pytest.approx(months[one["confidence"]], rel=1e-12), (load, level)
