@@ -32,6 +32,7 @@ from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
 from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, subject
@@ -39,16 +40,15 @@ from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import late_usd, was_measured
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
-from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
+from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
-OF_WORKLOAD = (
-    "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
-    "ttft_target_ms",
+KEPT_OF_WORKLOAD = (
+    "id", "context_tokens", "input_tokens", "output_tokens", *OF_WORKLOAD, "tpot_target_ms", "ttft_target_ms",
 )  # fmt: skip
 OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
 OF_OFFER = (
@@ -61,9 +61,10 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     """The record of an answer. `levers` are those of each load; `for_page`: with what pages say of the headlines beside
     the JSON."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
+    people = asking_otherwise(solved)
     headline, chosen = headline_rows(solved), _chosen(solved)
     cells = [
-        _cell(solved, row, chosen.get(row), others[row], providers[row], levers[row] if levers else ())
+        _cell(solved, row, chosen.get(row), others[row], providers[row], people[row], levers[row] if levers else ())
         for row in range(len(question.loads))
     ]
     if for_page:
@@ -103,7 +104,7 @@ def _inputs(question: Question) -> Json:
     workload, tier = question.headline
     return {
         "models": [m.model.id for m in question.models],
-        "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
+        "workloads": [_fields(w, *KEPT_OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
         **{name: rate and getattr(rate, name) for name in RATES},
         "engine": question.engine.engine,
@@ -144,6 +145,7 @@ def _cell(
     chosen: ChosenRecord | None,
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
+    people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
@@ -169,6 +171,8 @@ def _cell(
         chosen=chosen,
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
         cheapest=_picked(solved, choice.cheapest),
+        all_at_once=people.all_at_once,
+        by_requests_per_day=people.by_requests_per_day,
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),

@@ -24,6 +24,7 @@ from sheetgen.question.inputs import (
     ASKS,
     BY_NAME,
     CONTEXT,
+    HISTORY,
     LOAD,
     MONEY,
     OF_TERMS,
@@ -297,6 +298,7 @@ def _questions(page: InputsSheet) -> None:
     )
     _lengths(page)
     page.of_table(CONTEXT)
+    _by_workload(page, HISTORY)
     page.section(LOAD)
     page.wiring.lists["tiers"] = Range(
         tuple(
@@ -323,13 +325,19 @@ def _questions(page: InputsSheet) -> None:
     )
     if question.rate is not None:
         _rate(page, question.rate)
-    asks = BY_NAME[ASKS]
-    page.wiring.lists["asks"] = Range(
-        tuple(page.place(asks, getattr(w, ASKS), by=(name_part(w.id), w.name)) for w in question.workloads)
-    )
+    _by_workload(page, ASKS)
     page.of_table(LOAD)
     page.section(PRECISION)
     page.of_table(PRECISION)
+
+
+def _by_workload(page: InputsSheet, name: str) -> None:
+    """The cells of an input that is a field of each workload."""
+    cells = (
+        page.place(BY_NAME[name], getattr(w, name), by=(name_part(w.id), w.name))
+        for w in page.solved.question.workloads
+    )
+    page.wiring.lists[name] = Range(tuple(cells))
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:

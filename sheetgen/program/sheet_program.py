@@ -77,11 +77,12 @@ SHEET = Program(
             "paces",
             ("pace",),
             (
-                ("tpot_limit_seconds", parallelism.limit_seconds.reading(target_ms="tpot_target_ms")),
+                ("tpot_limit_seconds", parallelism.token_limit_seconds.reading(target_ms="tpot_target_ms")),
                 ("ttft_limit_seconds", parallelism.limit_seconds.reading(target_ms="ttft_target_ms")),
                 *quantities.TOKENS,
                 parallelism.within_limit,
                 people.target_turn_seconds,
+                speed.cached_fraction,
             ),
         ),
         Table(

@@ -12,7 +12,7 @@ from typing import Any
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
-from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.hardware import MOST_WORKLOADS, Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
@@ -21,7 +21,7 @@ from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
-from sheetgen.question.inputs import ASKS, BY_NAME, OF_SETTINGS, OPTION_GROUPS, Settings, asked_in
+from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
@@ -65,19 +65,23 @@ _EXAMPLES = {
         TARGETS,
         "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off.",
     ),
-    ASKS: f"Write {BY_NAME[ASKS].kind}, for all workloads or by name: 30, or chat=30,rag=10.",
+    **{
+        name: f"Write {BY_NAME[name].kind}, for all workloads or by name, such as {option.pairs}."
+        for name in OF_WORKLOAD
+        if (option := BY_NAME[name].option)
+    },
 }
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
-    """The workloads requested, or all of the catalog, at the contexts requested.
+    """The workloads requested, or the catalog's default ones, at the contexts requested.
 
     Raises ScenarioError for a name that is none, and for more than three.
     """
     known = {w.id: w for w in catalog.workloads()}
-    names = parse.words(options.get("workloads")) or tuple(known)
+    names = parse.words(options.get("workloads")) or tuple(w.id for w in known.values() if w.is_default)
     chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
-    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
+    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > MOST_WORKLOADS:
         raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
     wanted: dict[str, int] = {}  # the answer's length stays, the prompt takes the rest
     for one in parse.words(options.get("contexts")):
@@ -171,27 +175,28 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
 def with_stated(
     workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
 ) -> tuple[Workload, ...]:
-    """The workloads with the targets and the requests of a person in force: as stated, else the catalog's.
+    """The workloads with the targets, requests of a person and history in force: as stated, else the catalog's.
 
-    A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
-    the longest one. Raises ScenarioError for what is no target, or no number of requests.
+    A load of the user's own takes the targets of the shortest default workload that reaches its context, or of the
+    longest one. Raises ScenarioError for what is no target, or no number of requests.
     """
-    stated = {option: _stated(options.get(option), option, workloads) for option in (*TARGETS, ASKS)}
+    stated = {option: _stated(options.get(option), option, workloads) for option in (*TARGETS, *OF_WORKLOAD)}
     by_length = sorted(known, key=lambda w: w.context_tokens)
 
     def targets(workload: Workload) -> dict[str, float | None]:
         same = (w for w in by_length if w.id == workload.id)
-        reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
-        like = next(itertools.chain(same, reaching, reversed(by_length)), None)
+        usual_ones = [w for w in by_length if w.is_default]
+        reaching = (w for w in usual_ones if w.context_tokens >= workload.context_tokens)
+        like = next(itertools.chain(same, reaching, reversed(usual_ones)), None)
         usual = {option: getattr(like, field, None) for option, field in TARGETS.items()}
         of = {option: {"": usual[option]} | stated[option] for option in TARGETS}
         return {field: of[option].get(workload.id, of[option][""]) for option, field in TARGETS.items()}
 
-    def asks(workload: Workload) -> float | None:
-        of = {"": workload.requests_per_user_per_day} | stated[ASKS]
-        return of.get(workload.id, of[""])
+    def own(workload: Workload) -> dict[str, float | None]:
+        of = {option: {"": getattr(workload, option)} | stated[option] for option in OF_WORKLOAD}
+        return {option: by_name.get(workload.id, by_name[""]) for option, by_name in of.items()}
 
-    return tuple(w.model_copy(update={**targets(w), ASKS: asks(w)}) for w in workloads)
+    return tuple(w.model_copy(update={**targets(w), **own(w)}) for w in workloads)
 
 
 def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
