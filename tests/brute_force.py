@@ -506,7 +506,7 @@ def replica(
         return None
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
-    budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
+    budget = Fraction(math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION))
     budget += Fraction(pool_error(hardware, confidence))
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))

@@ -25,6 +25,7 @@ from sheetgen.question.inputs import (
     ASKS,
     BY_NAME,
     CONTEXT,
+    HISTORY,
     LOAD,
     MONEY,
     OF_TERMS,
@@ -312,6 +313,7 @@ def _questions(page: InputsSheet) -> None:
     )
     _lengths(page)
     page.of_table(CONTEXT)
+    _by_workload(page, HISTORY)
     page.section(LOAD)
     page.wiring.lists["tiers"] = Range(
         tuple(
@@ -338,13 +340,19 @@ def _questions(page: InputsSheet) -> None:
     )
     if question.rate is not None:
         _rate(page, question.rate)
-    asks = BY_NAME[ASKS]
-    page.wiring.lists["asks"] = Range(
-        tuple(page.place(asks, getattr(w, ASKS), by=(name_part(w.id), w.name)) for w in question.workloads)
-    )
+    _by_workload(page, ASKS)
     page.of_table(LOAD)
     page.section(PRECISION)
     page.of_table(PRECISION)
+
+
+def _by_workload(page: InputsSheet, name: str) -> None:
+    """The cells of an input that is a field of each workload."""
+    cells = (
+        page.place(BY_NAME[name], getattr(w, name), by=(name_part(w.id), w.name))
+        for w in page.solved.question.workloads
+    )
+    page.wiring.lists[name] = Range(tuple(cells))
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
@@ -415,8 +423,9 @@ def _money(page: InputsSheet) -> None:
 def _targets(page: InputsSheet) -> None:
     """Targets by workload (a blank one is off, one that nobody states follows the load), and what must be survived."""
     question, lists = page.solved.question, page.wiring.lists
-    lengths = zip(question.workloads, lists["contexts"].refs, lists["prompts"].refs, strict=True)
-    read = {w.id: {"context_tokens": context, "input_tokens": prompt} for w, context, prompt in lengths}
+    cells = zip(*(lists[name].refs for name in ("contexts", "prompts", HISTORY)), strict=True)
+    names = ("context_tokens", "input_tokens", HISTORY)
+    read = {w.id: dict(zip(names, of, strict=True)) for w, of in zip(question.workloads, cells, strict=True)}
 
     def place(target: Input, default: Formula, workload: Workload) -> Ref:
         is_stated = workload.id in question.stated[target.name]

@@ -9,13 +9,13 @@ from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import ONE, ZERO, position_in
 from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
-from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, profile_columns, titled
 from sheetgen.formula import formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import BY_NAME, HISTORY
 from sheetgen.report import sentences
 from sheetgen.sizing import parallelism, people, speed
-from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
+from sheetgen.units import PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
@@ -74,12 +74,16 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
         found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
         table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
         table.computed(
-            parallelism.limit_seconds,
+            parallelism.token_limit_seconds if figure == "tpot" else parallelism.limit_seconds,
             {"target_ms": table.columns[target]},
             name=f"{figure}_limit_seconds",
             label=f"{figure.upper()} in force, s",
         )
-    if not wiring.prefix:
+    if wiring.prefix:  # What-if asks for no history
+        table.columns["cached_fraction"] = [wiring.inputs["prefix_cache_hit_fraction"]] * len(pairs)
+    else:
+        table.picked(HISTORY, in_words(HISTORY), lists[HISTORY], "workload_row", PERCENT)
+        table.computed(speed.cached_fraction)
         table.computed(people.target_turn_seconds)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)

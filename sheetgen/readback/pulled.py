@@ -24,7 +24,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
-from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
+from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, HISTORY, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
@@ -416,6 +416,7 @@ def _follows(name: str, built: Built, found: Snapshot) -> bool:
         **{assumed: reference.assumption(assumed) for assumed in targets.ASSUMED},
         "context_tokens": context,
         "input_tokens": inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"]),
+        HISTORY: inputs[f"{HISTORY}_{part}"],
     }
     return _same(dict(zip(TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities), inputs[name])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.formula import Quantity, formula, largest, power
+from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import WHOLE
 
 # Judgements that the defaults read, each an entry of assumptions.yaml.
@@ -32,10 +33,10 @@ def default_tpot_target_ms(
     return default_tpot_ms * power(largest(1, context_tokens / default_tpot_tokens), default_tpot_growth)
 
 
-@formula("Default target of the first token, ms", WHOLE)
+@formula("Default target of the first token, ms", WHOLE, within=[cached_fraction])
 def default_ttft_target_ms(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     default_ttft_ms: Quantity,
     default_ttft_ms_per_token: Quantity,
 ) -> Quantity:
@@ -44,7 +45,7 @@ def default_ttft_target_ms(
 
     Source: INTERFACE (targets). Check: 2,229 ms for 3,072 prompt tokens, 7,144 for 15,360, 52,610 for 129,024.
     """
-    return default_ttft_ms + default_ttft_ms_per_token * input_tokens * (1 - prefix_cache_hit_fraction)
+    return default_ttft_ms + default_ttft_ms_per_token * input_tokens * (1 - cached_fraction)
 
 
 DEFAULTS = (default_tpot_target_ms, default_ttft_target_ms)
