@@ -240,7 +240,8 @@ def diff(
 
 def headlines(record: Record, question: Question) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.cli.answer_text import as_published_words, headline, load_of
+    from sheetgen.cli.answer_text import as_published_words, headline
+    from sheetgen.report.answer_lines import load_of
 
     name = question.workloads[question.headline[0]].name
     return {

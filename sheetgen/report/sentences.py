@@ -49,9 +49,7 @@ at_once = template("{requests} {requests:request|requests} at once")
 people = template("{users} {users:person|people}")
 people_at_once = template("{people}, {at_once}")
 enough_for = template("enough for at least {users:whole} people who ask {times} times a day")
-known_asks = template(
-    "known: a consumer assistant's users send 3 to 4 requests a day, enterprise users 6, the top tenth of them 23"
-)
+known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
 headline_words = template(
     "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
