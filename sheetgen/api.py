@@ -23,7 +23,7 @@ from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, objects
 from sheetgen.question.inputs import INPUTS
 from sheetgen.sizing.rates import in_flight_at_peak
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import ENDS, ON_DEMAND
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +49,7 @@ PREDICTED = (
 
 def _both_ends(*names: str) -> list[str]:
     """Of the 80 % error band of what was predicted; `band_scope` and `speed_scope` say which runs it is from."""
-    return [f"{name}_{end}" for name in names for end in ("low", "high")]
+    return [f"{name}_{end}" for name in names for end in ENDS]
 
 
 RESULTS = (

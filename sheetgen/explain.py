@@ -20,7 +20,7 @@ from sheetgen.api import Sized
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
-from sheetgen.program.quantities import OF_RUNNING, POINT, TOKENS
+from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.program.sheet_program import BESIDE_DRAFT, counted
@@ -35,7 +35,7 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
-from sheetgen.units import AUTO, DTYPES, PUBLISHED
+from sheetgen.units import AUTO, DTYPES, ENDS, PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,7 @@ class Origin:
     file: str = ""
 
 
-# Figures of speed that have bands, and what they are bands of.
-SPEED_FIGURES = {
-    "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
-}  # fmt: skip
-_BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in SPEED_FIGURES for end in ("low", "high")}
+_BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in BANDS_OF for end in ENDS}
 _FACTORS = {"speed_factor": "tpot", "ttft_factor": "ttft"}  # what a measured point sets, by which figure
 _OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
@@ -112,7 +108,7 @@ _BAND_ENDS = {
 SEARCHED |= {
     f"{name}_{end}": (f"The {end} end of the 80 % error band of {name}.", (name, f"{error}_{end}"))
     for name, error in _BAND_ENDS.items()
-    for end in ("low", "high")
+    for end in ENDS
 }
 ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
 _FIELDS = {  # columns that stand under another name in the model's file
@@ -251,8 +247,10 @@ class Origins:
         if name in _PEAKS:
             return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
         if figure := _BAND_FACTORS.get(name):
-            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model))
-            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {band.kind})"
+            engine = self.names.engine.engine
+            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model), engine, gpu)
+            of = band.gpu or " ".join(filter(None, (band.generation, band.kind)))
+            words = f", 80 % of {band.n_rows:,} runs ({band.scope}, {of})"
             return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
         if "_share_of_" in name:  # of the layers on a stage
             name = "layers_in_order"
@@ -314,9 +312,7 @@ SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed)
 _OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
-SPEED_BANDS = {
-    f"{name}_{end}": (name, f"{figure}_band_{end}") for figure, name in SPEED_FIGURES.items() for end in ("low", "high")
-}
+SPEED_BANDS = {f"{name}_{end}": (name, f"{figure}_band_{end}") for figure, name in BANDS_OF.items() for end in ENDS}
 # Quantities that are another formula read once more, under other circumstances: its name, and which reading.
 READ_AGAIN = {
     "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
@@ -633,7 +629,7 @@ def quantities() -> list[tuple[str, str, str]]:
     rows = [(f.name, f.label, f.summary) for f in QUANTITIES.values()]
     others = {name: about for name, (about, _) in SEARCHED.items()}
     for of, _ in SPEED_BANDS.values():
-        others |= {f"{of}_{end}": f"The {end} end of the 80 % band of {of}." for end in ("low", "high")}
+        others |= {f"{of}_{end}": f"The {end} end of the 80 % band of {of}." for end in ENDS}
     for name in DESCRIBED:
         about = DERIVED[name][0]
         others[name] = f"{about[0].upper()}{about[1:]}."

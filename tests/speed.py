@@ -12,9 +12,9 @@ import os
 # The fit's matrices are small: several threads wait for each other, and the longer the busier the machine is.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import math
 import pickle
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,28 @@ from typing import Any, cast
 import numpy
 import pandas
 from measured_rows import tuples
+from speed_bands import (
+    FIFTHS,
+    LEVELS,
+    MANY_RUNS,
+    RANKS,
+    RUNS_OF_BAND,
+    TIMES,
+    Bands,
+    Reliability,
+    agrees,
+    catalog_rows,
+    draw,
+    error_table,
+    holding,
+    nested,
+)
 from speed_fit import (
     CHOSEN,
     CSV,
     FIGURES,
     GENERATIONS,
+    INNER_FOLDS,
     LATER,
     NAMES,
     STRUCTURES,
@@ -46,24 +63,13 @@ from speed_fit import (
 from speed_public import section, served
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, SpeedFile
+from sheetgen.catalog.engines import MODEL_KINDS, SpeedBand, SpeedFile
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "speed.md"
 CATALOG = ROOT / "catalogs" / SpeedFile.file_name
 # Aims: median, nine of ten; percent.
 GATES: dict[str, tuple[float, float | None]] = {"TPOT": (12, 35), "TTFT": (25, None), "output tokens/s": (12, None)}
-BAND = (0.1, 0.9)
-KINDS = ("dense", "moe")
-PLACES = (  # scope and kind of every band
-    *((scope, kind) for scope in ("fitted", "other") for kind in MODEL_KINDS),
-    *((scope, "any") for scope in OF_ANY_KIND),
-    *(("anchored", kind) for kind in MODEL_KINDS),
-)
-MANY_RUNS = 20  # of a kind of model in a cell: fewer, of one configuration, do not make it a measured one
-FEW_RUNS = 10  # fewer draw no band
-# Public runs of DeepSeek-V3.2 and GLM-5.2 on 8 H200 under SGLang gave a third to a half of the predicted tokens.
-REPORTED = {("output_tokens_per_second", "sparse"): (0.33, 1), ("tpot", "sparse"): (1, 3)}
 Columns = dict[str, Any]
 
 
@@ -80,6 +86,7 @@ class Results:
     common: Any
     structure: Structure
     residuals: Residuals
+    nested: Reliability | None  # what a chance is worth, where the inner folds were predicted, too
 
 
 def work_out(runs: Runs, known: Sequence[Structure] = ()) -> Results:
@@ -91,67 +98,45 @@ def work_out(runs: Runs, known: Sequence[Structure] = ()) -> Results:
     structure = known[-1] if known else choose(runs)
     own = runs.by(structure.chunks_power)
     constants, common = fit(own)
+    outer, plain, chosen = held_out(runs, known=known)
     return Results(
-        *held_out(runs, known=known),
+        outer,
+        plain,
+        chosen,
         before,
         other_cells(own),
         constants,
         common,
         structure,
         left(own, constants, structure),
+        None if known else nested(runs, outer, chosen, served(Catalog())),
     )
 
 
-def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """The bands of the catalog, by scope: of held-out runs, widened until they hold 80 % of the runs outside the fit.
+def error_tables(runs: Runs, results: Results) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+    """Errors of runs predicted without their configuration, and without their engine's generation of GPUs."""
+    return error_table(runs, results.held_out), error_table(runs, results.elsewhere)
+
+
+def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> list[SpeedBand]:
+    """The bands of the catalog: of held-out runs, those beyond GPUs with runs widened until they hold 80 % of the runs
+    outside the fit.
 
     outside: lines of `served`, predicted by the catalog's constants.
     """
+    own, of_cells = error_tables(runs, results)
     one_point, points = anchored(runs, results.held_out)
-    own, elsewhere = ratios(runs, results.held_out), ratios(runs, results.elsewhere).assign(scope="other")
-    tried = ratios(runs, one_point)[numpy.tile(~points, len(FIGURES))].assign(scope="anchored")
-    labels = {label: figure for figure, (_, label) in FIGURES.items()}
-    outside = outside.assign(figure=outside["figure"].map(labels))
-    every = pandas.concat([own, elsewhere, tried], ignore_index=True)
-    found: dict[tuple[str, str, str], tuple[float, float]] = {}
-    bands: dict[str, list[dict[str, Any]]] = {scope: [] for scope, _ in PLACES}
-    for figure in FIGURES:
-        for scope, kind in PLACES:
-            own_ones, others = (
-                t["ratio"][(t["figure"] == figure) & (t["scope"] == scope) & (t["kind"].eq(kind) | (kind == "any"))]
-                for t in (every, outside)
-            )
-            few = 1 if scope == "stages" else FEW_RUNS
-            ends = [_holding(part) for part in (own_ones, others) if len(part) >= few]
-            if scope == "stages":  # no run of the fit had any: the widest
-                ends += [one for (of, _, _), one in found.items() if of == figure]
-            elif scope != "anchored":
-                ends += [REPORTED.get((figure, kind), (1, 1)), found.get((figure, "fitted", kind), (1, 1))]
-            low, high = found[figure, scope, kind] = (
-                min(1, *(low for low, _ in ends)),
-                max(1, *(high for _, high in ends)),
-            )
-            bands[scope].append({"figure": figure, "kind": kind, "low": low, "high": high, "n_rows": len(own_ones)})
-    return bands
-
-
-def _holding(part: pandas.Series) -> tuple[float, float]:
-    """The ends between which at least 80 % lie, a tenth on each side."""
-    low, high = part.quantile(BAND[0], "lower"), part.quantile(BAND[1], "higher")
-    return math.floor(1000 * low) / 1000, math.ceil(1000 * high) / 1000
-
-
-def ratios(runs: Runs, found: Columns) -> pandas.DataFrame:
-    """A line for each figure and run: its scope, its kind of model, measured / predicted."""
-    seen, together = measured(runs), (runs.rows["data_parallel_size"] > 1) & runs.rows["is_moe"]
-    scope = numpy.where(together, "ranks", "fitted")
-    return pandas.concat(
-        [
-            runs.rows[["kind"]].assign(scope=scope, figure=figure, ratio=seen[name] / found[name])
-            for figure, (name, _) in FIGURES.items()
-        ],
-        ignore_index=True,
-    )
+    tried = error_table(runs, one_point)[~points]
+    of_points: Bands = {}
+    of_gpus = own[own["key"].str.startswith("fitted ")]
+    n_rows = Counter(own["key"].tolist())
+    n_rows.update("generation " + of_gpus["generation"] + " " + of_gpus["kind"])
+    n_rows.update("other " + own["kind"])
+    for kind in MODEL_KINDS:
+        part = tried[(tried["kind"] == kind) & (tried["key"] != RANKS)]
+        of_points[f"anchored {kind}"] = {figure: holding(numpy.exp(part[figure])) for figure in FIGURES}
+        n_rows[f"anchored {kind}"] = len(part)
+    return catalog_rows(draw(own, of_cells, outside), of_points, n_rows)
 
 
 def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
@@ -175,47 +160,6 @@ def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
         )
     )
     return {**out, "output_tokens_per_second": rate["output_tokens_per_second"]}, points
-
-
-def bands(runs: Runs, found: Columns, use: Any | None = None) -> list[dict[str, Any]]:
-    """Factors of the prediction between which 80 % of the measurements lie, a tenth on each side."""
-    seen = measured(runs)
-    rows = []
-    for figure, (name, _) in FIGURES.items():
-        for kind in KINDS:
-            mine = (runs.rows["is_moe"] == (kind == "moe")).to_numpy() & (True if use is None else use)
-            low, high = numpy.quantile(seen[name][mine] / found[name][mine], BAND)
-            rows.append(
-                {
-                    "figure": figure,
-                    "kind": kind,
-                    "low": round(float(min(low, 1)), 3),
-                    "high": round(float(max(high, 1)), 3),
-                    "n_rows": int(mine.sum()),
-                }
-            )
-    return rows
-
-
-def coverage(runs: Runs, found: Columns, folds: int = 8) -> dict[str, tuple[float, float]]:
-    """By figure the share of runs inside bands that were drawn without their configurations, and the median half-width
-    of those bands as a share of the prediction."""
-    seen, names = measured(runs), numpy.unique(runs.rows["configuration"])
-    numpy.random.default_rng(1).shuffle(names)
-    inside: dict[str, list[Any]] = {f: [] for f in FIGURES}
-    width: dict[str, list[Any]] = {f: [] for f in FIGURES}
-    for part in numpy.array_split(names, folds):
-        out = runs.rows["configuration"].isin(part).to_numpy()
-        for band in bands(runs, found, ~out):
-            name = FIGURES[band["figure"]][0]
-            mine = out & (runs.rows["is_moe"] == (band["kind"] == "moe")).to_numpy()
-            ratio = seen[name][mine] / found[name][mine]
-            inside[band["figure"]].append((ratio >= band["low"]) & (ratio <= band["high"]))
-            width[band["figure"]].append(numpy.full(mine.sum(), (band["high"] - band["low"]) / 2))
-    return {
-        f: (float(numpy.concatenate(inside[f]).mean()), float(numpy.median(numpy.concatenate(width[f]))))
-        for f in FIGURES
-    }
 
 
 def errors(runs: Runs, found: Columns, use: Any | None = None) -> pandas.DataFrame:
@@ -248,7 +192,7 @@ def shipped_residuals(runs: Runs) -> Residuals:
     }
 
 
-def write_catalog(runs: Runs, results: Results, rows: dict[str, list[dict[str, Any]]]) -> None:
+def write_catalog(runs: Runs, results: Results, bands: list[SpeedBand]) -> None:
     """catalogs/speed.yaml, constants to three digits."""
     constants, common = results.constants, results.common
     lines = [
@@ -299,20 +243,21 @@ def write_catalog(runs: Runs, results: Results, rows: dict[str, list[dict[str, A
         "same_as_source: NIM's default backend is vLLM; TGI and LMDeploy were not measured and share its kernels'"
         " makers",
         "bands:",
-        "  # 80 % of measurements lie between low and high times the prediction: fitted, whole configurations held"
-        " out;",
-        "  # other, whole cells held out; ranks, data-parallel attention; stages, the widest; anchored, held out but",
-        "  # for one run of the configuration. All but the last are widened until they hold 80 % of the runs outside",
-        "  # the fit. n_rows: of the fit.",
+        "  # Factors of the prediction, of both times together (docs/speed.md), n_rows of the fit. fitted: a GPU's",
+        "  # own runs, whole configurations held out. other with a generation: those of a generation and kind; without",
+        "  # one: whole cells held out, at least as wide. ranks: data-parallel attention, at least as wide as any",
+        "  # GPU's; stages: the widest. All but the first hold 80 % of the runs outside the fit. anchored: held out",
+        "  # but for one run of the configuration.",
     ]
-    for scope, found in rows.items():
-        lines += [
-            f"  - {{figure: {b['figure']}, scope: {scope}, kind: {b['kind']}, low: {b['low']}, high: {b['high']},"
-            f" n_rows: {b['n_rows']}}}"
-            for b in found
-        ]
+    for band in bands:
+        stated = {name: of for name, of in band.model_dump().items() if of is not None}
+        lines.append(f"  - {{{', '.join(f'{name}: {_plain(of)}' for name, of in stated.items())}}}")
     lines += ["bands_source: docs/speed.md", ""]
     CATALOG.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _flow(constants: Any) -> str:
@@ -324,8 +269,6 @@ def report(runs: Runs, results: Results) -> str:
     """The report as markdown."""
     found, elsewhere = results.held_out, results.elsewhere
     one_point, points = anchored(runs, found)
-    covered = coverage(runs, found)
-    narrow = {(FIGURES[b["figure"]][1], b["kind"] == "moe"): (b["low"], b["high"]) for b in bands(runs, found)}
     lines = [
         "# Speed: predictions beside measurements",
         "",
@@ -356,16 +299,7 @@ def report(runs: Runs, results: Results) -> str:
         "",
         *_before_and_after(runs, results),
         *_ranks(runs, found),
-        "## The 80 % band",
-        "",
-        "Bands are drawn from held-out errors, apart for dense and mixture-of-experts models; the share inside is of"
-        " runs",
-        "whose configurations took no part in drawing them.",
-        "",
-        "| figure | runs inside, % | median half-width, % |",
-        "| --- | ---: | ---: |",
-        *(f"| {FIGURES[f][1]} | {100 * share:.0f} | {100 * half:.0f} |" for f, (share, half) in covered.items()),
-        "",
+        *_reliability(results.nested),
         "## With one measured point of the configuration (`--anchor`)",
         "",
         *_table(errors(runs, one_point, ~points)),
@@ -381,7 +315,7 @@ def report(runs: Runs, results: Results) -> str:
         "",
         *_table(errors(runs, predict(runs, shipped(runs), shipped_residuals(runs)))),
         "",
-        *section(Catalog(), narrow),
+        *section(Catalog()),
         "",
         "## Held out, by engine, generation and model",
         "",
@@ -450,6 +384,75 @@ def _ranks(runs: Runs, found: Columns) -> list[str]:
         cells = (f"{part[n].median():.2f} ({100 * abs(part[n] - 1).median():.0f})" for n, _ in FIGURES.values())
         lines.append(f"| {of} | {len(part)} | {' | '.join(cells)} |")
     return [*lines, ""]
+
+
+CHANCE = "## How far a chance is right"
+
+
+def _reliability(found: Reliability | None) -> list[str]:
+    """What was said and what happened; without the nested folds the heading alone."""
+    if found is None:
+        return [CHANCE, ""]
+    table = found.table
+    heads = " | ".join(f"{lowest:.1f} to {lowest + 1 / FIFTHS:.1f}" for lowest in numpy.arange(FIFTHS) / FIFTHS)
+    said = " | ".join(f"{of:.2f}" for of, _ in found.by_fifth())
+    uses: list[tuple[str, Any]] = [("all", numpy.ones(len(table), bool))]
+    for name in ("gpu_id", "kind"):
+        uses += [(of, (table[name] == of).to_numpy()) for of in sorted(set(table[name]))]
+    uses.append(("data-parallel attention", (table["key"] == RANKS).to_numpy()))
+
+    def line(label: str, use: Any, held: Any = None) -> str:
+        n, happened = table[use]["configuration"].nunique(), [of for _, of in found.by_fifth(use, held)]
+        cells = " | ".join(f"{of:.2f}" for of in happened)
+        return f"| {label} | {use.sum():,} | {n} | {cells} | {found.over_all(use, held)[1]:.2f} |"
+
+    inside = [f"{FIGURES[figure][1]} {100 * found.inside([figure]):.0f}" for figure in FIGURES]
+    return [
+        CHANCE,
+        "",
+        "At a level c of confidence every time is exp(z s) times what is predicted, z the normal quantile of c, s from"
+        " the end of its band: ln(high / predicted) / 1.2816 above one half, ln(predicted / low) / 1.2816 below. The"
+        " chance of a limit is the level at which it just holds, that of two the smaller one.",
+        "",
+        f"Bands are by GPU where that has {RUNS_OF_BAND} runs, all engines and kinds of models together, each"
+        " configuration weighing one. Their high ends are the least share of each time's errors at which, over the"
+        " levels from one half up, both times hold as often as is said; their low ends leave both times of one"
+        " configuration in ten below; both as for one configuration more than were seen (conformal prediction)."
+        " Tried in nested folds, cut in four ways, with ends at nine of ten: bands by engine and GPU (4 to 16"
+        " configurations each; half as wide again for a time per token, what happened 0.02 nearer), by kind of model"
+        " alone (a third wider, no nearer), and a factor of each GPU on the times (what happened over all levels"
+        " changed by at most 0.01). So times have no factor by GPU, and one half stays what is predicted. GPUs of a"
+        " generation without as many runs take the band of its runs of the same kind of model, or, where these are of"
+        " fewer than 20 configurations, of all kinds; all others that of whole engines and generations held out.",
+        "",
+        "Said and seen: both limits at the same level, for levels from 0.05 to 0.95; each configuration weighs one."
+        f" Nested: the bands of each of 8 outer folds are drawn from errors of {INNER_FOLDS} inner folds of the other"
+        " runs. Both times within what was predicted is rarer than one half (two times, each right half of the time),"
+        " so that a chance near one half says more than happens, one above it less.",
+        "",
+        f"| | runs | configurations | {heads} | all |",
+        "| --- | ---: | ---: |" + " ---: |" * (FIFTHS + 1),
+        f"| said | | | {said} | {LEVELS.mean():.2f} |",
+        *(line(of, use) for of, use in uses),
+        *(line(f"{FIGURES[figure][1]} alone", uses[0][1], found.alone[figure]) for figure in TIMES),
+        "",
+        f"Outside a tenth of what was said and outside the 90 % binomial interval: {_missed(found, uses) or 'none'}."
+        " One limit alone holds more often than is said: the bands are those of both.",
+        "",
+        f"Of these runs {', '.join(inside)} % lie inside the band of a figure alone; of both times together"
+        f" {100 * found.inside(TIMES):.0f} % have neither both below the low ends nor one above its high end.",
+        "",
+    ]
+
+
+def _missed(found: Reliability, uses: Sequence[tuple[str, Any]]) -> str:
+    """Where, of which fifth, and what was said and seen."""
+    return "; ".join(
+        f"{label}, {said:.2f} said, {happened:.2f} seen"
+        for label, use in uses
+        for said, happened in found.by_fifth(use)
+        if not agrees(said, happened, found.table[use]["configuration"].nunique())
+    )
 
 
 def _table(found: pandas.DataFrame, gates: dict[str, tuple[float, float | None]] | None = None) -> list[str]:

@@ -8,7 +8,7 @@ static                no scheduler: one step of the batch, and the prompts of th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pandas
@@ -16,9 +16,9 @@ from measured_rows import DATA, tuples
 from speed_fit import FIGURES
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.engines import MODEL_KINDS
+from sheetgen.catalog.engines import MODEL_KINDS, Scope
 from sheetgen.program.row_program import deployment
-from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, complete
+from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, complete, model_kind
 from sheetgen.sizing import speed
 
 PUBLIC = DATA / "throughput_public.csv"
@@ -76,7 +76,17 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     for name, column in _of_batch(known, rows).items():
         found[name] = numpy.where(static, column, found[name])
     about = rows[["id", "source", "quality", "load", "gpu"]]
-    return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, found, known)
+    scopes = [SPEED_SCOPES[int(scope)] for scope in known["speed_scope"]]
+    keys = numpy.array([_key(*of) for of in zip(points.names, scopes, strict=True)])
+    return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, found, {**known, "band": keys})
+
+
+def _key(names: Any, scope: Scope) -> str:
+    """Which band holds, as speed_bands.py names it."""
+    band = names.speed.band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
+    if band.generation:
+        return f"generation {band.generation} {band.kind}"
+    return f"{band.scope} {band.gpu or band.kind}"
 
 
 def lines_of(about: pandas.DataFrame, seen: Any, found: Any, known: Any) -> pandas.DataFrame:
@@ -88,6 +98,7 @@ def lines_of(about: pandas.DataFrame, seen: Any, found: Any, known: Any) -> pand
             moe=known["n_experts"] > 0,
             kind=numpy.array(MODEL_KINDS)[known["speed_kind"].astype(int) - 1],
             scope=numpy.array(SPEED_SCOPES)[known["speed_scope"].astype(int)],
+            band=known["band"],
             measured=seen[name],
             predicted=found[name],
             low=known[f"{figure}_band_low"],
@@ -125,37 +136,23 @@ def served(catalog: Catalog) -> pandas.DataFrame:
     lines = compare(public_rows(), catalog)
     lines = lines[lines["load"] != "static"].reset_index(drop=True)
     early = (lines["source"] == FIRST_BUILDS) & (lines["scope"] == "fitted")
-    return lines.assign(scope=lines["scope"].mask(early, "first builds"))
+    return lines.assign(
+        scope=lines["scope"].mask(early, "first builds"), band=lines["band"].mask(early, "first builds")
+    )
 
 
-def band_shares(lines: pandas.DataFrame, narrow: dict[tuple[str, bool], tuple[float, float]]) -> pandas.DataFrame:
-    """By scope, kind of model and figure: the share inside the bands of the fit's own runs (`narrow`, by figure and
-    whether the model has experts) and inside the printed band."""
-    found = []
-    for (scope, kind, figure), part in lines.groupby(["scope", "kind", "figure"], sort=False):
-        before = [
-            low <= ratio <= high
-            for ratio, (low, high) in zip(
-                part["ratio"], (narrow[str(figure), bool(moe)] for moe in part["moe"]), strict=True
-            )
-        ]
-        found.append(
-            (
-                scope,
-                kind,
-                figure,
-                len(part),
-                numpy.mean(before),
-                part["inside"].mean(),
-                part["low"].iloc[0],
-                part["high"].iloc[0],
-            )
-        )
-    columns = ["scope", "kind", "figure", "runs", "before", "inside", "low", "high"]
-    return pandas.DataFrame(found, columns=columns).sort_values(["scope", "kind"], kind="stable")
+def band_shares(lines: pandas.DataFrame) -> pandas.DataFrame:
+    """By band, kind of model and figure: the share of the runs inside the printed band."""
+    columns = ["scope", "band", "kind", "figure"]
+    found = [
+        (*cast(tuple[str, ...], of), len(part), part["inside"].mean(), part["low"].iloc[0], part["high"].iloc[0])
+        for of, part in lines.groupby(columns, sort=False)
+    ]
+    table = pandas.DataFrame(found, columns=[*columns, "runs", "inside", "low", "high"])
+    return table.sort_values(["scope", "band", "kind"], kind="stable")
 
 
-def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]]) -> list[str]:
+def section(catalog: Catalog) -> list[str]:
     """Lines of docs/speed.md."""
     rows = public_rows()
     lines = compare(rows, catalog)
@@ -183,28 +180,28 @@ def section(catalog: Catalog, narrow: dict[tuple[str, bool], tuple[float, float]
             known = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
             out.append(f"| {what} | {gpu} | {known} | {' | '.join(cells)} |")
     lines = served(catalog)
-    shares = band_shares(lines, narrow)
+    shares = band_shares(lines)
     short = [
-        f"{b.scope}, {b.kind}, {b.figure} ({b.runs} runs: {100 * b.inside:.0f} %)"
+        f"{b.band}, {b.kind}, {b.figure} ({b.runs} runs: {100 * b.inside:.0f} %)"
         for b in tuples(shares[shares["inside"] < HELD])
     ]
     out += [
         "",
-        "Of these runs, static batches aside, by scope and kind of model: the share inside the bands that the fit's own"
-        " runs have, dense or with experts, and inside the printed band, which is widened until it holds 80 %."
-        " Scopes: fitted, the engine was measured on this GPU with models of this kind; ranks, data-parallel attention;"
-        " stages, pipeline stages or more than a node; else other. The first builds of InferenceX draw no band of"
-        " models that were measured later.",
+        "Of these runs, static batches aside, by band and kind of model: the share inside. The bands of generations, of"
+        " others, of ranks and of stages are widened until they hold 80 %; those of GPUs with runs are of the fit's"
+        " engines, of 2025 and 2026, alone, and many of these runs are of 2024. fitted: the engine was measured on this"
+        " GPU with models of this kind; ranks: data-parallel attention; stages: pipeline stages or more than a node;"
+        " generation: this GPU has no runs, others of its generation have; else other. The first builds of InferenceX"
+        " draw no band of models that were measured later.",
         "Sparse attention: public runs of DeepSeek-V3.2 and GLM-5.2 on 8 H200 under SGLang gave a third to a half of"
         " the predicted tokens a second; the bands reach there.",
         f"Below 80 %: {'; '.join(short)}. The first builds draw no band, nor do fewer than 10 runs.",
         "",
-        "| scope | models | figure | runs | inside the fit's bands, % | inside the printed band, % | printed |",
-        "| --- | --- | --- | ---: | ---: | ---: | --- |",
+        "| band | models | figure | runs | inside, % | printed |",
+        "| --- | --- | --- | ---: | ---: | --- |",
     ]
     out += [
-        f"| {b.scope} | {b.kind} | {b.figure} | {b.runs} | {100 * b.before:.0f} | {100 * b.inside:.0f}"
-        f" | {b.low:.2f} to {b.high:.2f} |"
+        f"| {b.band} | {b.kind} | {b.figure} | {b.runs} | {100 * b.inside:.0f} | {b.low:.2f} to {b.high:.2f} |"
         for b in tuples(shares)
     ]
     return out

@@ -18,20 +18,33 @@ from brute_force import BYTES
 from brute_speed import parts, tpot, ttft
 from speed import (
     CATALOG,
+    CHANCE,
     DOCS,
-    FEW_RUNS,
     FIGURES,
     GATES,
     Results,
     Runs,
     all_bands,
-    coverage,
+    error_tables,
     errors,
     measured,
     report,
     serving_runs,
     shipped,
     shipped_residuals,
+)
+from speed_bands import (
+    FEW_RUNS,
+    RUNS_OF_BAND,
+    TIMES,
+    TOO_MUCH,
+    WITHIN_KIND,
+    Reliability,
+    agrees,
+    binomial_interval,
+    crossed,
+    ends_of,
+    weights_of,
 )
 from speed_fit import CHOSEN
 from speed_public import SOURCES, compare, public_rows, served
@@ -41,7 +54,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, SpeedFile
 
 N_RUNS, N_CONFIGURATIONS = 2403, 116
-BAND_HOLDS, HALF_WIDTH = (0.70, 0.90), 0.35
+BAND_HOLDS = (0.75, 0.90)  # of both times together: high ends stand where levels hold, not at nine of ten
 # The file has three digits (0.5 %). The rest is where the optimiser stops: the valley is flat along constants that
 # trade with each other (weights read by a prompt, steps before it), and another processor rounds another way.
 SAME_CONSTANT = 0.02
@@ -96,10 +109,71 @@ def test_held_out_errors_keep_the_promise(runs: Runs, results: Results) -> None:
         assert found.loc[figure, "runs"] == N_RUNS
 
 
-def test_the_band_holds_about_80_percent(runs: Runs, results: Results) -> None:
-    for figure, (share, half_width) in coverage(runs, results.held_out).items():
-        assert BAND_HOLDS[0] <= share <= BAND_HOLDS[1], figure
-        assert figure == "ttft" or half_width <= HALF_WIDTH, figure
+def test_a_chance_is_about_right(runs: Runs, results: Results, outside: pandas.DataFrame) -> None:
+    """Bands of each fold drawn from the others' errors; in the long run from inner folds alone, as the docs have it."""
+    own, of_cells = error_tables(runs, results)
+    for found in filter(None, (crossed(runs, own, of_cells, outside), results.nested)):
+        agree(found)
+        assert BAND_HOLDS[0] <= found.inside(TIMES) <= BAND_HOLDS[1]
+
+
+def agree(found: Reliability) -> None:
+    """In every fifth of the chance, for every GPU with a band of its own, by kind of model, and in all."""
+    table = found.table
+    for said, happened in found.by_fifth():
+        assert agrees(said, happened, table["configuration"].nunique()), (said, happened)
+    for gpu, part in table.groupby("gpu_id"):
+        if len(part) >= RUNS_OF_BAND:
+            said, happened = found.over_all(table["gpu_id"] == gpu)
+            assert agrees(said, happened, part["configuration"].nunique()), (gpu, happened)
+    for kind in MODEL_KINDS:
+        said, happened = found.over_all(table["kind"] == kind)
+        assert abs(said - happened) <= WITHIN_KIND, (kind, happened)
+    said, happened = found.over_all()
+    assert said - happened <= TOO_MUCH
+
+
+@pytest.mark.parametrize("factor", [0.4, 1 / 0.4])
+def test_bands_of_times_that_lie_far_off_are_seen(
+    runs: Runs, results: Results, outside: pandas.DataFrame, factor: float
+) -> None:
+    """All runs of H200 that much slower, or faster, than those that its band is drawn from."""
+    own, of_cells = error_tables(runs, results)
+    found = crossed(runs, own, of_cells, outside)
+    use = (found.table["gpu_id"] == "nvidia-h200-sxm5-141gb").to_numpy()
+    shifted = found.table.assign(**{figure: found.table[figure] + use * numpy.log(factor) for figure in TIMES})
+    with pytest.raises(AssertionError):
+        agree(found.judged_again(shifted))
+
+
+def test_the_ends_of_a_band_are_those_of_a_lognormal() -> None:
+    """Two times that are off by the same draw, by a normal one in logarithms: the level is what happens, so that the
+    ends are a tenth and nine tenths of it; 400 configurations, each but one run."""
+    rng = numpy.random.default_rng(0)
+    errors_ = numpy.sort(rng.normal(0, 0.3, 400))
+    table = pandas.DataFrame({figure: errors_ for figure in FIGURES}).assign(configuration=range(400), kind="dense")
+    for low, high in ends_of(table).values():
+        # the standard error of such a quantile is 0.3 x 0.085 = 0.026; three of them
+        assert low == pytest.approx(-0.3 * 1.2816, abs=0.08)
+        assert high == pytest.approx(0.3 * 1.2816, abs=0.08)
+
+
+def test_each_configuration_weighs_one() -> None:
+    """The runs of a configuration that are written ten times over draw the same ends."""
+    rng = numpy.random.default_rng(1)
+    table = pandas.DataFrame({figure: rng.normal(0, 0.3, 200) for figure in FIGURES})
+    table = table.assign(configuration=numpy.arange(200) // 4, kind="moe")
+    many = table["configuration"] < 10
+    more = pandas.concat([table, *[table[many]] * 9], ignore_index=True)
+    for figure, ends in ends_of(table).items():
+        assert ends_of(more)[figure] == pytest.approx(ends), figure
+    assert weights_of(more).sum() == pytest.approx(50)
+
+
+def test_the_binomial_interval_is_that_of_tables() -> None:
+    """Of 20 draws at one half nine of ten have 6 to 14; of 25 at 0.7, 14 to 21: cumulated binomial tables."""
+    assert binomial_interval(0.5, 20) == (0.3, 0.7)
+    assert binomial_interval(0.7, 25) == (0.56, 0.84)
 
 
 def test_the_folds_choose_what_they_chose(results: Results) -> None:
@@ -121,14 +195,11 @@ def test_the_shipped_constants_are_the_fit(runs: Runs, results: Results) -> None
 
 
 def test_the_shipped_bands_are_these(runs: Runs, results: Results, outside: pandas.DataFrame) -> None:
-    file, found = Catalog().file(SpeedFile), all_bands(runs, results, outside)
-    assert {scope for scope in found} == {b.scope for b in file.bands}
-    for scope, bands in found.items():
-        for one in bands:
-            band = next(b for b in file.bands if (b.figure, b.scope, b.kind) == (one["figure"], scope, one["kind"]))
-            assert band.n_rows == one["n_rows"]
-            assert band.low == pytest.approx(one["low"], abs=SAME_BAND), (scope, one)
-            assert band.high == pytest.approx(one["high"], rel=SAME_BAND), (scope, one)
+    shipped_bands, drawn = Catalog().file(SpeedFile).bands, all_bands(runs, results, outside)
+    for band, wanted in zip(shipped_bands, drawn, strict=True):
+        assert band.model_copy(update={"low": 1, "high": 1}) == wanted.model_copy(update={"low": 1, "high": 1})
+        assert band.low == pytest.approx(wanted.low, abs=SAME_BAND), wanted
+        assert band.high == pytest.approx(wanted.high, rel=SAME_BAND), wanted
 
 
 def test_the_catalog_counts_its_runs(runs: Runs) -> None:
@@ -144,6 +215,9 @@ def test_the_catalog_counts_its_runs(runs: Runs) -> None:
 def test_the_docs_are_fresh(runs: Runs, results: Results) -> None:
     """All words, and all figures but for one unit of the last digit, which another processor may round otherwise."""
     written, wanted = DOCS.read_text(encoding="utf-8"), report(runs, results)
+    if results.nested is None:
+        before, _, after = written.partition(CHANCE)
+        written = f"{before}{CHANCE}\n\n{after[after.index('## ') :]}"
     numbers = re.compile(r"[-+]?\d[\d,]*\.?\d*")
     assert numbers.sub("#", written) == numbers.sub("#", wanted), "old: python tests/speed.py"
     for old, new in zip(numbers.findall(written), numbers.findall(wanted), strict=True):
@@ -166,18 +240,6 @@ def test_constants_that_drift_are_seen(runs: Runs, results: Results) -> None:
 def test_predictions_that_are_far_too_fast_or_slow_are_seen(runs: Runs, results: Results, factor: float) -> None:
     wrong = {**results.held_out, "tpot_seconds": results.held_out["tpot_seconds"] * factor}
     assert errors(runs, wrong).set_index("figure").loc["TPOT", "median"] > GATES["TPOT"][0]
-    assert inside(runs, wrong, Catalog()) < BAND_HOLDS[0]
-
-
-def inside(runs: Runs, found: dict[str, numpy.ndarray], catalog: Catalog) -> float:
-    """The share of measured TPOT inside the shipped bands of predictions."""
-    file, ratio = catalog.file(SpeedFile), runs.rows["tpot_ms"].to_numpy() / 1e3 / found["tpot_seconds"]
-    bands = [file.band("tpot", "fitted", kind) for kind in runs.rows["kind"]]
-    return float(numpy.mean([b.low <= r <= b.high for b, r in zip(bands, ratio, strict=True)]))
-
-
-def test_the_shipped_band_holds_the_runs(runs: Runs, results: Results) -> None:
-    assert inside(runs, results.held_out, Catalog()) >= 0.8  # widened for runs outside the fit
 
 
 # Data that took no part in the fit
@@ -194,15 +256,21 @@ def test_public_measurements_are_all_answered() -> None:
 
 
 def test_the_bands_hold_outside_the_fit(outside: pandas.DataFrame) -> None:
-    """Of every scope and kind of model 80 % of the runs, where there are enough to tell; and none is narrower than
-    what holds where runs took part in the fit."""
-    for (scope, kind, figure), part in outside.groupby(["scope", "kind", "figure"]):
-        assert scope == "first builds" or len(part) < FEW_RUNS or part["inside"].mean() >= 0.79, (scope, kind, figure)
-    file = Catalog().file(SpeedFile)
+    """Of every band beyond GPUs with runs 80 % of the runs, where there are enough to tell; and none is narrower than
+    one nearer to what was measured."""
+    for (band, kind, figure), part in outside.groupby(["band", "kind", "figure"]):
+        drawn_here = not band.startswith(("fitted ", "first builds"))
+        assert not drawn_here or len(part) < FEW_RUNS or part["inside"].mean() >= 0.79, (band, kind, figure)
+    bands = Catalog().file(SpeedFile).bands
     for figure in FIGURES:
-        for kind in MODEL_KINDS:
-            fitted, other, stages = (file.band(figure, scope, kind) for scope in ("fitted", "other", "stages"))
-            assert stages.low <= other.low <= fitted.low and fitted.high <= other.high <= stages.high
+        of_figure = [b for b in bands if b.figure == figure and b.scope != "anchored"]
+        [stages] = [b for b in of_figure if b.scope == "stages"]
+        assert all(stages.low <= b.low and b.high <= stages.high for b in of_figure)
+        [ranks] = [b for b in of_figure if b.scope == "ranks"]
+        assert all(ranks.low <= b.low and b.high <= ranks.high for b in of_figure if b.gpu)
+        for near in (b for b in of_figure if b.generation):
+            [far] = [b for b in of_figure if (b.scope, b.kind, b.generation) == ("other", near.kind, None)]
+            assert far.low <= near.low and near.high <= far.high
 
 
 def test_public_measurements_are_predicted_as_well_as_they_were() -> None:

@@ -8,16 +8,23 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.solution import Offer, Profile
-from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, RESIDUALS, ModelKind, Scope
+from sheetgen.catalog.engines import (
+    MODEL_KINDS,
+    OF_ANY_KIND,
+    RESIDUALS,
+    ModelKind,
+    Scope,
+    SpeedFile,
+    band_names,
+)
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.program.grid import Columns, Grid
-from sheetgen.program.quantities import ENDS
 from sheetgen.question import deployment
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
 from sheetgen.question.overrides import limits_of
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
 from sheetgen.sizing import cost, rates
-from sheetgen.units import DTYPES, GBPS
+from sheetgen.units import DTYPES, ENDS, GBPS
 
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
@@ -115,8 +122,17 @@ def _put_inputs(grid: Grid, question: Question) -> None:
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
         "no_limit_seconds": float(NO_LIMIT_SECONDS),
     }
+    gpu, engine = question.gpus[0], question.engine.engine  # these bands are the same for all
+    for scope in OF_ANY_KIND:
+        inputs |= deployment.speed_band_columns(question.speed, scope, MODEL_KINDS[0], engine, gpu)
     typed = {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
     grid.put((), inputs | typed)
+    anchored = [deployment.speed_band_columns(question.speed, "anchored", k, engine, gpu) for k in MODEL_KINDS]
+    by_kind = {
+        name: [question.overrides.input(f"{name}_{k}", row[name]) for k, row in zip(MODEL_KINDS, anchored, strict=True)]
+        for name in anchored[0]
+    }
+    grid.put(("kind",), by_kind)
     grid.put(("step",), {"steps": numpy.arange(1.0, STRIDE + 1)})
 
 
@@ -147,9 +163,10 @@ def _put_gpus(grid: Grid, question: Question) -> None:
     """What an engine makes of each GPU, and of each precision and kind of model there."""
     columns, gpus = gpu_columns(question), question.gpus
     everywhere = {*deployment.OF_EVERY_SPEED, *deployment.DEFINITIONS}
-    by_dtype = [name for name in columns if name.startswith(("peak_flops_", "tpot_of_", "ttft_of_"))]
-    by_dtype.remove("peak_flops_16_bit")
-    grid.put(("gpu",), {k: v for k, v in columns.items() if k not in by_dtype and k not in everywhere})
+    other_bands = band_names("other")
+    stems = ("peak_flops_", "tpot_of_", "ttft_of_", *other_bands)
+    by_place = {name for name in columns if name.startswith(stems)} - {"peak_flops_16_bit"}
+    grid.put(("gpu",), {k: v for k, v in columns.items() if k not in by_place and k not in everywhere})
 
     def side_by_side(name: str, positions: Sequence[str]) -> Any:
         return numpy.stack([columns[f"{name}_{position}"] for position in positions], axis=1)
@@ -158,24 +175,8 @@ def _put_gpus(grid: Grid, question: Question) -> None:
     runs = [[runs_weights(gpu, dtype) for dtype in PRECISIONS] for gpu in gpus]
     grid.put(("gpu", "weight_dtype"), {**of_dtype, "runs_weights": numpy.array(runs)})
     grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array([[d in gpu.kv_run for d in PRECISIONS] for gpu in gpus])})
-    grid.put(("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in ("tpot_of_kind", "ttft_of_kind")})
-    _put_bands(grid, question)
-
-
-def _put_bands(grid: Grid, question: Question) -> None:
-    """Both ends of the 80 % bands of times, by scope and kind of model; those that were typed go before the file's."""
-
-    def ends(scope: Scope, kind: ModelKind) -> Columns:
-        of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
-        known = deployment.speed_band_columns(question.speed, scope, kind).items()
-        return {f"{name}_{scope}": question.overrides.input(f"{name}_{of}", band) for name, band in known}
-
-    for scope in deployment.SPEED_SCOPES:
-        by_kind = [ends(scope, kind) for kind in MODEL_KINDS]
-        if scope in OF_ANY_KIND:
-            grid.put((), {name: float(band) for name, band in by_kind[0].items()})
-        else:
-            grid.put(("kind",), {name: [float(one[name]) for one in by_kind] for name in by_kind[0]})
+    of_kind = ("tpot_of_kind", "ttft_of_kind", *other_bands)
+    grid.put(("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in of_kind})
 
 
 def _put_loads(grid: Grid, question: Question) -> None:
@@ -203,6 +204,7 @@ def gpu_columns(question: Question) -> Columns:
     limits = [limits_of(engine, g) for g in gpus]
     by_dtype = {d: [deployment.speed_columns(speed, engine, g, d) for g in gpus] for d in DTYPES}
     residuals = [speed.residuals(engine.engine, g) for g in gpus]
+    bands = [_bands_of_gpu(speed, engine.engine, g) for g in gpus]
     columns: dict[str, list[Any]] = {
         "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
         "max_num_seqs": [seqs for seqs, _ in limits],
@@ -215,6 +217,7 @@ def gpu_columns(question: Question) -> Columns:
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
         **{name: [one[name] for one in residuals] for name in RESIDUALS},
+        **{name: [one[name] for one in bands] for name in bands[0]},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
@@ -232,3 +235,13 @@ def gpu_columns(question: Question) -> Columns:
 def _pool_error(question: Question, scope: str, end: str) -> float:
     """An end of the pool's error band; without a band the prediction is taken at its word."""
     return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)[f"kv_pool_error_bytes_{end}"]))
+
+
+def _bands_of_gpu(speed: SpeedFile, engine: str, gpu: Gpu) -> Columns:
+    """The bands of speed that differ by GPU: its own, and by kind of model those of others."""
+
+    def ends(scope: Scope, kind: ModelKind) -> Columns:
+        return deployment.speed_band_columns(speed, scope, kind, engine, gpu)
+
+    others = {f"{name}_{kind}": end for kind in MODEL_KINDS for name, end in ends("other", kind).items()}
+    return {**ends("fitted", MODEL_KINDS[0]), **others}

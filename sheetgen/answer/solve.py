@@ -16,18 +16,15 @@ from sheetgen.answer.confidences import in_force
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
-from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, OF_CHANCE, RATE, sheet_program
-from sheetgen.question import deployment
+from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import ON_DEMAND, PURCHASES
 
-Ends = tuple[float, float]  # of a band
 OF_CHOSEN = ("chosen",)
-OF_ENDS = ("end", "chosen")
 # What is kept of users' times: its name in the answer, and that of the quantity.
 TIMES = {
     "tpot_seconds": "tpot_seconds", "ttft_seconds": "ttft_seconds",
@@ -283,10 +280,8 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     if RATE in at.columns:
         in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
     out = list(choices)
-    for n, (i, runs) in enumerate(zip(rows, _runs_of(at), strict=True)):
+    for n, i in enumerate(rows):
         times: dict[str, Any] = {name: float(columns[of][n]) for name, of in TIMES.items()}
-        bands = _bands(solved, *runs)
-        ends = zip(times.values(), bands, strict=True)
         by = str(columns["sized_by"][n])
         out[i] = replace(
             choices[i],
@@ -299,10 +294,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
             prefill_fraction=float(columns["prefill_fraction"][n]),
             chance=float(columns["chance"][n]),
             chance_of={name: float(columns[f"{name}_chance"][n]) for name in OF_CHANCE},
-            bands=tuple(
-                (float(speed.at_speed_band(time, low)), float(speed.at_speed_band(time, high)))
-                for time, (low, high) in ends
-            ),
+            bands=tuple((float(columns[f"{name}_low"][n]), float(columns[f"{name}_high"][n])) for name in times),
         )
     return tuple(out)
 
@@ -314,32 +306,6 @@ def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
     return chosen
 
 
-def _bands(solved: Solution, scope: Scope, kind: ModelKind) -> list[Ends]:
-    """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
-
-    def ends(figure: str, scope: Scope) -> Ends:
-        of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
-        columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
-        low, high = (
-            solved.question.overrides.input(f"{figure}_band_{end}_{of}", columns[f"{figure}_band_{end}"])
-            for end in ("low", "high")
-        )
-        return low, high
-
-    settings, bands = solved.question.settings, []
-    for figure in deployment.SPEED_FIGURES:  # a factor comes from a measured point, which tells of its own figure alone
-        factor = settings.ttft_factor if figure == "ttft" else settings.speed_factor
-        bands.append(ends(figure, scope if factor == 1 else "anchored"))
-    return bands
-
-
-def _runs_of(at: Grid) -> Iterator[tuple[Scope, ModelKind]]:
-    """Which runs the speed of each load on its offer is judged by, and the kind of its model."""
-    at.evaluate((speed.measured_scope,), OF_CHOSEN)
-    for scope, kind in zip(at.spread("measured_scope", OF_CHOSEN), at.spread("speed_kind", OF_CHOSEN), strict=True):
-        yield deployment.SPEED_SCOPES[int(scope)], MODEL_KINDS[int(kind) - 1]
-
-
 def chance_of(solved: Solution, row: int, offer: int) -> float:
     """How sure it is that an offer, as many of it as the load takes, serves that load."""
     return float(_paced(solved.grid, [row], [offer]).spread("chance", OF_CHOSEN)[0])
@@ -348,5 +314,7 @@ def chance_of(solved: Solution, row: int, offer: int) -> float:
 def was_measured(solved: Solution, row: int, offer: int) -> bool:
     """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
     inside one machine and without data-parallel ranks."""
-    [(scope, _)] = _runs_of(solved.grid.along("chosen", {"load": [row], "offer": [offer]}))
-    return scope == "fitted"
+    at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
+    at.evaluate((speed.measured_scope,), OF_CHOSEN)
+    [scope] = at.spread("measured_scope", OF_CHOSEN)
+    return SPEED_SCOPES[int(scope)] == "fitted"

@@ -15,12 +15,12 @@ from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dty
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.what_if_choices import SPARE_MODELS
-from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
-from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants
+from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
+from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
 from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
-from sheetgen.program.quantities import ENDS, MODEL, WORK
+from sheetgen.program.quantities import MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
-from sheetgen.question.deployment import SCOPES_OF_KINDS, model_columns
+from sheetgen.question.deployment import model_columns
 from sheetgen.question.market import OwnedGpu
 from sheetgen.question.overrides import TABLES, class_columns
 from sheetgen.question.parse import FLAG, Kind
@@ -31,7 +31,7 @@ from sheetgen.report.wording import PROVIDERS, provider_name
 from sheetgen.sizing import cost
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
-from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import DATE, ENDS, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SPARE_INSTANCES = 3
 MOST_GPUS = 1024  # of one instance
@@ -275,13 +275,8 @@ def derive_models(table: Table) -> None:
     )
     for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
         table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
-    for figure in ("tpot", "ttft"):
-        for end in ENDS:
-            ends = lists[f"{figure}_band_{end}"].refs
-            for k, scope in enumerate(SCOPES_OF_KINDS):
-                of_kind = Range(ends[k * len(MODEL_KINDS) : (k + 1) * len(MODEL_KINDS)])
-                label = f"{figure.upper()} band, {scope}, {end}"
-                table.picked(f"{figure}_band_{end}_{scope}", label, of_kind, "speed_kind", FACTOR)
+    for name in band_names("anchored"):
+        table.picked(name, in_words(name), lists[name], "speed_kind", FACTOR)
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
@@ -389,6 +384,11 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
             note=f"{name}: what the formulas leave on measured runs, a factor (docs/speed.md).",
         )
     _give(table, "measured_kinds", [int(v) for v in gpus["measured_kinds"]])
+    for whose, names in (("own runs", band_names("fitted")), ("others' runs", band_names("other", MODEL_KINDS))):
+        for name in names:
+            label = f"{name.replace('_band', '').replace('_', ' ')}, {whose}"
+            note = f"{name}: an end of the 80 % band of {whose}, a factor of the prediction (docs/speed.md)."
+            table.given(name, label, [float(v) for v in gpus[name]], FACTOR, width=13, note=note)
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:

@@ -17,10 +17,10 @@ from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Validation, number, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
-from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
-from sheetgen.question.deployment import SCOPES_OF_KINDS, SPEED_FIGURES, draft_columns, speed_band_columns
+from sheetgen.question.deployment import draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     ASKS,
     BY_NAME,
@@ -134,7 +134,6 @@ HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's ba
 NOT_ZERO = Display("0;;")
 FOLDED = f"{RARE}: open it with the + at the left"
 _SCOPES = {
-    "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
     "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
     "anchored": "Of runs that a measured point set right: where the factor above is not 1.",
 }  # fmt: skip
@@ -493,28 +492,19 @@ def _draft(page: InputsSheet) -> None:
 
 
 def _bands(page: InputsSheet) -> None:
-    """The error bands of speed."""
-    known = page.solved.question.speed
-    assert known is not None
+    """The bands of speed that no GPU has of its own: of ranks, stages and measured points."""
+    question = page.solved.question
+    assert question.speed is not None
     page.section("Speed: 80 % bands, as factors of the prediction")
-    heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
-    page.sheet.text(page.row, 0, known.bands_source, "remark")
+    page.sheet.text(page.row, 0, f"{question.speed.bands_source}; those of GPUs stand on GPUs", "remark")
     page.row += 1
-    columns: dict[str, tuple[Any, ...]] = {}
-    bands: dict[tuple[str, ...], dict[str, Any]] = {
-        (s, k): speed_band_columns(known, s, k) for s in SCOPES_OF_KINDS for k in MODEL_KINDS
-    }
-    bands |= {(s,): speed_band_columns(known, s, MODEL_KINDS[0]) for s in OF_ANY_KIND}
-    for head, name in zip(heads, next(iter(bands.values())), strict=True):
-        columns[name] = tuple(
-            page.put(
-                "_".join((name, *of)),
-                ", ".join((head, *reversed(of))).replace("_", " "),
-                values[name],
-                FACTOR,
-                "",
-                _SCOPES[of[0]],
-            )
-            for of, values in bands.items()
-        )
-    page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}
+    gpu, engine = question.gpus[0], question.engine.engine  # the same for all
+    places: list[tuple[Scope, ModelKind, tuple[str, ...]]] = [(scope, MODEL_KINDS[0], ()) for scope in OF_ANY_KIND]
+    places += [("anchored", kind, (kind,)) for kind in MODEL_KINDS]
+    columns: dict[str, list[Ref]] = {}
+    for scope, kind, of in places:
+        for name, end in speed_band_columns(question.speed, scope, kind, engine, gpu).items():
+            label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*of, scope))}"
+            ref = page.put("_".join((name, *of)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
+            columns.setdefault(name, []).append(ref)
+    page.wiring.lists |= {name: Range(columns[name]) for name in band_names("anchored")}

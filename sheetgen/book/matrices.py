@@ -51,13 +51,13 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.program.declared import is_same
-from sheetgen.program.quantities import ENDS
 from sheetgen.program.sheet_program import SHEET, counted, sheet_program
 from sheetgen.question.stated_load import RATE
 from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
+    ENDS,
     PLAIN,
     PLAIN_LAYOUTS,
     PURCHASES,

@@ -25,7 +25,7 @@ from sheetgen.book.sheets import (
     lookup,
     number,
 )
-from sheetgen.catalog.engines import MODEL_KINDS
+from sheetgen.catalog.engines import MODEL_KINDS, band_names
 from sheetgen.formula import Expr, Formula, is_number, where
 from sheetgen.question.overrides import TABLES
 from sheetgen.question.sheet_question import Question
@@ -88,8 +88,8 @@ SIDE_BY_SIDE = {
         ("peak_flops", "peak_flops", "weight_dtype_row"), ("tpot_of_dtype", "tpot_of_dtype", "weight_dtype_row"),
         ("ttft_of_dtype", "ttft_of_dtype", "weight_dtype_row"),
     )},
-    **{f"{figure}_of_kind": ([f"{figure}_of_kind_{kind}" for kind in MODEL_KINDS], "speed_kind")
-       for figure in ("tpot", "ttft")},
+    **{name: ([f"{name}_{kind}" for kind in MODEL_KINDS], "speed_kind")
+       for name in ("tpot_of_kind", "ttft_of_kind", *band_names("other"))},
 }  # fmt: skip
 Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
 

@@ -19,7 +19,6 @@ from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
     Formula,
-    either,
     formula,
     is_number,
     number_where,
@@ -28,14 +27,14 @@ from sheetgen.formula import (
 )
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
-from sheetgen.program.quantities import ENDS, STEADY
+from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
 from sheetgen.program.sheet_program import CHOSEN, SHEET, tried
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -196,19 +195,6 @@ def chosen(one: Formula, otherwise: Any = "-") -> Formula:
         return where_number(n_instances, lambda: one.function(*values), otherwise)
 
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
-
-
-@formula("Row of the band", PLAIN)
-def band_row(scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
-    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others',
-    then those of runs that a measured point set right; then data-parallel ranks and pipeline stages.
-
-    Source: docs/speed.md.
-    """
-    by_kind = where(scope > 2 + 1, 2, scope)
-    return where(
-        either(scope <= 1, scope > 2 + 1), speed_kind + n_model_kinds * by_kind, (2 + 1) * n_model_kinds + scope - 1
-    )
 
 
 @formula("Milliseconds")
@@ -407,18 +393,21 @@ OF_SPEED = (
     "requests_per_replica", "replica_requests_per_second", "next_earlier_in_flight", "next_in_flight",
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
+    *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),
+)  # fmt: skip
+OF_SPEED_ALONE = (
+    "requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by", "measured_scope", "speed_scope",
+    "tpot_band_low", "tpot_band_high", "tpot_seconds_low", "tpot_seconds_high",
 )  # fmt: skip
 OF_CHANCES = (
     "high_z", "tried_z", *(name for name, _ in by_name(tried())), "is_served", "served_z", "missed_z", "served_places",
     "rank_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds", "tpot_z", "ttft_z",
     "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance", "chance",
 )  # fmt: skip
-# Of what the program says of what was chosen: its times, and how sure it is.
+# Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
 _LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
-TIMES, CHANCES = CHOSEN.tables[:_LEVEL], CHOSEN.tables[_LEVEL:]
+TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
 WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS)  # what else gets no column
-SCOPES = ("measured_scope", "speed_scope", "ttft_scope")  # of the runs that bands are from
-OF_SPEED_ALONE = ("requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by")
 
 
 def _batches_tried(table: Table, name: str) -> list[Source]:
@@ -462,30 +451,14 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
 
 def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
-    columns, wiring = table.columns, table.wiring
+    columns = table.columns
     _add_program(table, TIMES, OF_SPEED_ALONE if alone else OF_SPEED)
-    for name in SCOPES:
-        table.computed(chosen(SHEET["levels"].named()[name]), name=name, label=in_words(name))
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
-    if not wiring.prefix:
+    if not table.wiring.prefix:
         _add_people(table)
-    speeds = ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second")
     if not alone:
         columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
-    for name, scope in (("band_row", "speed_scope"), ("ttft_band_row", "ttft_scope")):
-        label = f"{band_row.label}{', first token' if name != 'band_row' else ''}"
-        table.computed(chosen(band_row).reading(scope=scope), name=name, label=label)
-    for figure in ("tpot", "ttft", "output_tokens_per_second"):
-        name = figure if figure.endswith("second") else f"{figure}_seconds"
-        rows = columns["ttft_band_row" if figure == "ttft" else "band_row"]
-        for end in ENDS:
-            of_band, label = f"{figure}_band_{end}", f"{figure.replace('_', ' ')}, {end}"
-            ends = map(held_at, rows, [lookup(wiring.lists[of_band], at) for at in rows])
-            table.looked_up(of_band, f"Band of {label}", ends, FACTOR)
-            if figure in speeds:
-                at_end = chosen(speed.at_speed_band).reading(predicted=name, band_factor=of_band)
-                table.computed(at_end, name=f"{name}_{end}", label=label)
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))

@@ -15,7 +15,7 @@ from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.units import DTYPES, FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import DTYPES, ENDS, FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -704,10 +704,19 @@ Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 Ratio = Annotated[float, Field(gt=0.01, le=100, allow_inf_nan=False)]
 Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Figure = Literal["tpot", "ttft", "output_tokens_per_second"]
+SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
 Scope = Literal["fitted", "other", "ranks", "stages", "anchored"]
 ModelKind = Literal["dense", "moe", "windowed", "linear", "sparse"]  # in the order of `speed_kind`
 MODEL_KINDS: tuple[ModelKind, ...] = ("dense", "moe", "windowed", "linear", "sparse")
 OF_ANY_KIND: tuple[Scope, ...] = ("ranks", "stages")  # with one band for all kinds of models
+BANDS_OF_SPEED = tuple(f"{figure}_band_{end}" for figure in SPEED_FIGURES for end in ENDS)
+
+
+def band_names(scope: Scope, kinds: Iterable[ModelKind] = ()) -> list[str]:
+    """The names of both ends of every figure's band in a scope, for each of these kinds of models where bands differ by
+    them: `tpot_band_low_fitted`, `tpot_band_low_other_dense`."""
+    ends = [f"_{kind}" for kind in kinds] or [""]
+    return [f"{name}_{scope}{end}" for name in BANDS_OF_SPEED for end in ends]
 
 
 class SpeedConstants(Entry):
@@ -767,11 +776,17 @@ class SpeedCell(Entry):
 
 
 class SpeedBand(Entry):
-    """What 80 % of measurements are within, as factors of the prediction."""
+    """The ends of an 80 % band, as factors of the prediction: of both times together (docs/speed.md).
+
+    gpu: the GPU that a band of scope fitted is of. generation: the generation of GPUs that a band of scope other is of;
+    without it, it holds for all GPUs.
+    """
 
     figure: Figure
     scope: Scope
     kind: ModelKind | Literal["any"]
+    gpu: Id | None = None
+    generation: Label | None = None
     low: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     high: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
     n_rows: CountOrZero  # of the fit
@@ -807,9 +822,20 @@ class SpeedFile(Entry):
                 if (cell.engine, architecture) in seen:
                     yield ("cells", i, "architectures"), f"{architecture} has constants for {cell.engine} already"
                 seen.add((cell.engine, architecture))
-        known = {(b.figure, b.scope, b.kind) for b in self.bands}
-        if len(known) != len(self.bands) or len(known) != 51:
-            yield ("bands",), "bands need one row for each of 3 figures, 3 scopes and 5 kinds, and 2 scopes of any kind"
+        known = {(b.figure, b.scope, b.kind, b.gpu, b.generation) for b in self.bands}
+        needed = {
+            *((scope, kind) for scope in ("other", "anchored") for kind in MODEL_KINDS),
+            *((scope, "any") for scope in OF_ANY_KIND),
+        }
+        missing = {(figure, *of, None, None) for figure in SPEED_FIGURES for of in needed} - known
+        if missing or len(known) != len(self.bands):
+            yield (
+                ("bands",),
+                f"bands need one row for each figure and {', '.join(' '.join(of) for of in sorted(needed))}",
+            )
+        for i, band in enumerate(self.bands):
+            if (band.scope == "fitted") != (band.gpu is not None):
+                yield ("bands", i), "a band of scope fitted is of a gpu, and no other is"
 
     def cell(self, engine: str, gpu: Gpu) -> SpeedCell | None:
         """The cell whose constants hold for an engine on a GPU; None where the default ones do."""
@@ -829,12 +855,28 @@ class SpeedFile(Entry):
         }
 
     def measured_kinds(self, engine: str, gpu: Gpu) -> int:
-        """The kinds of models of which runs of this engine on this very GPU took part in the fit; as `measured_scope`
-        reads them."""
+        """The kinds of models of which runs of this engine on this very GPU took part in the fit, where the GPU has a
+        band of its own; as `measured_scope` reads them."""
         cell = self.cell(engine, gpu)
-        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus
+        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and self._of_gpu(gpu)
         return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
 
-    def band(self, figure: Figure, scope: Scope, kind: ModelKind) -> SpeedBand:
+    def band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
+        """The band of a figure in a scope: a GPU's own; of other engines and GPUs that of the engine's generation of
+        GPUs and the kind of model, where it was measured, else the one for all. The widest stands for a GPU's own where
+        it has none."""
+        if scope == "fitted":
+            own = [b for b in self._of_gpu(gpu) if b.figure == figure]
+            return own[0] if own else self.band(figure, "stages", kind, engine, gpu)
         of_band = (figure, scope, "any" if scope in OF_ANY_KIND else kind)
-        return next(b for b in self.bands if (b.figure, b.scope, b.kind) == of_band)
+        found = [b for b in self.bands if (b.figure, b.scope, b.kind) == of_band]
+        cell = self.cell(engine, gpu)
+        own_cell = cell is not None and cell.engine == engine and kind in cell.kinds
+        generation = cell.generation if cell is not None and own_cell else None
+        return next((b for b in found if generation and b.generation == generation), None) or next(
+            b for b in found if b.generation is None
+        )
+
+    def _of_gpu(self, gpu: Gpu) -> list[SpeedBand]:
+        """The bands of a GPU's own runs; none where these are too few."""
+        return [b for b in self.bands if b.gpu == gpu.id]

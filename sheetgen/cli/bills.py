@@ -196,7 +196,7 @@ def _rate(figure: float) -> str:
 
 def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -> Iterator[str]:
     """Which runs the bands are from."""
-    engine, cell = names.engine, names.speed.cell(names.engine.engine, names.gpu)
+    engine = names.engine
     if answer["speed_scope"] == "anchored":
         factors = f"TPOT x {answer['speed_factor']:,.4g}, TTFT x {answer['ttft_factor']:,.4g}"
         if found is None:
@@ -212,14 +212,14 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -
         if answer["ttft_factor"] == 1:
             yield "No time to first token was measured: its band may be wider."
     elif answer["speed_scope"] == "ranks":
-        runs = names.speed.band("tpot", "ranks", model_kind(names.model)).n_rows
+        runs = names.speed.band("tpot", "ranks", model_kind(names.model), engine.engine, names.gpu).n_rows
         yield f"Bands: of {runs:,} runs with data-parallel attention, of three models ({DOCS})."
     elif answer["speed_scope"] == "stages":
         yield f"Bands: the widest of all; no run had pipeline stages, or more GPUs than a node ({DOCS})."
-    elif answer["speed_scope"] == "fitted" and cell:
-        like = f"{KINDS[model_kind(names.model)]} among them"
-        runs_of = f"{cell.n_rows:,} runs of {engine.name} on {cell.generation} GPUs, {like}"
-        yield f"Bands: of {runs_of}, and of others, each predicted by constants set without its configuration ({DOCS})."
+    elif answer["speed_scope"] == "fitted":
+        runs = names.speed.band("tpot", "fitted", model_kind(names.model), engine.engine, names.gpu).n_rows
+        runs_of = f"{runs:,} runs on {names.gpu.short_name}"
+        yield f"Bands: of {runs_of}, each predicted by constants set without its configuration ({DOCS})."
     else:
         here = names.draft is None and names.speed.measured_kinds(engine.engine, names.gpu)
         of = f" with {KINDS[model_kind(names.model)]}" if here else ""

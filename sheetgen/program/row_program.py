@@ -6,7 +6,6 @@ numbers that many rows share on `group`.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 
 import numpy
@@ -14,16 +13,12 @@ import numpy
 from sheetgen.program import quantities
 from sheetgen.program.declared import Again, Axis, Named, Program, Table, same_as
 from sheetgen.program.grid import Column, Columns, Grid
-from sheetgen.program.quantities import ENDS
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, verdicts
-from sheetgen.units import TENSOR_PARALLEL_SIZES
+from sheetgen.units import ENDS, TENSOR_PARALLEL_SIZES
 
 AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
 ROW = ("row",)
 MEMORY_ERRORS = ("weights_error_share", "activation_error_bytes", "non_torch_error_bytes", "kv_pool_error_bytes")
-SPEED_BANDS = {
-    "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
-}  # fmt: skip
 MOST_STAGES = 64  # of pipelines that are tried for the fewest GPUs
 
 
@@ -63,14 +58,6 @@ def _errors() -> list[Named]:
     ]
 
 
-def _speed_ends() -> list[Named]:
-    return [
-        (f"{name}_{end}", speed.at_speed_band.reading(predicted=name, band_factor=f"{figure}_band_{end}"))
-        for figure, name in SPEED_BANDS.items()
-        for end in ENDS
-    ]
-
-
 def _blocks(end: str) -> Again:
     """What the pool holds where it comes out at an end of its band."""
     kept = {f"{name}_{end}": name for name in ("kv_tokens", "max_concurrency")}
@@ -89,8 +76,7 @@ DEPLOYMENT = Program(
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
-            *quantities.SPEED_SCOPES,
-            *itertools.chain.from_iterable(map(quantities.speed_band, SPEED_BANDS)),
+            *quantities.SPEED_BANDS,
         ),
         # A draft model's layers and cache are counted among the layers that grow.
         _row(
@@ -154,7 +140,13 @@ DEPLOYMENT = Program(
             ("of_running",),
             {"max_requests_per_second": "max_requests_per_second"},
         ),
-        _row("grows", speed.grows, speed.waiting_requests, *_speed_ends(), speed.output_tokens_per_second_per_gpu),
+        _row(
+            "grows",
+            speed.grows,
+            speed.waiting_requests,
+            *quantities.speed_ends(),
+            speed.output_tokens_per_second_per_gpu,
+        ),
     ),
     (
         _row("of_running", *quantities.OF_RUNNING),  # what depends on how many requests run

@@ -8,9 +8,8 @@ from dataclasses import replace
 from sheetgen.formula import Formula, Quantity, formula
 from sheetgen.program import quantities
 from sheetgen.program.declared import Again, Axes, Axis, Named, Program, Repeat, Table, same_as
-from sheetgen.program.quantities import ENDS
 from sheetgen.sizing import certainty, choice, cost, draft, kv_cache, memory, parallelism, people, rates, speed, weights
-from sheetgen.units import PLAIN
+from sheetgen.units import ENDS, PLAIN
 
 AXES = (
     Axis("weight_dtype"),
@@ -323,6 +322,8 @@ CHOSEN = Program(
                 ),
                 parallelism.next_tpot_seconds,
                 parallelism.sized_by,
+                *quantities.speed_band("output_tokens_per_second"),  # those of the times are of levels
+                *quantities.speed_ends(output_tokens_per_second="load_tokens_per_second"),
             ),
         ),
         Table("sized_at_rate", ("chosen",), (("sized_by", rates.sized_with_rates),), where=RATE),

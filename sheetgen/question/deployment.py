@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
+from sheetgen.catalog.engines import (
+    MODEL_KINDS,
+    SPEED_FIGURES,
+    Engine,
+    ModelKind,
+    Scope,
+    SpeedFile,
+    band_names,
+    load_engine,
+)
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
@@ -447,9 +456,8 @@ ASSUMED_FLOPS_PER_BYTE = 150
 ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 
 
-# What formulas are made of: no judgements, and nothing to fit.
 SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
-SCOPES_OF_KINDS = tuple(scope for scope in SPEED_SCOPES if scope not in OF_ANY_KIND)
+# What formulas are made of: no judgements, and nothing to fit.
 DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
@@ -497,9 +505,6 @@ def band_columns(engine: Engine, scope: str) -> Columns:
     return found
 
 
-SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
-
-
 def model_kind(model: Model) -> ModelKind:
     """The kind of a model, as bands of speed have them."""
     return MODEL_KINDS[int(speed_kind.of(model.shape() | DEFINITIONS)) - 1]
@@ -511,13 +516,11 @@ def residual_columns(residuals: Mapping[str, Any], kind: ModelKind, weight_dtype
     return {f"{t}_of_{what}": residuals[f"{t}_of_{what}_{one}"] for what, one in of.items() for t in ("tpot", "ttft")}
 
 
-def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Columns:
-    """Both ends of the bands of speed in a scope, as factors of the prediction."""
-    found: Columns = {}
-    for figure in SPEED_FIGURES:
-        band = speed.band(figure, scope, kind)
-        found |= {f"{figure}_band_low": band.low, f"{figure}_band_high": band.high}
-    return found
+def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> Columns:
+    """Both ends of the bands of speed in a scope, as factors of the prediction, as `tpot_band_low_fitted`."""
+    bands = [speed.band(figure, scope, kind, engine, gpu) for figure in SPEED_FIGURES]
+    ends = [end for band in bands for end in (band.low, band.high)]
+    return dict(zip(band_names(scope), ends, strict=True))
 
 
 def draft_columns(draft: Model | None) -> Columns:
@@ -732,9 +735,9 @@ def _named_columns(names: Resolved) -> Columns:
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
         **residual_columns(names.speed.residuals(engine.engine, gpu), kind, names.weight_dtype),
         **{
-            f"{name}_{scope}": band
+            name: end
             for scope in SPEED_SCOPES
-            for name, band in speed_band_columns(names.speed, scope, kind).items()
+            for name, end in speed_band_columns(names.speed, scope, kind, engine.engine, gpu).items()
         },
         "speed_kind": MODEL_KINDS.index(kind) + 1,
         "gpu_memory_bytes": memory,

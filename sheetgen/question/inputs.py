@@ -416,13 +416,13 @@ class Settings:
         ),
     )
     confidence: float = entry(
-        0.5,
+        0.7,
         CONFIDENCE,
         Option(
             "chance",
             "SHARE",
             "How sure the answer is to be: the targets hold, and memory suffices, with this chance, by the errors of "
-            "measured predictions. 0.5 takes predictions at their word. Default 0.5.",
+            "measured predictions. 0.5 takes predictions at their word. Default 0.7.",
         ),
         Row(
             TARGETS,

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
-from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, RESIDUALS, Engine, SpeedConstants
+from sheetgen.catalog.engines import (
+    CONSTANTS,
+    MODEL_KINDS,
+    OF_ANY_KIND,
+    RESIDUALS,
+    Engine,
+    SpeedConstants,
+    band_names,
+)
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
@@ -76,6 +84,7 @@ TABLES: dict[str, dict[str, Kind]] = {
             for name, field in SpeedConstants.model_fields.items()
         },
         **dict.fromkeys(RESIDUALS, DIVISOR),
+        **dict.fromkeys((*band_names("fitted"), *band_names("other", MODEL_KINDS)), DIVISOR),
         **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
         **{f"kv_{d}": FLAG for d in DTYPES},
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
@@ -115,12 +124,9 @@ SETTINGS: dict[str, Kind] = {
 }
 # What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
 SHOWN: dict[str, Kind] = {one.name: one.kind for one in INPUTS if one.shown}
-BANDS: dict[str, Kind] = {
-    f"{figure}_band_{end}_{of}": FACTOR
-    for figure in ("tpot", "ttft", "output_tokens_per_second")
-    for end in ("low", "high")
-    for of in (*(f"{scope}_{kind}" for scope in ("fitted", "other", "anchored") for kind in MODEL_KINDS), *OF_ANY_KIND)
-}
+BANDS: dict[str, Kind] = dict.fromkeys(
+    (*(name for scope in OF_ANY_KIND for name in band_names(scope)), *band_names("anchored", MODEL_KINDS)), FACTOR
+)
 OUTPUT = Kind("whole", 0, TOKENS.high)
 _LENGTH_OF = re.compile(r"output_(?!tokens_per_second_band)\w+|prompt_asked")
 

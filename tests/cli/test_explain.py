@@ -280,7 +280,7 @@ def test_rates_and_bands_name_their_lines() -> None:
     low = every.step("tpot_seconds_low")
     assert low.formula == "tpot_seconds * tpot_band_low" and low.unit == "seconds"
     band = step_called(low, "tpot_band_low")
-    assert "figure: tpot, scope: fitted, kind: moe" in line_at(band.about)
+    assert "figure: tpot, scope: fitted, kind: any, gpu: nvidia-h200" in line_at(band.about)
     assert f"low: {band.value}," in line_at(band.about)
     other = derivation({**SPEED, "model": "70b", "gpu": "a100"}).step("ttft_seconds_high")
     assert "figure: ttft, scope: other, kind: dense" in line_at(step_called(other, "ttft_band_high").about)

@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_record(run) -> None:  # type: ignore[no-un
     assert figures(text, "tokens/s of one user") == pytest.approx(user, **near)
     assert re.search(rf"bound by +{answer['bound_by']}\n", text) and "requests running    " in text
     assert re.search(r"requests running +64 of 64\n", text) and "indicative under load" in text
-    assert "419 runs of vLLM on Hopper GPUs, models with experts among them" in text and "docs/speed.md" in text
+    assert re.search(r"of \d{3} runs on H200", text) and "docs/speed.md" in text
     assert text.startswith("SPEED ") and "Beyond" not in text
 
 
