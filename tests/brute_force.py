@@ -354,7 +354,7 @@ class Load:
     draft: str = ""
     rate: float = 0.0
     wait: float = 0.05
-    confidence: float = 0.5
+    confidence: float = 0.7
 
     @property
     def targets(self) -> tuple[float, float]:
