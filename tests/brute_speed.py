@@ -215,12 +215,15 @@ def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, dr
     """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
     has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others; no
     run had a draft."""
-    file, kind = read("speed.yaml"), kind_of(model)
-    measured = [c for c in file["cells"] if c["engine"] == "vllm" and kind in c["kinds"]]
-    scope = "fitted" if not drafted and any(gpu_id in c["measured_gpus"] for c in measured) else "other"
-    if dp > 1 and read(f"models/{model}.yaml").get("experts"):
-        scope, kind = "ranks", "any"
+    file, kind, gpu = read("speed.yaml"), kind_of(model), read(f"gpus/{gpu_id}.yaml")
+    rows = [one for one in file["bands"] if one["figure"] == figure]
     if stages > 1 or tp * dp > file["nvlink_gpus"]:
-        scope, kind = "stages", "any"
-    of = {(b["figure"], b["scope"], b["kind"]): (b["low"], b["high"]) for b in file["bands"]}
-    return of[figure, scope, kind]
+        found = [one for one in rows if one["scope"] == "stages"]
+    elif dp > 1 and read(f"models/{model}.yaml").get("experts"):
+        found = [one for one in rows if one["scope"] == "ranks"]
+    else:
+        own = [] if drafted else [one for one in rows if one["scope"] == "fitted" and one.get("gpu") == gpu_id]
+        others = [one for one in rows if one["scope"] == "other" and one["kind"] == kind]
+        alike = [one for one in others if one.get("generation") == gpu["architecture"]]
+        found = own or alike or [one for one in others if not one.get("generation")]
+    return found[0]["low"], found[0]["high"]
