@@ -37,6 +37,7 @@ from sheetgen.answer.market_notes import measured_hardware, needs_reservation, n
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
+from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
@@ -44,16 +45,15 @@ from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import was_measured
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
-from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
+from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
-OF_WORKLOAD = (
-    "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
-    "ttft_target_ms",
+KEPT_OF_WORKLOAD = (
+    "id", "context_tokens", "input_tokens", "output_tokens", *OF_WORKLOAD, "tpot_target_ms", "ttft_target_ms",
 )  # fmt: skip
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
@@ -67,7 +67,9 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
     headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
     published, caches, none = as_published(solved), kv_bytes_by_dtype(solved), [()] * len(question.loads)
-    parts = zip(confidences, others, providers, published, caches, levers or none, strict=True)
+    parts = zip(
+        confidences, others, providers, published, caches, asking_otherwise(solved), levers or none, strict=True
+    )
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
         loads = Loads(solved)
@@ -112,7 +114,7 @@ def _inputs(question: Question) -> Json:
     workload, tier = question.headline
     return {
         "models": [m.model.id for m in question.models],
-        "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
+        "workloads": [_fields(w, *KEPT_OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
         **{name: rate and getattr(rate, name) for name in RATES},
         "engine": question.engine.engine,
@@ -156,6 +158,7 @@ def _cell(
     providers: tuple[ProviderCost, ...],
     published: PublishedRecord | None,
     kv_bytes_by_dtype: Mapping[str, int],
+    people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
@@ -188,6 +191,8 @@ def _cell(
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
+        all_at_once=people.all_at_once,
+        by_requests_per_day=people.by_requests_per_day,
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),

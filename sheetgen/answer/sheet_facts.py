@@ -20,6 +20,7 @@ from sheetgen.catalog.engines import (
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.program.grid import Columns, Grid
 from sheetgen.question import deployment
+from sheetgen.question.inputs import OF_WORKLOAD
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
 from sheetgen.question.overrides import limits_of
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
@@ -182,7 +183,7 @@ def _put_gpus(grid: Grid, question: Question) -> None:
 def _put_loads(grid: Grid, question: Question) -> None:
     """Prompts, answers and targets of the workloads; requests at once, or a second, of the loads."""
     workloads, loads = question.workloads, question.loads
-    own = ("context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day")
+    own = ("context_tokens", "input_tokens", "output_tokens", *OF_WORKLOAD)
     grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in own})
     grid.put(("workload",), {"max_model_len": [one.context_tokens for one in workloads]})
     targets = ("tpot_target_ms", "ttft_target_ms")

@@ -8,9 +8,11 @@ from sheetgen.answer.answer_record import CellRecord, LeverRecord, NotAskedRecor
 from sheetgen.answer.levers import FP8_LEVERS, best
 from sheetgen.cli.output import table
 from sheetgen.launch.flags import Advice
+from sheetgen.question.inputs import ASKS
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import load_words
+from sheetgen.report import sentences
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.notes import doubt, is_old
@@ -156,6 +158,7 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     for label, lines in (
         ("hardware", _replicas(question, cell)),
         ("serves", _serves(question, cell)),
+        ("people", _people(question, cell)),
         ("price", _price(question, cell)),
         ("weights", _weights(question, cell)),
         ("cheaper", _cheaper(question, cell)),
@@ -212,6 +215,25 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     yield str(served(question, cell)).removeprefix("serves ")
     yield f"{token_time(cell)}, {first_token(cell)}"
     yield str(sized_by(question, cell)).replace(" × ", "x ")
+
+
+def _people(question: Question, cell: CellRecord) -> Iterator[str]:
+    """People of the load: what they would take who ask otherwise than was stated; or how many it is enough for."""
+    asks = question.workload_of(cell.row).requests_per_user_per_day
+    if not question.loads[cell.row].users:
+        if cell.users > 0:
+            yield f"{sentences.enough_for.fill(users=cell.users, times=asks)}"
+        return
+    if otherwise := [
+        f"at {one.requests_per_user_per_day:g} a day each ${one.monthly_usd:,.0f} a month"
+        for one in cell.by_requests_per_day
+    ]:
+        yield "; ".join(otherwise)
+    if question.options.get(ASKS) is None and cell.is_rate:
+        yield f"{sentences.known_asks.fill()}"
+    if one := cell.all_at_once:
+        rented = rented_words(one.n_instances, one.instance, one.monthly_usd)
+        yield f"all {one.concurrent_requests:,} at the same moment: {rented}"
 
 
 def _price(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -72,7 +72,7 @@ def size(
     from sheetgen.question.stated_load import rate_of
 
     one_load(inputs)
-    if batch is None:  # whose columns may have the rest of a load
+    if batch is None and inputs["users"] is None:  # whose columns may have the rest of a load
         rate_of(inputs)
     requested, wanted = {"model": model, **inputs}, (flags, kv_budget, kv_offload_gib)
     has_extras = any(one is not None for one in wanted)

@@ -273,6 +273,7 @@ class Request(Entry):
     input_tokens: LengthOf | None = None
     output_tokens: LengthOf | None = None
     prefix_hit_fraction: Share = 0
+    history_hit_fraction: Share = 0
 
 
 class Served(Entry):

@@ -143,6 +143,7 @@ def options_of_service(
         "engine": engine.name,
         "engine_version": engine.version,
         "prefix_cache_hit_fraction": request.prefix_hit_fraction,
+        "history_hit_fraction": request.history_hit_fraction,
         "extra_headroom_fraction": policy.headroom_fraction,
         "survive": redundancy.survive,
         "zones": redundancy.zones if redundancy.survive == "zone" else None,

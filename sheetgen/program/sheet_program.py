@@ -129,12 +129,13 @@ SHEET = Program(
             "paces",
             ("pace",),
             (
-                ("tpot_limit_seconds", parallelism.limit_seconds.reading(target_ms="tpot_target_ms")),
+                ("tpot_limit_seconds", parallelism.token_limit_seconds.reading(target_ms="tpot_target_ms")),
                 ("ttft_limit_seconds", parallelism.limit_seconds.reading(target_ms="ttft_target_ms")),
                 *quantities.TOKENS,
                 parallelism.within_limit,
                 same_as("level_z", "confidence_z"),
                 people.target_turn_seconds,
+                speed.cached_fraction,
             ),
         ),
         Table(

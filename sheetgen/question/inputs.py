@@ -51,7 +51,9 @@ DTYPES = "bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
 DATE_OF_SHEET = Kind("date")
 ASKS = "requests_per_user_per_day"
-BY_WORKLOAD = ("tpot_ms", "ttft_ms", ASKS)  # options that may differ by workload, and have a cell for each
+HISTORY = "history_hit_fraction"
+OF_WORKLOAD = (ASKS, HISTORY)  # options that are fields of a workload
+BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, and have a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
 CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
@@ -550,7 +552,7 @@ class Settings:
             "Average fill of the context",
             "",
             PERCENT,
-            "Scales what paged KV charges. At 100 % every request is charged its full context.",
+            "Scales what paged KV charges and what a step reads. At 100 % every request is charged its full context.",
             repeated=True,
         ),
     )
@@ -854,6 +856,26 @@ INPUTS: tuple[Input, ...] = (
         ),
     ),
     Input(
+        "history_hit_fraction",
+        SHARE,
+        0,
+        Option(
+            "engine",
+            "SHARE",
+            "Share of the prompt that is the request's own history and found in the prefix cache: it is not computed "
+            "again, and its memory is charged in full. Default the workload's: 0.9 for agents, else 0.",
+            pairs="agent=0.9,chat=0.5",
+        ),
+        Row(
+            "",
+            "own history in the cache",
+            "",
+            PERCENT,
+            "Share of the prompt that is not computed again; its memory is charged in full.",
+            title="Own history",
+        ),
+    ),
+    Input(
         "concurrent_requests",
         replace(COUNT, decimal=True),
         None,
@@ -1091,6 +1113,7 @@ OF_A_POINT = tuple(
         "input_tokens",
         "output_tokens",
         "prefix_cache_hit_fraction",
+        "history_hit_fraction",
         "draft_model",
         "kv_cache_memory_bytes",
         "average_context_fraction",

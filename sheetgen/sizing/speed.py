@@ -99,15 +99,17 @@ def context_read_bytes(
     input_tokens: Quantity,
     output_tokens: Quantity,
     average_answer_share: Quantity,
+    average_context_fraction: Quantity,
     state_passes: Quantity,
 ) -> Any:
-    """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written: growing layers
-    whole, windows at most their width, states twice (read and written). MLA's latent is not divided over ranks.
+    """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written and the context
+    filled as on average: growing layers whole, windows at most their width, states twice (read and written). MLA's
+    latent is not divided over ranks.
 
     Source: attention reads every key and value once a step. Check: one sequence of 4,096 tokens of Llama 3.1 8B in
     bf16 is 512 MiB, 0.160 ms at 3.35 TB/s.
     """
-    tokens = input_tokens + output_tokens * average_answer_share
+    tokens = (input_tokens + output_tokens * average_answer_share) * average_context_fraction
     grows = shard_kv_bytes_per_token * tokens + shard_windowed_bytes_per_token * smallest(tokens, window_tokens)
     return grows + state_passes * shard_state_bytes_per_layer * n_state_layers
 
@@ -390,10 +392,19 @@ def step_seconds(
 # A prompt ------------------------------------------------------------------------------------------
 
 
+@formula("Share of the prompt in the cache", PERCENT)
+def cached_fraction(prefix_cache_hit_fraction: Quantity, history_hit_fraction: Quantity) -> Any:
+    """Share of the prompt that is not computed again: what all requests share, and each request's own history.
+
+    Source: INTERFACE; of the two the shared part alone is kept once, see charged_tokens.
+    """
+    return smallest(1, prefix_cache_hit_fraction + history_hit_fraction)
+
+
 @formula("Attention of a prompt, operations")
 def prompt_attention_flops(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     attention_elements: Quantity,
     windowed_attention_elements: Quantity,
     window_tokens: Quantity,
@@ -402,8 +413,8 @@ def prompt_attention_flops(
 
     Source: two operations for each pair and element of keys and values, half of the pairs by causality.
     """
-    new = 1 - prefix_cache_hit_fraction
-    full = attention_elements * input_tokens * input_tokens * new * (1 + prefix_cache_hit_fraction)
+    new = 1 - cached_fraction
+    full = attention_elements * input_tokens * input_tokens * new * (1 + cached_fraction)
     seen = smallest(input_tokens, window_tokens + window_tokens)
     return full + windowed_attention_elements * input_tokens * new * seen
 
@@ -411,7 +422,7 @@ def prompt_attention_flops(
 @formula("Prefill: what ranks share", SECONDS)
 def shared_prefill_seconds(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     active_expert_params: Quantity,
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
@@ -425,7 +436,7 @@ def shared_prefill_seconds(
 
     Source: arithmetic of the routed experts, and the exchange of every token.
     """
-    tokens = input_tokens * (1 - prefix_cache_hit_fraction)
+    tokens = input_tokens * (1 - cached_fraction)
     pace = tensor_parallel_size * data_parallel_size * peak_flops * prefill_compute_efficiency * expert_prefill_factor
     return tokens * (operations_per_parameter * active_expert_params / pace + token_exchange_seconds)
 
@@ -433,7 +444,7 @@ def shared_prefill_seconds(
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     n_params_active: Quantity,
     active_expert_params: Quantity,
     tensor_parallel_size: Quantity,
@@ -457,7 +468,7 @@ def prefill_seconds(
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
     way between machines.
     """
-    tokens = input_tokens * (1 - prefix_cache_hit_fraction)
+    tokens = input_tokens * (1 - cached_fraction)
     dense = operations_per_parameter * tokens * (n_params_active - active_expert_params)
     arithmetic = dense / (tensor_parallel_size * peak_flops * prefill_compute_efficiency)
     attention = prompt_attention_flops / (tensor_parallel_size * peak_flops_16_bit * attention_compute_efficiency)
@@ -501,7 +512,7 @@ def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
 def steps_before_prompt(
     steps_before_prefill: Quantity,
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     max_num_batched_tokens: Quantity,
     chunks_power: Quantity,
 ) -> Any:
@@ -510,7 +521,7 @@ def steps_before_prompt(
 
     Source: chunked prefill, a chunk of at most max_num_batched_tokens a step; fitted (docs/speed.md).
     """
-    tokens = largest(1, input_tokens * (1 - prefix_cache_hit_fraction))
+    tokens = largest(1, input_tokens * (1 - cached_fraction))
     return steps_before_prefill * power(tokens / max_num_batched_tokens, chunks_power)
 
 
@@ -596,14 +607,16 @@ def filled_tokens(
     output_tokens: Quantity,
     prefix_cache_hit_fraction: Quantity,
     average_answer_share: Quantity,
+    average_context_fraction: Quantity,
     kv_reserved: Quantity,
 ) -> Any:
-    """Tokens of cache that a running request holds on average: its prompt and half of its answer, at most what it is
-    charged; all of the charge where the cache is reserved.
+    """Tokens of cache that a running request holds on average: its prompt and half of its answer, as far as they are
+    filled, at most what it is charged; all of the charge where the cache is reserved.
 
     Source: paged engines let a request in by what is filled now, and preempt when that was too much.
     """
-    filled = round_up(input_tokens * (1 - prefix_cache_hit_fraction) + output_tokens * average_answer_share)
+    written = (input_tokens + output_tokens * average_answer_share) * average_context_fraction
+    filled = round_up(largest(0, written - input_tokens * prefix_cache_hit_fraction))
     return where(kv_reserved == 1, charged_tokens, largest(1, smallest(charged_tokens, filled)))
 
 

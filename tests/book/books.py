@@ -268,7 +268,7 @@ def _load(solved: Solution, row: int) -> dict[str, Any]:
         "Context": cell.context_tokens,
         "At once": cell.concurrent_requests,
         "Tokens charged per sequence": kv["charged_tokens"][row],
-        "Users": kv["users"][row],
+        "People": kv["users"][row],
         "Load": kv["load_requests"][row],
         "Steady KV per sequence": kv["kv_bytes_per_sequence_steady"][row],
         "KV for all requests": kv["kv_bytes"][row],

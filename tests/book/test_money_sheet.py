@@ -133,7 +133,7 @@ EDITS = [
         {"purchase": "reserved-3yr", "hours_per_month": 200},
     ),
     Edit("hours", {"in_hours_per_month": 200}, {"hours_per_month": 200}),
-    Edit("active fraction", {"in_active_fraction": 0.1}, {"active_fraction": 0.1}),
+    Edit("busiest hour", {"in_peak_hour_share": 0.2}, {"peak_hour_share": 0.2}),
     *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
     Edit("all terms", {f"in_{name}": value for name, value in TERMS.items()}, TERMS),
     Edit(

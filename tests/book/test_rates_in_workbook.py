@@ -72,7 +72,7 @@ def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> li
             "Time to first token": choice.ttft_seconds,
             "Instances": choice.n_instances,
             "Output tokens per second": choice.output_tokens_per_second,
-            "Users": solved.loads["users"][row - 5],
+            "People": solved.loads["users"][row - 5],
             "KV for all requests": solved.loads["kv_bytes"][row - 5],
             "Headroom": choice.headroom_fraction,
         }.items():

@@ -147,7 +147,7 @@ def test_one_measured_point_for_all_rows(run, here: Path) -> None:  # type: igno
 
 def test_factors_as_columns_and_rates_in_12_digits(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "in.csv").write_text(
-        "model,speed_factor,ttft_factor,requests_per_second,users\n8b,1.5,,,\n8b,,0.8,1e5,1\n8b,,,,\n"
+        "model,speed_factor,ttft_factor,requests_per_second,concurrent_requests\n8b,1.5,,,\n8b,,0.8,1e5,1\n8b,,,,\n"
     )
     rows = read(run("size", "--batch", "in.csv").stdout)
     tpot = [float(r["tpot_seconds"]) for r in rows]
