@@ -136,8 +136,8 @@ def test_a_sheet_shows_the_default_workloads_and_agents_when_they_are_named() ->
     assert [w.id for w in ask(CATALOG, {"models": "8b"}).workloads] == ["chat", "rag", "long-doc"]
     (agent,) = ask(CATALOG, {"models": "70b", "workloads": "agent", "tiers": "32"}).workloads
     assert (agent.requests_per_user_per_day, agent.history_hit_fraction) == (200, 0.9)
-    # A load of one's own has a default workload's targets: those of a long document, not of an agent.
-    assert ask(CATALOG, {"models": "70b", "context_tokens": "64k"}).workloads[0].ttft_target_ms == 60_000
+    # The first token by what is new of the prompt: a tenth.
+    assert agent.ttft_target_ms == pytest.approx(1000 + 0.4 * 10_137.6)
 
 
 def test_what_is_stated_of_workloads() -> None:

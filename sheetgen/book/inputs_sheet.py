@@ -45,6 +45,7 @@ from sheetgen.question.stated_load import RATE, Rate
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import n_changed_here, n_out_of_range
 from sheetgen.report.wording import DRAFT_COUNTED
+from sheetgen.sizing.speed import cached_fraction
 from sheetgen.sizing.targets import DEFAULTS
 from sheetgen.units import DATE, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
@@ -314,6 +315,7 @@ def _questions(page: InputsSheet) -> None:
     _lengths(page)
     page.of_table(CONTEXT)
     _by_workload(page, HISTORY)
+    _cached(page)
     page.section(LOAD)
     page.wiring.lists["tiers"] = Range(
         tuple(
@@ -353,6 +355,16 @@ def _by_workload(page: InputsSheet, name: str) -> None:
         for w in page.solved.question.workloads
     )
     page.wiring.lists[name] = Range(tuple(cells))
+
+
+def _cached(page: InputsSheet) -> None:
+    """By workload the share of its prompt that is not computed again."""
+    cells, histories = [], page.wiring.lists[HISTORY].refs
+    for workload, history in zip(page.solved.question.workloads, histories, strict=True):
+        page.words(f"{workload.name}: {cached_fraction.label}", "")
+        cells.append(page.sheet.compute(page.row, VALUE, cached_fraction, {**page.wiring.inputs, HISTORY: history}))
+        page.row += 1
+    page.wiring.lists["cached"] = Range(tuple(cells))
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
@@ -423,9 +435,10 @@ def _money(page: InputsSheet) -> None:
 def _targets(page: InputsSheet) -> None:
     """Targets by workload (a blank one is off, one that nobody states follows the load), and what must be survived."""
     question, lists = page.solved.question, page.wiring.lists
-    cells = zip(*(lists[name].refs for name in ("contexts", "prompts", HISTORY)), strict=True)
-    names = ("context_tokens", "input_tokens", HISTORY)
-    read = {w.id: dict(zip(names, of, strict=True)) for w, of in zip(question.workloads, cells, strict=True)}
+    names = ("context_tokens", "input_tokens", "cached_fraction")
+    columns = zip(*(lists[name].refs for name in ("contexts", "prompts", "cached")), strict=True)
+    rows = zip(question.workloads, columns, strict=True)
+    read = {workload.id: dict(zip(names, row, strict=True)) for workload, row in rows}
 
     def place(target: Input, default: Formula, workload: Workload) -> Ref:
         is_stated = workload.id in question.stated[target.name]

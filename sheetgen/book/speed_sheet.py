@@ -9,10 +9,10 @@ from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import ONE, ZERO, position_in
 from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
-from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, profile_columns, titled
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
 from sheetgen.formula import formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
-from sheetgen.question.inputs import BY_NAME, HISTORY
+from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
 from sheetgen.sizing import parallelism, people, speed
 from sheetgen.units import PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
@@ -82,8 +82,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     if wiring.prefix:  # What-if asks for no history
         table.columns["cached_fraction"] = [wiring.inputs["prefix_cache_hit_fraction"]] * len(pairs)
     else:
-        table.picked(HISTORY, in_words(HISTORY), lists[HISTORY], "workload_row", PERCENT)
-        table.computed(speed.cached_fraction)
+        table.picked("cached_fraction", speed.cached_fraction.label, lists["cached"], "workload_row", PERCENT)
         table.computed(people.target_turn_seconds)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)

@@ -21,13 +21,14 @@ from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
-from sheetgen.question.inputs import BY_NAME, HISTORY, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
+from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
 from sheetgen.question.precision import other_weights, recommended_weights
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
+from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import AUTO, DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, PUBLISHED, RECOMMENDED, UNQUANTIZED, Layout
 
 
@@ -174,15 +175,15 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     )
 
 
-FIELDS = {**TARGETS, **{option: option for option in OF_WORKLOAD}}  # option: field of a workload
+OF_WORKLOADS = {**TARGETS, **{name: name for name in OF_WORKLOAD}}  # option: field of a workload
 Stated = Mapping[str, Mapping[str, float | None]]  # by option and workload; None for a target that is off
 
 
 def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stated:
-    """The targets, and the requests of a person, that options state, or the workloads' own entries. Raises
-    ScenarioError for what is no target, or no number of requests."""
+    """The targets, requests of a person and histories that options state, or the workloads' own entries. Raises
+    ScenarioError for what is none."""
     stated: dict[str, dict[str, float | None]] = {}
-    for option, own in FIELDS.items():
+    for option, own in OF_WORKLOADS.items():
         entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
         typed_in = _stated(options.get(option), option, workloads)
         of_all = {w.id: typed_in[""] for w in workloads if "" in typed_in}
@@ -193,19 +194,20 @@ def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stat
 def with_stated(
     workloads: Sequence[Workload], stated: Stated, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the requests of a person as stated, and the targets in force: as stated, else as they follow
-    from context and prompt."""
+    """The workloads with the requests of a person and the history as stated, and the targets in force: as stated, else
+    as they follow from context and prompt."""
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
     def in_force(workload: Workload) -> dict[str, float | None]:
         lengths = {name: getattr(workload, name) for name in ("context_tokens", "input_tokens")}
-        lengths[HISTORY] = stated[HISTORY].get(workload.id) or 0
-        defaults = (formula.of({**vars(settings), **assumed, **lengths}) for formula in targets.DEFAULTS)
+        own = {option: stated[option].get(workload.id) for option in OF_WORKLOAD}
+        cached = {"cached_fraction": cached_fraction.of({**vars(settings), **own})}
+        defaults = (formula.of({**assumed, **lengths, **cached}) for formula in targets.DEFAULTS)
         of_time = {
             own: stated[option].get(workload.id, default)
             for (option, own), default in zip(TARGETS.items(), defaults, strict=True)
         }
-        return {**of_time, **{option: stated[option].get(workload.id) for option in OF_WORKLOAD}}
+        return {**of_time, **own}
 
     return tuple(workload.model_copy(update=in_force(workload)) for workload in workloads)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.formula import Quantity, formula, largest, power
-from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import WHOLE
 
 # Judgements that the defaults read, each an entry of assumptions.yaml.
@@ -33,7 +32,7 @@ def default_tpot_target_ms(
     return default_tpot_ms * power(largest(1, context_tokens / default_tpot_tokens), default_tpot_growth)
 
 
-@formula("Default target of the first token, ms", WHOLE, within=[cached_fraction])
+@formula("Default target of the first token, ms", WHOLE)
 def default_ttft_target_ms(
     input_tokens: Quantity,
     cached_fraction: Quantity,
