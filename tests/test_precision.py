@@ -209,13 +209,13 @@ def test_sizes_by_precision() -> None:
 )  # fmt: skip
 def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) -> None:
     """As `size` has it of the fullest replica: full attention, windows, latents, states."""
-    found = sheetgen.recommend(model=model, context=context, concurrent_requests=at_once)
+    asked = {"model": model, "context": context, "weight_dtype": "published"}
+    found = sheetgen.recommend(**asked, concurrent_requests=at_once)
     sizes = {name: found[name] for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")}
     ranks = sizes["tensor_parallel_size"] * sizes["data_parallel_size"] if sizes["data_parallel_size"] > 1 else 1
     one = sheetgen.size(
-        model=model,
+        **asked,
         gpu=found["gpu"],
-        context=context,
         concurrent_requests=found["requests_per_replica"],
         expert_parallel_size=ranks,
         **sizes,
