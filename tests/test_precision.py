@@ -234,4 +234,4 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
 def test_as_published_at_rates_confidences_and_in_other_classes(model: str, asked: dict[str, Any]) -> None:
     found, published = (sheetgen.recommend(model=model, weight_dtype=w, **asked) for w in ("recommended", "published"))
     expected = {name: published[name] for name in ("weight_dtype", "instance", "n_instances", "monthly_usd")}
-    assert found["as_published"] == expected and found["monthly_usd"] < published["monthly_usd"]
+    assert found["as_published"] == expected and found["monthly_usd"] <= published["monthly_usd"]
