@@ -23,6 +23,7 @@ from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, objects
 from sheetgen.question.inputs import INPUTS
 from sheetgen.sizing.rates import in_flight_at_peak
+from sheetgen.units import ENDS, ON_DEMAND
 
 if TYPE_CHECKING:
     import pandas
@@ -48,7 +49,7 @@ PREDICTED = (
 
 def _both_ends(*names: str) -> list[str]:
     """Of the 80 % error band of what was predicted; `band_scope` and `speed_scope` say which runs it is from."""
-    return [f"{name}_{end}" for name in names for end in ("low", "high")]
+    return [f"{name}_{end}" for name in names for end in ENDS]
 
 
 RESULTS = (
@@ -393,9 +394,11 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: b
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.recording import record_of
     from sheetgen.report.fingerprints import with_fingerprints
+    from sheetgen.report.pay_less_words import with_pay_less
 
     levers = levers_of_sheet(solved) if levers is None else levers
-    return with_fingerprints(record_of(solved, levers, for_page), solved.question)
+    question = solved.question
+    return with_fingerprints(with_pay_less(record_of(solved, levers, for_page), question), question)
 
 
 class Answer(NamedTuple):
@@ -430,10 +433,24 @@ def answer_of(solved: Solution) -> Answer:
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
-    """The solved question of one load, as `recommend` asks it."""
+    """The solved question of one load, as `recommend` asks it; of a commitment that costs no less than on demand, on
+    demand."""
     from sheetgen.answer.solve import solve
+    from sheetgen.question.sheet_question import DeclinedClass
 
-    return solve(question_of(options, catalog))
+    solved = solve(question_of(options, catalog))
+    settings = solved.question.settings
+    if not settings.is_committed:
+        return solved
+    committed, on_demand = (solved.by_purchase[purchase][0] for purchase in (settings.purchase, ON_DEMAND))
+    if on_demand is None or (committed is not None and committed.monthly_usd < on_demand.monthly_usd):
+        return solved
+    plain = question_of({**options, "purchase": ON_DEMAND}, catalog)
+    priced = {candidate.instance for candidate in solved.question.candidates}
+    unpriced = sum(candidate.instance not in priced for candidate in plain.candidates)
+    usd = committed.monthly_usd if committed else None
+    declined = DeclinedClass(settings.purchase, usd, unpriced, len(plain.candidates))
+    return solve(replace(plain, declined=declined))
 
 
 def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:

@@ -20,14 +20,22 @@ from sheetgen.api import Sized
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
-from sheetgen.program.quantities import OF_RUNNING, POINT, TOKENS
+from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
-from sheetgen.program.sheet_program import BESIDE_DRAFT
-from sheetgen.question.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, DEFINITIONS, Reference, Resolved, model_kind
+from sheetgen.program.sheet_program import BESIDE_DRAFT, counted
+from sheetgen.question.deployment import (
+    ASSUMED_FLOPS_PER_BYTE,
+    DEFAULTS,
+    DEFINITIONS,
+    RATES,
+    Reference,
+    Resolved,
+    model_kind,
+)
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import cost, draft, kv_cache, parallelism, rates, speed, weights
-from sheetgen.units import DTYPES
+from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
+from sheetgen.units import AUTO, DTYPES, ENDS, PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -42,11 +50,7 @@ class Origin:
     file: str = ""
 
 
-# Figures of speed that have bands, and what they are bands of.
-SPEED_FIGURES = {
-    "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
-}  # fmt: skip
-_BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in SPEED_FIGURES for end in ("low", "high")}
+_BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in BANDS_OF for end in ENDS}
 _FACTORS = {"speed_factor": "tpot", "ttft_factor": "ttft"}  # what a measured point sets, by which figure
 _OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
@@ -104,7 +108,7 @@ _BAND_ENDS = {
 SEARCHED |= {
     f"{name}_{end}": (f"The {end} end of the 80 % error band of {name}.", (name, f"{error}_{end}"))
     for name, error in _BAND_ENDS.items()
-    for end in ("low", "high")
+    for end in ENDS
 }
 ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
 _FIELDS = {  # columns that stand under another name in the model's file
@@ -153,7 +157,7 @@ class Origins:
             option, what = _PRECISION[name]
             dtype, kind = getattr(names, option), "given"
             why = f"{option} {dtype}"
-            if str(self.overrides.get(option) or "auto") == "auto":
+            if str(self.overrides.get(option) or AUTO) in (AUTO, PUBLISHED):
                 kind, why = "default", f"{why}, the checkpoint's own"
             return Origin(kind, f"{what} in {DTYPES[dtype].about} ({why})")
         if name in _ENGINE:
@@ -204,10 +208,11 @@ class Origins:
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
         if name == "concurrent_requests":
-            if any(self.overrides.get(rate) is not None for rate in ("requests_per_second", "requests_per_day")):
+            if self.overrides.get("active_fraction") is not None:
+                return Origin("computed", ACTIVE_USERS)
+            if any(self.overrides.get(name) is not None for name in RATES):
                 return Origin("computed", "as many as are answered as fast as they arrive, whole requests")
-            people = self.overrides.get("users") is not None
-            return Origin("computed", IN_FLIGHT) if people else Origin("default", "one request")
+            return Origin("default", "one request")
         if DEFAULTS[name] is not None:
             return Origin("default", "the default of sheetgen")
         if name in ("max_model_len", "input_tokens", "output_tokens"):
@@ -307,9 +312,7 @@ SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed)
 _OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
-SPEED_BANDS = {
-    f"{name}_{end}": (name, f"{figure}_band_{end}") for figure, name in SPEED_FIGURES.items() for end in ("low", "high")
-}
+SPEED_BANDS = {f"{name}_{end}": (name, f"{figure}_band_{end}") for figure, name in BANDS_OF.items() for end in ENDS}
 # Quantities that are another formula read once more, under other circumstances: its name, and which reading.
 READ_AGAIN = {
     "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
@@ -340,15 +343,16 @@ CIRCUMSTANCES = {
 CIRCUMSTANCES_AGAIN = ("longest", "filled", "full")
 
 
-IN_FLIGHT = "users x active_fraction, rounded up"
+ACTIVE_USERS = "users x active_fraction, rounded up"
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
     "replicas_per_instance", "n_instances", "served_at_target", "memory_holds", "paid_hours_per_month", "hourly_usd",
     "monthly_usd", "annual_usd", "three_year_usd", "usd_per_user_per_month", "headroom_fraction",
-    "sure_headroom_fraction",
 )  # fmt: skip
-CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
+CHOICE_FORMULAS = QUANTITIES | {
+    f.name: counted(f) for f in _formulas_of(weights, kv_cache, parallelism, certainty, rates, cost)
+}
 for _name in (
     "batch_limit",
     "full_batch_requests",
@@ -376,7 +380,7 @@ OF_A_CHOICE = {
         ("max_tensor_parallel_size", "max_pipeline_parallel_size", "least_link_bytes_per_second"),
         Origin("default", "a rule of sheetgen"),
     ),
-    "concurrent_requests": Origin("computed", IN_FLIGHT),
+    "concurrent_requests": Origin("computed", ACTIVE_USERS),
     "full_turn_seconds": Origin("computed", "the time of a request with every place of its replica taken"),
     "wait_z": Origin("computed", "square roots of the load to leave free at max_wait_fraction, by Halfin and Whitt"),
     "requests_per_second": Origin("given", "the rate at peak"),
@@ -625,7 +629,7 @@ def quantities() -> list[tuple[str, str, str]]:
     rows = [(f.name, f.label, f.summary) for f in QUANTITIES.values()]
     others = {name: about for name, (about, _) in SEARCHED.items()}
     for of, _ in SPEED_BANDS.values():
-        others |= {f"{of}_{end}": f"The {end} end of the 80 % band of {of}." for end in ("low", "high")}
+        others |= {f"{of}_{end}": f"The {end} end of the 80 % band of {of}." for end in ENDS}
     for name in DESCRIBED:
         about = DERIVED[name][0]
         others[name] = f"{about[0].upper()}{about[1:]}."

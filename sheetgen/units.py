@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sheetgen.errors import SheetgenError, shown
 
 # Numbers of pipeline stages at which the order of layers counts, by the names that formulas read.
+ENDS = ("low", "high")  # of a band
 STAGES_IN_ORDER = {"two_stages": 2, "three_stages": 3, "four_stages": 4, "eight_stages": 8}
 GIB = 2**30
 GB = 10**9
@@ -84,7 +85,11 @@ KV_NOT_SIZED = {
     ),
     "nvfp4_4over6": "the same size as nvfp4: say that",
 }
-DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
+UNQUANTIZED = ("bf16", "fp16", "fp32")
+AUTO, PUBLISHED, RECOMMENDED = "auto", "published", "recommended"  # auto of the weights is published, by its old name
+DTYPE_CHOICES = (AUTO, *DTYPES, *DTYPE_ALIASES)
+WEIGHT_CHOICES = (RECOMMENDED, PUBLISHED, *DTYPE_CHOICES)
+DEFAULT_WEIGHTS = RECOMMENDED  # of build, recommend and plan; size always takes what was published
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
 
 

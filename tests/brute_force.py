@@ -321,20 +321,16 @@ def hold(pool: Fraction, need: Fraction, kept: Fraction) -> int:
 @cache
 def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
     """Prompt, answer and targets of TPOT and TTFT in ms: a load of one's own is half and half below 2,048 tokens, else
-    has the answer of the catalog's workload of that context, or 1,024 tokens; the others are the catalog's; the targets
-    are those of the shortest of these that reaches the context."""
-    known = sorted(
-        (
-            (int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]), float(w["ttft_target_ms"]))
-            for w in read("workloads.yaml")["workloads"]
-        ),
-        key=lambda w: w[0] + w[1],
-    )
-    like = next((w for w in known if w[0] + w[1] >= context), known[-1])
-    if not asked:
-        return like
-    answer = context // 2 if context < 2048 else next((w[1] for w in known if w[0] + w[1] == context), 1024)
-    return context - answer, answer, *like[2:]
+    answers 1,024; the others are the catalog's, the shortest that reaches the context; targets grow with the load."""
+    if asked:
+        answer = context // 2 if context < 2048 else 1024
+        prompt = context - answer
+    else:
+        entries = read("workloads.yaml")["workloads"]
+        lengths = sorted(((int(w["input_tokens"]), int(w["output_tokens"])) for w in entries), key=sum)
+        prompt, answer = next((pair for pair in lengths if sum(pair) >= context), lengths[-1])
+        context = prompt + answer
+    return prompt, answer, 50 * max(1, context / 16384) ** (1 / 3), 1000 + 0.4 * prompt
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import late_usd
 from sheetgen.report.notes import price_classes
 from sheetgen.report.page import Page
 from sheetgen.report.wording import instance_name
@@ -26,7 +25,8 @@ FROM = {
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
     "kv_bytes": ("KV for all requests",), "tier": ("At once",), "requests": ("At once",),
     "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),
-    "token_time": ("tpot ms", "tpot low ms", "tpot high ms"), "word": ("Model's limit in words",),
+    "chance": ("Chance",), "token_time": ("tpot ms", "tpot low ms", "tpot high ms"),
+    "word": ("Model's limit in words",),
     "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
 }  # fmt: skip
 
@@ -34,7 +34,6 @@ FROM = {
 AS_BUILT = {
     **dict.fromkeys(("at_fp8", "fp8_rent", "fp8_monthly"), ("at FP8", "at FP8, $ per month")),
     "fp8_term": tuple(f"at FP8, reserved-{n}yr{what}" for n in (1, 3) for what in ("", ", $ per month")),
-    **dict.fromkeys(("span", "band"), ("the ends of the speed band",)),
     **dict.fromkeys(("not_asked", "cheapest_not_asked"), ("took no part, and cheaper",)),
 }
 
@@ -90,14 +89,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "cards" and field == "committed":  # the last class but spot
         total = 36 * float(_of_class(built, numbers[0], 2, True).numbers[0])
         return Place((total, total / float(_of_class(built, numbers[0], 0, True).numbers[0])))
-    if part == "cards" and field in ("targets", "late"):
+    if part == "cards" and field == "targets":
         of_load = book.rows["Contexts"][4 + question.headline[0]]
         token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
-        band = book.cells("Workings", built.headline(numbers[0]), "ttft, high")
-        if field == "targets":
-            return Place((token, first))
-        usd = late_usd(built.solved, built.headline(numbers[0]))
-        return band + Place((first, usd) if usd else (first,))
+        return Place((token, first))
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
         return Place((10.0 * n,) if n else ()) + book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")

@@ -59,7 +59,7 @@ def kv_of_load(entry: dict[str, Any]) -> float:
     """KV bytes of users x context, in blocks of one token: the sources do not round up to blocks."""
     if "layers" in entry:
         return float(entry["users"] * entry["context"] * kv_per_token(entry))
-    load = {"kv_cache_dtype": entry["kv_dtype"], "context": entry["context"], "users": entry["users"]}
+    load = {"kv_cache_dtype": entry["kv_dtype"], "context": entry["context"], "concurrent_requests": entry["users"]}
     return float(size(model=entry["model"], block_size=1, **load)["kv_bytes"])
 
 
@@ -193,14 +193,18 @@ def _fits() -> Iterator[Figure]:
         naive["note"],
     )
 
-    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "users": 32, "context": 16000}
-    sized = size(model="70b", gpu="h200", tensor_parallel_size=2, weight_dtype="fp8", context=16000, users=32)
+    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "concurrent_requests": 32, "context": 16000}
+    sized = size(
+        model="70b", gpu="h200", tensor_parallel_size=2, weight_dtype="fp8", context=16000, concurrent_requests=32
+    )
     yield _fit(section, two_h200, bool(sized["fits"]), "fits" if sized["fits"] else "does not fit")
     yield _fit(section, one_h200, *_alone(kv_of_load(load), (("h200", 1), ("h100", 2))))
-    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "users": 128, "context": 8000}
+    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "concurrent_requests": 128, "context": 8000}
     yield _fit(section, four_h100, *_alone(kv_of_load(load), (("h100", 4), ("h200", 2))))
 
-    sized = size(model="70b", gpu="h200", weight_dtype="fp8", kv_cache_dtype="fp8", context=12206, users=64)
+    sized = size(
+        model="70b", gpu="h200", weight_dtype="fp8", kv_cache_dtype="fp8", context=12206, concurrent_requests=64
+    )
     spare = (2 * CATALOG.gpu("h200").memory.marketed_gb * GB - 70 * GB - 128 * GB) / GB
     shown = f"{sized['min_gpus']} H200 ({spare:.0f} GB to spare of the marketed memory)"
     yield Figure(

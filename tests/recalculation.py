@@ -50,7 +50,7 @@ ALLOWED_FUNCTIONS = {
         "ROUNDUP",
         "CEILING",
     ),
-    *("LN", "NORMSDIST", "NORMDIST"),  # the allowance for chance of a rate
+    *("LN", "NORMSDIST", "NORMDIST", "NORMSINV"),  # the allowance for chance of a rate; how sure an answer is
     "EXP",  # the quantiles of a plan's demand
 }
 

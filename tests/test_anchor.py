@@ -47,7 +47,7 @@ def test_all_spellings_mean_the_same(name: str, tmp_path: Path) -> None:
     file.write_text(json.dumps({**POINT, "ttft_ms": None}, indent=2) if name.endswith("json") else lines)
     mine = read_anchor(POINT)
     assert mine == read_anchor(LINE) == read_anchor(file) == read_anchor(str(file))
-    assert mine == read_anchor(" users=64, input-tokens=1024 ,output_tokens=1024,tpot_ms=22.4,")
+    assert mine == read_anchor(" concurrent_requests=64, input-tokens=1024 ,output_tokens=1024,tpot_ms=22.4,")
     assert (mine.tpot_seconds, mine.ttft_seconds, mine.input_tokens) == (0.0224, None, 1024)
 
 
@@ -133,7 +133,7 @@ def test_one_point_for_the_rows_of_a_frame() -> None:
             "model": ["deepseek-r1", "deepseek-r1", "deepseek-ai/DeepSeek-R1", "nope"],
             "gpu": ["h200", "h200", "nvidia-h200-sxm5-141gb", "h200"],
             "tensor_parallel_size": 8,
-            "users": [64, 900, 1, 1],
+            "concurrent_requests": [64, 900, 1, 1],
             "context": [2048, 4096, "x", 1],
             "max_num_seqs": [None, 128, None, 5],
         }

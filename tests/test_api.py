@@ -75,7 +75,8 @@ RESULTS = [
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
     "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
-    "max_requests_per_second", "queue", "users", "active_fraction", "requests_per_day", "peak_hour_share",
+    "max_requests_per_second", "queue", "users", "requests_per_user_per_day", "active_fraction", "requests_per_day",
+    "tokens_per_day", "peak_hour_share",
     "burst_factor",
 )  # fmt: skip
 BANDS = [
@@ -141,9 +142,9 @@ def test_published_kv_bytes_per_token(model: str) -> None:
 
 def test_published_walk_of_a_70b() -> None:
     def kv(context: int) -> int:
-        value = sheetgen.size(model="70b", weight_dtype="fp8", kv_cache_dtype="fp8", context=context, users=64)[
-            "kv_bytes"
-        ]
+        value = sheetgen.size(
+            model="70b", weight_dtype="fp8", kv_cache_dtype="fp8", context=context, concurrent_requests=64
+        )["kv_bytes"]
         assert isinstance(value, int)
         return value
 
@@ -154,9 +155,13 @@ def test_published_walk_of_a_70b() -> None:
 @pytest.mark.parametrize(
     ("inputs", "fits", "words"),
     [
-        ({"users": 27}, True, "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit."),
         (
-            {"users": 28},
+            {"concurrent_requests": 27},
+            True,
+            "fits: memory for 27 requests of 16,384 tokens at once; request 28 does not fit.",
+        ),
+        (
+            {"concurrent_requests": 28},
             False,
             "GiB short on 4x H100 SXM; memory for 27 requests of 16,384 tokens at once, 28 requested.",
         ),
@@ -171,9 +176,17 @@ def test_published_walk_of_a_70b() -> None:
             False,
             "NVIDIA A10 keeps no KV cache in int8. It keeps bf16,",
         ),
-        ({"gpu": "b300", "context": 64, "users": 1025}, False, "max_num_seqs admits 1,024 of 1,025 requests"),
-        ({"gpu": "b300", "context": 64, "users": 1024}, True, "which is max_num_seqs; memory for 42,324."),
-        ({"gpu": "gaudi3", "users": 1}, True, "The memory of Gaudi 3 is assumed ("),
+        (
+            {"gpu": "b300", "context": 64, "concurrent_requests": 1025},
+            False,
+            "max_num_seqs admits 1,024 of 1,025 requests",
+        ),
+        (
+            {"gpu": "b300", "context": 64, "concurrent_requests": 1024},
+            True,
+            "which is max_num_seqs; memory for 42,324.",
+        ),
+        ({"gpu": "gaudi3", "concurrent_requests": 1}, True, "The memory of Gaudi 3 is assumed ("),
         ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
     ],
 )
@@ -186,7 +199,7 @@ def test_verdicts_say_why_with_numbers(inputs: dict[str, Any], fits: bool, words
 
 
 def test_shortage_is_the_whole_replicas_and_exact() -> None:
-    answer = sheetgen.size(model="70b", tensor_parallel_size=4, context="16k", users=28)
+    answer = sheetgen.size(model="70b", tensor_parallel_size=4, context="16k", concurrent_requests=28)
     need = 4 * (28 * answer["kv_bytes_per_sequence"] // 4 - answer["kv_pool_bytes_per_gpu"])
     assert answer["short_by_bytes"] == need
     assert sheetgen.size(model="8b", gpu="mi300x", weight_dtype="nvfp4")["min_gpus"] is None
@@ -194,12 +207,12 @@ def test_shortage_is_the_whole_replicas_and_exact() -> None:
 
 
 def test_short_and_long_spellings() -> None:
-    short = sheetgen.size(model="8b", context="4k", users=3)
-    assert short == sheetgen.size(model="8b", context_tokens=4096, concurrent_requests="3") | {"users": 3}
+    short = sheetgen.size(model="8b", context="4k", concurrent_requests=3)
+    assert short == sheetgen.size(model="8b", context_tokens=4096, concurrent_requests="3")
     tenth = sheetgen.size(model="8b", context="4k", users="3k", active_fraction=0.001)
-    assert tenth | {"users": 3, "active_fraction": 1} == short
+    assert tenth | {"users": None, "active_fraction": None} == short
     with pytest.raises(ScenarioError, match="Keep one"):
-        sheetgen.size(model="8b", users=3, concurrent_requests=4)
+        sheetgen.size(model="8b", users=30, active_fraction=0.1, concurrent_requests=4)
     with pytest.raises(ScenarioError, match="given twice"):
         sheetgen.size(model="8b", context=1, context_tokens=2)
     with pytest.raises(ScenarioError, match="Did you mean tensor_parallel_size"):
@@ -304,7 +317,7 @@ def test_frames_of_no_rows_of_errors_only_and_of_short_spellings() -> None:
     assert len(empty) == 0 and set(RESULTS) <= set(empty.columns)
     failed = sheetgen.size_frame(pandas.DataFrame({"model": ["x"], "context": ["?"]}))
     assert "context_tokens is '?'" in failed["error"].iloc[0] and "'x' is not in" in failed["error"].iloc[0]
-    short = sheetgen.size_frame(pandas.DataFrame({"model": ["8b"], "context": ["16k"], "users": [4]}))
+    short = sheetgen.size_frame(pandas.DataFrame({"model": ["8b"], "context": ["16k"], "concurrent_requests": [4]}))
     assert short["context_tokens"].iloc[0] == 16384 and short["concurrent_requests"].iloc[0] == 4
     assert short["context"].iloc[0] == "16k"
 
@@ -328,10 +341,10 @@ def test_a_frame_is_much_faster_than_its_rows() -> None:
 
 
 def test_recommend_is_the_record_of_one_cell() -> None:
-    answer = sheetgen.recommend(model="70b", context="16k", users=200, as_of="2026-11-20")
-    top = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
+    answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=200, as_of="2026-11-20")
+    top = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"}
     assert set(answer) == top | set(answer["cells"][0]) and len(answer["cells"]) == 1
-    assert answer["concurrent_requests"] == 200 and answer["inputs"]["users"] == 200
+    assert answer["concurrent_requests"] == 200 and answer["inputs"]["users"] is None
     assert answer["n_gpus"] == answer["n_replicas"] * answer["tensor_parallel_size"] * answer["pipeline_parallel_size"]
     assert answer["n_replicas"] * answer["sequences_per_replica"] >= 200
     assert answer["instance"] not in [w["instance"] for w in answer["why_not"]]
@@ -343,7 +356,7 @@ def test_users_are_in_flight_by_the_active_fraction() -> None:
     third = sheetgen.recommend(model="8b", users=10, active_fraction=0.33)
     assert third["concurrent_requests"] == 4 and third["inputs"]["active_fraction"] == 0.33
     assert sheetgen.recommend(model="8b")["context_tokens"] == 4096
-    huge = sheetgen.recommend(model="8b", users=50_000_000)
+    huge = sheetgen.recommend(model="8b", users=50_000_000, active_fraction=1)
     assert huge["verdict"] == "fits" and huge["n_replicas"] * huge["sequences_per_replica"] >= 50_000_000
 
 
@@ -353,7 +366,7 @@ def test_recommend_says_what_it_does_not_know() -> None:
     with pytest.raises(ScenarioError, match="over the 131,072 that"):
         sheetgen.recommend(model="8b", context="129k")
     with pytest.raises(ScenarioError, match="Name one"):
-        sheetgen.recommend(users=3)
+        sheetgen.recommend(concurrent_requests=3)
 
 
 def test_recommend_agrees_with_size() -> None:
@@ -365,7 +378,7 @@ def test_recommend_agrees_with_size() -> None:
         ("gpt-oss-120b", "32k", 64),
         ("405b", "8k", 9),
     ):
-        answer = sheetgen.recommend(model=model, context=context, users=users)
+        answer = sheetgen.recommend(model=model, context=context, concurrent_requests=users)
         if answer["pipeline_parallel_size"] > 1:
             continue
         point = {
@@ -375,8 +388,8 @@ def test_recommend_agrees_with_size() -> None:
             "context": context,
         }
         held = answer["sequences_per_replica"]
-        assert sheetgen.size(**point, users=held)["fits"] is True
-        assert sheetgen.size(**point, users=held + 1)["fits"] is False
+        assert sheetgen.size(**point, concurrent_requests=held)["fits"] is True
+        assert sheetgen.size(**point, concurrent_requests=held + 1)["fits"] is False
         checked += 1
     assert checked >= 3
 
@@ -407,14 +420,14 @@ def test_recommend_takes_lists_of_names() -> None:
         {"weight_dtype": 8},
         {"as_of": 2026},
         {"as_of": datetime.date(1999, 12, 31)},
-        {"users": [1]},
-        {"users": "1,0"},
+        {"concurrent_requests": [1]},
+        {"concurrent_requests": "1,0"},
         {"context": [1]},
         {"context": 0},
         {"context": ""},
         {"context_tokens": 0},
-        {"active_fraction": [1]},
-        {"active_fraction": 10**400},
+        {"active_fraction": [1], "users": 9},
+        {"active_fraction": 10**400, "users": 9},
         {"hours_per_month": float("nan")},
         {"block_size": {}},
         {"region": " "},
@@ -437,9 +450,9 @@ def test_recommend_refuses_with_a_sentence(options: dict[str, Any]) -> None:
     [
         {"context_tokens": [1]},
         {"context": ""},
-        {"users": float("inf")},
-        {"users": "1e400"},
-        {"users": {}},
+        {"concurrent_requests": float("inf")},
+        {"concurrent_requests": "1e400"},
+        {"concurrent_requests": {}},
         {"context": 10**400},
         {"gpu": 5},
         {"gpu": ["h100"]},

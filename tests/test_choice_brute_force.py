@@ -238,7 +238,7 @@ def random_loads(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         model = LARGE[i // 4 % len(LARGE)] if i % 4 == 0 else MODELS[i % len(MODELS)]
         longest = int(read(f"models/{model}.yaml")["max_context_tokens"])
         context, users = min(longest, round(2 ** draw.uniform(6, 17.5))), round(2 ** draw.uniform(0, 12))
-        yield {"model": model, "context": context, "users": users, **_dtypes(draw, model)}, _limits(draw)
+        yield {"model": model, "context": context, "concurrent_requests": users, **_dtypes(draw, model)}, _limits(draw)
 
 
 def random_sheets(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -273,7 +273,7 @@ def test_random_rates(catalog: Catalog) -> None:
     for n, (load, limits) in enumerate(random_loads(20261125)):
         if n >= amount(20, 400) and all(kinds[kind] > 0 for kind in of_rates):
             break
-        del load["users"]
+        del load["concurrent_requests"]
         rate, wait = 10 ** draw.uniform(-2.5, 2.5), draw.choice((0.05, 0.05, 0.2, 0.001))
         options = {**load, **_options(limits), "requests_per_second": rate, "max_wait_fraction": wait}
         (cell,) = document(recommended(options, catalog))["cells"]
@@ -335,7 +335,7 @@ def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest
     models = (("llama-3.1-405b", "auto"), ("kimi-k2", "bf16"), ("deepseek-v3", "auto"), ("llama-3.1-70b", "auto"))
     for (model, weight_dtype), limits in itertools.product(models, losses):
         for context, users in ((16384, 32), (131072, 5), (4096, 300)):
-            load = {"model": model, "context": context, "users": users, "weight_dtype": weight_dtype}
+            load = {"model": model, "context": context, "concurrent_requests": users, "weight_dtype": weight_dtype}
             (cell,) = document(recommended({**load, "gpus": "gb200", **limits}, catalog))["cells"]
             check(cell, kinds, limits=limits)
             spanning += bool(cell["spans_machines"])

@@ -221,7 +221,14 @@ def test_the_prompt_is_that_of_a_lone_request_of_size() -> None:
 
 def test_a_load_that_nothing_meets_is_a_rate_by_the_times_of_its_targets() -> None:
     """Little's law: 30 at once of 1 s and 49 tokens of 1 ms after the first are 28.6 a second."""
-    asked = {"model": "70b", "context": "4k", "users": 30, "tpot_ms": 1, "ttft_ms": 1000, "output_tokens": 50}
+    asked = {
+        "model": "70b",
+        "context": "4k",
+        "concurrent_requests": 30,
+        "tpot_ms": 1,
+        "ttft_ms": 1000,
+        "output_tokens": 50,
+    }
     solved = recommended(asked, Catalog())
     assert solved.choices[0].offer is None
     assert requests_per_second(solved, 0) == pytest.approx(30 / (1 + 49 * 0.001), rel=1e-12)
@@ -241,7 +248,7 @@ def test_more_requests_never_cost_less_than_the_tie_allows() -> None:
 
 
 def test_the_command_and_its_json() -> None:
-    words = ["recommend", "--model", "70b", "--context", "16k", "--users", "128", "--disaggregated"]
+    words = ["recommend", "--model", "70b", "--context", "16k", "--concurrent-requests", "128", "--disaggregated"]
     said = CliRunner().invoke(main, words)
     assert said.exit_code == 0 and "PREFILL AND DECODE APART, never measured by us" in said.stdout
     assert "state the load as a rate" in " ".join(said.stdout.split())
@@ -257,7 +264,9 @@ def test_the_command_and_its_json() -> None:
 
 
 def test_without_a_network_that_is_known_there_is_no_pair() -> None:
-    solved = recommended({"model": "70b", "context": "16k", "users": 32, "providers": "lambda"}, Catalog())
+    solved = recommended(
+        {"model": "70b", "context": "16k", "concurrent_requests": 32, "providers": "lambda"}, Catalog()
+    )
     assert disaggregated(solved, 0) is None or all(
         solved.candidate(i).network_gbps > 0 for i in range(len(solved.offers))
     )

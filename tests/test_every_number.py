@@ -82,7 +82,7 @@ COLUMNS = {
     "memory_holds": "Requests that memory holds", "sequences_per_replica": "Sequences per replica",
     "n_replicas": "Replicas", "n_gpus": "GPUs of the replicas",
     "n_instances": "Instances", "hourly_usd": "$ per hour", "monthly_usd": "$ per month",
-    "headroom_fraction": "Headroom", "sure_headroom_fraction": "Sure headroom",
+    "headroom_fraction": "Headroom", "chance": "Chance",
     "requests_per_replica": "Requests of one replica", "tpot_seconds": "Time per output token",
     "ttft_seconds": "Time to first token", "output_tokens_per_second": "Output tokens per second",
     "tpot_seconds_low": "tpot, low", "tpot_seconds_high": "tpot, high", "ttft_seconds_low": "ttft, low",
@@ -97,7 +97,7 @@ ENDS = ("monthly_usd_low", "monthly_usd_high")  # at the band of TPOT: of the sa
 # Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
 LACKING = {
     "sequences_per_replica", "pipeline_parallel_size", "requests_per_replica", "headroom_fraction", "instance", "gpu",
-    "sure_headroom_fraction", "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "runner_up_monthly_usd",
+    "chance", "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "runner_up_monthly_usd",
 }  # fmt: skip
 
 # What HTML, Markdown and PDF add to the page: the units' definitions, precisions' names, and a picture's axis.

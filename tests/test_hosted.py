@@ -124,7 +124,7 @@ def test_a_host_that_does_not_take_the_prompt_is_no_host_of_the_load() -> None:
     assert "novita" not in hosts
 
 
-LOAD = {"context": "16k", "users": 32}
+LOAD = {"context": "16k", "concurrent_requests": 32}
 
 
 @pytest.mark.some(2)
@@ -141,7 +141,11 @@ def test_the_answer_prices_the_tokens_that_the_load_has(model: str) -> None:
     assert [one["monthly_usd"] for one in cell["hosted"]] == sorted(one["monthly_usd"] for one in cell["hosted"])
 
 
-DEAR = {"model": "nvidia-nemotron-nano-12b-v2", "context": "16k", "users": 256}  # hosted at $0.20 and more
+DEAR = {
+    "model": "nvidia-nemotron-nano-12b-v2",
+    "context": "16k",
+    "concurrent_requests": 256,
+}  # hosted at $0.20 and more
 
 
 @pytest.mark.some(1)
@@ -183,8 +187,8 @@ def test_a_break_even_does_not_depend_on_the_utilization_asked_at(utilization: f
 
 
 def test_a_model_that_nobody_hosts_says_so() -> None:
-    solved = recommended({"model": "llama-7b", "context": "2k", "users": 4}, catalog())
-    assert asked(model="llama-7b", context="2k", users=4)["hosted"] == []
+    solved = recommended({"model": "llama-7b", "context": "2k", "concurrent_requests": 4}, catalog())
+    assert asked(model="llama-7b", context="2k", concurrent_requests=4)["hosted"] == []
     assert n_hosts(solved) == 0
     assert (
         str(hosted_facts(solved.question, cell_of(solved)).hosts) == "nobody in our list of 2026-11-23 hosts this model"
@@ -201,7 +205,9 @@ def test_the_host_named_says_of_how_many_it_is_the_cheapest(model: str, said: st
 
 
 def test_hosts_that_take_no_such_prompt_are_counted() -> None:
-    solved = recommended({"model": "mixtral-8x7b-v0.1", "context": "32k", "users": 4, "output_tokens": 1}, catalog())
+    solved = recommended(
+        {"model": "mixtral-8x7b-v0.1", "context": "32k", "concurrent_requests": 4, "output_tokens": 1}, catalog()
+    )
     found = hosts_of(solved, 0)
     said = str(hosted_facts(solved.question, cell_of(solved)).hosts)
     assert n_hosts(solved) > len(found)
@@ -230,7 +236,7 @@ def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_load_that_nothing_holds_has_no_hosts() -> None:
-    cell = asked(model="405b", context="16k", users=32, gpus="l4")
+    cell = asked(model="405b", context="16k", concurrent_requests=32, gpus="l4")
     assert cell["instance"] is None and cell["hosted"] == []
 
 

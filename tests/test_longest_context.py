@@ -16,7 +16,7 @@ def _point(seed: int) -> dict:
         "model": pick.choice(MODELS),
         "gpu": pick.choice(("l40s", "h100", "b200")),
         "tensor_parallel_size": pick.choice((1, 2, 4)),
-        "users": pick.choice((1, 7, 32, 200)),
+        "concurrent_requests": pick.choice((1, 7, 32, 200)),
         # One of the two at a time: hits above the average fill would make a longer context cheaper.
         **pick.choice(({"average_context_fraction": 0.31}, {"prefix_cache_hit_fraction": 0.4}, {})),
         "kv_allocation": pick.choice(("paged", "reserved")),

@@ -37,7 +37,7 @@ def test_what_is_wrong_is_explained(row: Figure) -> None:
 
 
 def test_a_cache_larger_than_the_machine_is_refused() -> None:
-    sized = size(model="8b", gpu="spark", kv_cache_dtype="fp8", context=32768, users=128)
+    sized = size(model="8b", gpu="spark", kv_cache_dtype="fp8", context=32768, concurrent_requests=128)
     assert sized["kv_bytes"] == 256 * 2**30 and sized["fits"] is False and sized["short_by_bytes"] > 0
 
 
@@ -54,7 +54,7 @@ def test_paged_kv_rounds_up_to_the_block_and_reserved_kv_takes_the_longest_conte
 
 @pytest.mark.parametrize("hit", [0.3, 0.4])
 def test_a_prefix_cache_hit_lowers_the_bill_of_the_prompt(hit: float) -> None:
-    load = {"model": "70b", "context": 16384, "input_tokens": 15360, "users": 32}
+    load = {"model": "70b", "context": 16384, "input_tokens": 15360, "concurrent_requests": 32}
     without, with_hit = (size(**load, prefix_cache_hit_fraction=h)["kv_bytes"] for h in (0.0, hit))
     saved = 32 * 15360 * hit * 327680
     assert without - with_hit == pytest.approx(saved, abs=32 * 16 * 327680)  # to the block

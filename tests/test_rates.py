@@ -115,8 +115,14 @@ def test_users_are_people_and_what_is_in_flight_is_said() -> None:
 def test_a_day_is_one_formula() -> None:
     by_day = answer(model="8b", requests_per_day="200k", peak_hour_share=0.2, burst_factor=1.5)
     assert by_day["requests_per_second"] == pytest.approx(200_000 * 0.2 / 3600 * 1.5)
-    same = answer(model="8b", requests_per_second=by_day["requests_per_second"], utilization=1 / (24 * 0.2 * 1.5))
-    assert same["cells"] == by_day["cells"]
+    usual = {"model": "8b", "peak_hour_share": 0.2, "burst_factor": 1.5}
+    rate = by_day["requests_per_second"]
+    assert answer(**usual, requests_per_second=rate, utilization=1 / (24 * 0.2 * 1.5))["cells"] == by_day["cells"]
+    people = answer(**usual, users=20_000, requests_per_user_per_day=10)["cells"][0]
+    of_people = {name: people[name] for name in ("users", "usd_per_user_per_month")}
+    assert people == by_day["cells"][0] | of_people and people["users"] == 20_000
+    tokens = answer(**usual, tokens_per_day=200_000 * 4096)["cells"][0]
+    assert tokens == by_day["cells"][0]
     usual = answer(model="8b", requests_per_day=200_000)
     assert usual["requests_per_second"] == pytest.approx(200_000 * 0.12 / 3600 * 1.3)
 
@@ -125,11 +131,13 @@ def test_a_day_is_one_formula() -> None:
     "options,problem",
     [
         ({"users": 3, "requests_per_second": 1}, "users and requests_per_second are given together"),
-        ({"users": 3, "concurrent_requests": 3}, "users and concurrent_requests are given together"),
+        ({"users": 3, "concurrent_requests": 3}, "concurrent_requests and users are given together"),
+        ({"users": 3, "requests_per_user_per_day": 0}, "requests_per_user_per_day is '0'. Write a number from 0.001"),
+        ({"users": 3, "requests_per_user_per_day": "off"}, "requests_per_user_per_day is 'off'. Write a number"),
+        ({"active_fraction": 0.5}, "active_fraction is of users, and users are not given"),
         ({"requests_per_second": 1, "requests_per_day": 100}, "Keep one"),
         ({"requests_per_second": 0}, "must be above 0"),
         ({"requests_per_second": "-1"}, "It must be a number from 0"),
-        ({"requests_per_second": 1, "burst_factor": 2}, "burst_factor is of requests_per_day"),
         ({"users": "1.5"}, "users is '1.5'. It must be a whole number"),
         ({"requests_per_day": "many"}, "requests_per_day is 'many'"),
         ({"requests_per_second": 1, "max_wait_fraction": 0}, "max_wait_fraction"),
@@ -195,7 +203,8 @@ def test_the_operating_point_is_where_arrivals_and_speed_agree(at: int) -> None:
 
 
 def test_a_frame_of_rates_is_what_each_alone_is() -> None:
-    rows = [{"requests_per_second": 3.0}, {"requests_per_day": 50_000}, {"users": 7}, {"requests_per_second": 900.0}]
+    rows = [{"requests_per_second": 3.0}, {"requests_per_day": 50_000}, {"users": 700}, {"requests_per_second": 900.0}]
+    rows += [{"users": 700, "active_fraction": 0.01}, {"concurrent_requests": 7}, {"tokens_per_day": 1e7}]
     rows = [{"model": "8b", "gpu": "h100", **row} for row in rows]
     frame = sheetgen.size_frame(pandas.DataFrame(rows))
     for i, row in enumerate(rows):
@@ -214,7 +223,9 @@ def test_size_says_what_a_rate_has_in_flight(rate: float, layout: dict[str, Any]
         assert one["concurrent_requests"] == one["running_requests"]
     else:
         assert closes(one, 1024) and one["queue"] is None
-        whole = sheetgen.size(model="70b", context="16k", users=math.ceil(one["concurrent_requests"]), **layout)
+        whole = sheetgen.size(
+            model="70b", context="16k", concurrent_requests=math.ceil(one["concurrent_requests"]), **layout
+        )
         assert one["tpot_seconds"] == whole["tpot_seconds"] and one["kv_bytes"] == whole["kv_bytes"]
         assert one["output_tokens_per_second"] == pytest.approx(rate * 1024)
 

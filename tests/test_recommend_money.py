@@ -21,7 +21,13 @@ from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.units import PURCHASES
 
-P5 = {"model": "70b", "context": "16k", "users": 32, "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
+P5 = {
+    "model": "70b",
+    "context": "16k",
+    "concurrent_requests": 32,
+    "instances": "aws/p5.48xlarge",
+    "as_of": "2026-11-20",
+}
 INSTANCES = "aws/g6e.12xlarge,aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5"
 
 
@@ -107,7 +113,7 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
 
 
 def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:
-    solved = recommended({"model": "70b", "context": "16k", "users": 32}, Catalog())
+    solved = recommended({"model": "70b", "context": "16k", "concurrent_requests": 32}, Catalog())
     found = ways_to_pay.providers(solved)[0]
     assert [one.provider for one in found] == ["aws", "gcp", "azure"] and all(one.instance is not None for one in found)
     assert all(str(one.instance).startswith(f"{one.provider}/") for one in found)

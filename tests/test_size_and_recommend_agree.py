@@ -61,7 +61,7 @@ def test_sequences_are_those_of_size(
     catalog: Catalog, model: str, context: int, users: int, engine: str, version: str | None, targets: dict[str, str]
 ) -> None:
     asked = {"model": model, "context_tokens": context, "engine": engine, "engine_version": version}
-    solved = recommended({**asked, "users": users, **targets}, catalog)
+    solved = recommended({**asked, "concurrent_requests": users, **targets}, catalog)
     choice = solved.choices[0]
     assert choice.offer is not None
     point = sized_point(
@@ -218,7 +218,7 @@ def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked
 def test_the_speed_of_a_load_of_ones_own_is_that_of_size(
     catalog: Catalog, context: int, users: int, answer: int
 ) -> None:
-    asked = {"model": "70b", "context_tokens": context, "users": users, "output_tokens": answer}
+    asked = {"model": "70b", "context_tokens": context, "concurrent_requests": users, "output_tokens": answer}
     solved = recommended(asked, catalog)
     assert solved.question.workloads[0].output_tokens == answer
     check(solved, 0, catalog, {})

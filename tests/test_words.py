@@ -124,7 +124,7 @@ def test_code(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def solved() -> Solution:
-    """An answer set by a target, one by memory, loads with little headroom and with none, and a rate's words beside."""
+    """An answer set by a target, one by memory, loads that something holds and others, and a rate's words beside."""
     chosen = {"models": "8b,70b,gemma-3-27b", "tiers": "1,32,1024", "headline": "rag:32", "as_of": "2026-11-20"}
     return solve(ask(Catalog(), chosen | {"instances": "aws/g6e.xlarge,aws/p4de.24xlarge,aws/p5.48xlarge"}))
 
@@ -145,7 +145,7 @@ def drawn(page: Page) -> Iterator[str]:
 
 
 def test_the_page_and_its_mail(page: Page) -> None:
-    assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits", "tight"}
+    assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits"}
     assert [one for text in drawn(page) for one in found(text)] == []
     cards = (dataclasses.replace(page.cards[0], model="Room for 33"), *page.cards[1:])
     assert all(found(text) for text in drawn(dataclasses.replace(page, cards=cards)))
@@ -161,7 +161,7 @@ def strings_of_workbook(data: bytes) -> str:
 
 def test_the_workbook(solved: Solution) -> None:
     text = strings_of_workbook(book_bytes(solved))
-    assert "little headroom" in text and found(text) == []
+    assert "sure" in text and found(text) == []
 
 
 def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

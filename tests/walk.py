@@ -18,7 +18,7 @@ from sheetgen.report.wording import money, named_size, plural, rent, rented_gpus
 DOCS = Path(__file__).parent.parent / "docs"
 CONTEXTS = (3_000, 6_000, 12_000)
 LOAD = {
-    "model": "70b", "weight_dtype": "fp8", "kv_cache_dtype": "fp8", "users": 64, "as_of": "2026-11-20",
+    "model": "70b", "weight_dtype": "fp8", "kv_cache_dtype": "fp8", "concurrent_requests": 64, "as_of": "2026-11-20",
     "tpot_ms": "off", "ttft_ms": "off",  # the walk of a number of bytes: memory alone decides
 }  # fmt: skip
 WEIGHTS, KV, TRACK, INK, QUIET = "#24476f", "#d98c1f", "#e9edf1", "#17212b", "#5b6875"

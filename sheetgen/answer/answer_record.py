@@ -23,13 +23,15 @@ UNPRINTED = {"printed": False}
 
 @dataclass(frozen=True)
 class CandidateRecord:
-    """An instance that took part, at its price less the discount."""
+    """An instance that took part, at its price less the discount. `sold_as`: every class in which it is sold at a known
+    price."""
 
     instance: str
     provider: str
     gpu: str
     gpu_count: int
     purchase: str
+    sold_as: tuple[str, ...]
     hourly_usd: float
     price_as_of: str | None
     region: str
@@ -37,13 +39,41 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True)
+class PublishedRecord:
+    """What is rented where the weights are as published, and $ a month; nothing where nothing holds them."""
+
+    weight_dtype: str
+    instance: str | None
+    n_instances: int | None
+    monthly_usd: float | None
+
+
+@dataclass(frozen=True)
+class StartupLog:
+    """What the engine prints of its pool when a replica starts, for requests of the longest length that it takes."""
+
+    kv_pool_bytes_per_gpu: int
+    kv_tokens: int
+    max_concurrency: float
+
+
+@dataclass(frozen=True)
 class RentalRecord:
-    """What is rented, and $ a month. `tight`: little headroom."""
+    """What is rented, and $ a month."""
 
     instance: str
     n_instances: int
     monthly_usd: float
-    tight: bool = field(default=False, metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
+class AtConfidence:
+    """The very cheapest, of any hardware, that serves a load at a confidence."""
+
+    confidence: float
+    instance: str
+    n_instances: int
+    monthly_usd: float
 
 
 @dataclass(frozen=True)
@@ -61,6 +91,7 @@ class ChosenRecord:
     """The recommendation of a cell, and what users get of it, with 80 % bands."""
 
     instance: str
+    region: str
     gpu: str
     purchase: str
     tensor_parallel_size: int
@@ -74,12 +105,11 @@ class ChosenRecord:
     n_instances: int
     hourly_usd: float
     monthly_usd: float
-    monthly_usd_low: float | None
-    monthly_usd_high: float | None
+    chance: float
+    chance_of: Mapping[str, float]
     served_at_target: float
     memory_holds: int
     headroom_fraction: float
-    sure_headroom_fraction: float
     sized_by: str
     bound_by: str
     requests_per_replica: int
@@ -92,11 +122,6 @@ class ChosenRecord:
     output_tokens_per_second: float
     output_tokens_per_second_low: float
     output_tokens_per_second_high: float
-    # The month at the ends once a run confirms the time of a token.
-    measured_usd_low: float | None = field(metadata=UNPRINTED)
-    measured_usd_high: float | None = field(metadata=UNPRINTED)
-    # The month where the first token is late: None where no count is enough.
-    late_usd: float | None = field(metadata=UNPRINTED)
     without_targets_tpot_seconds: float = field(metadata=UNPRINTED)  # the time of a token on `without_targets`
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
@@ -111,10 +136,12 @@ class ChosenRecord:
 
 @dataclass(frozen=True)
 class NotAskedRecord:
-    """What nobody asked for and is clearly cheaper, or holds what nothing else does."""
+    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a provider or a
+    gpu that was not requested."""
 
     instance: str
     vendor: str
+    kind: str
     n_instances: int
     monthly_usd: float
     measured: bool
@@ -282,6 +309,55 @@ class LeverRecord:
 
 
 @dataclass(frozen=True)
+class PayLess:
+    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
+    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name."""
+
+    kind: str
+    monthly_usd: float
+    instance: str | None = None
+    n_instances: int | None = None
+    commits_usd: float | None = None
+    pays_after_months: float | None = None
+    what: str = ""
+    gives_up: str = ""
+    chance: float | None = None
+    detail: str = field(default="", metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
+class MoveRecord:
+    """An input that moves the month: two values of it, and the month at each; None where nothing holds the load then.
+
+    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices.
+    """
+
+    input: str
+    low: float
+    high: float
+    low_usd: float | None
+    high_usd: float | None
+
+
+@dataclass(frozen=True)
+class MeasuredHardware:
+    """The cheapest on hardware that has runs of its own, where the answer has none."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many instances took no part, and why."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True)
 class BreaksRecord:
     """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
     (`capped`: by the engine's limit), the longest context at its requests."""
@@ -300,17 +376,27 @@ class CellRecord:
     workload: str
     tier: int | None
     context_tokens: int
+    # The load in all three words; NaN where a target is off, by which requests at once are put in people.
+    users: float
+    requests_per_second: float
+    requests_per_hour: float
     concurrent_requests: float | None  # those that follow, of a rate
-    requests_per_second: float | None
     n_places: int | None
     wait_fraction: float | None
     weight_dtype: str
     kv_cache_dtype: str
     weights_bytes: int
     kv_bytes: int
+    checkpoint: str | None  # the Hugging Face id that a launch names
+    kv_bytes_by_dtype: Mapping[str, int]
+    as_published: PublishedRecord | None  # None where the published weights are in use
+    log: StartupLog | None
     verdict: str
     chosen: ChosenRecord | None = field(metadata={"flat": ChosenRecord})
+    by_confidence: tuple[AtConfidence | None, ...]
+    measure_first: tuple[str, ...]  # why one should measure before renting
     by_purchase: Mapping[str, RentalRecord | None]
+    declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None
@@ -327,14 +413,22 @@ class CellRecord:
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
+    measured_hardware: MeasuredHardware | None
+    moves: tuple[MoveRecord, ...]  # of a headline
+    left_out: tuple[LeftOut, ...]
+    pay_less: tuple[PayLess, ...]
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
     row: int = field(metadata=UNPRINTED)  # the load's position in the question
-    users: float = field(metadata=UNPRINTED)
     # The class in use, and commitments.
     fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
     breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the load was stated as people or a rate, of which the requests at once follow."""
+        return self.tier is None
 
     @property
     def requests(self) -> int:
@@ -349,11 +443,33 @@ class CellRecord:
 
 
 @dataclass(frozen=True)
-class ModelRecord:
-    """What a model keeps of each request, with a draft's share: bytes of a token, and of what does not grow."""
+class CheckpointRecord:
+    """A quantized checkpoint that is known; kv_cache_dtype where its files state one, license where it is known."""
 
-    kv_bytes_per_token: float
-    state_bytes_per_sequence: float
+    hf_id: str | None
+    weight_dtype: str
+    kv_cache_dtype: str | None
+    publisher: str | None
+    license: str | None
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model, its sizes by precision, and the checkpoints of it.
+
+    kept_bytes_per_token, state_bytes_per_sequence: what it keeps of each request in the precision in use, with a
+    draft's share: bytes of a token, and of what does not grow.
+    """
+
+    id: str
+    name: str
+    n_params: int
+    weights_bytes: Mapping[str, int]
+    kv_bytes_per_token: Mapping[str, int]
+    max_context_tokens: int | None
+    checkpoints: tuple[CheckpointRecord, ...]
+    kept_bytes_per_token: float = field(metadata=UNPRINTED)
+    state_bytes_per_sequence: float = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -378,7 +494,7 @@ class Record:
     fingerprints: tuple[Mapping[str, Any], ...]
     sources: tuple[SourceRecord, ...]
     headline: tuple[int, ...] = field(metadata=UNPRINTED)  # rows of its cells, one for each model
-    models: tuple[ModelRecord, ...] = field(metadata=UNPRINTED)
+    models: tuple[ModelRecord, ...]
     # The bills of one GPU: see `replica_bills.subject`.
     of_replica: Mapping[str, float | int | str] = field(metadata=UNPRINTED)
 

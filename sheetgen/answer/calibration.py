@@ -121,7 +121,7 @@ def _read(key: str, value: Any) -> Any:
 LOAD = (
     "context_tokens", "concurrent_requests", "input_tokens", "output_tokens", "prefix_cache_hit_fraction",
     "average_context_fraction", "requests_per_second", "speed_factor", "ttft_factor", "users", "active_fraction",
-    "requests_per_day", "peak_hour_share", "burst_factor",
+    "requests_per_user_per_day", "requests_per_day", "tokens_per_day", "peak_hour_share", "burst_factor",
 )  # fmt: skip
 SETTINGS = tuple(name for name in DEFAULTS if name not in LOAD)
 PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size")

@@ -243,6 +243,7 @@ def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_repli
                 "n_instances": n_replicas / each,
                 "paced_requests": float(sized.places[i]),
                 "full_turn_seconds": float(sized.turn_seconds[i]),
+                "replica_prefill_seconds": 0.0,  # a place of the prompts' pool is one prompt's
             }
         )
     )
@@ -301,9 +302,10 @@ def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     at = at.read_again(AGAIN.again("prompts_alone"), AGAIN)
     one, seconds = numpy.ones(len(offers)), at.spread("service_ttft_seconds", OF_CHOSEN)
+    sure = seconds * at.spread("ttft_level_factor", OF_CHOSEN)
     alone = at.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
-    n_places = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
-    return _Sized(numpy.where(alone, seconds, numpy.inf), one, seconds, _replicas(at, n_places, one))
+    n_places = rates.places.of({"offered_requests": rate * sure, "wait_z": _z(solved)})
+    return _Sized(numpy.where(alone, sure, numpy.inf), one, sure, _replicas(at, n_places, one))
 
 
 def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
@@ -313,7 +315,7 @@ def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     places = at.spread("paced_requests", OF_CHOSEN)
     answer = at.spread("output_tokens", OF_CHOSEN) - 1
     each = numpy.maximum(1, places)
-    full = answer * _token_seconds(at, each)
+    full = answer * _token_seconds(at, each) * at.spread("tpot_level_factor", OF_CHOSEN)
     n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)})
     serving = parallelism.needed_replicas(n_places, each)
     busy = numpy.minimum(each, numpy.maximum(1, round_up(rate * full / serving)))  # at once, on the fullest one

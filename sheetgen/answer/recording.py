@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,17 +9,19 @@ from typing import Any
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.answer_record import (
     SCHEMA_VERSION,
+    AtConfidence,
     CandidateRecord,
     CellRecord,
     ChosenRecord,
     Json,
+    LeftOut,
     LeverRecord,
     MemoryRecord,
-    ModelRecord,
     NotAskedRecord,
     NotChosen,
     OwnedRecord,
     ProviderCost,
+    PublishedRecord,
     Record,
     RentalRecord,
     RunnerUp,
@@ -29,25 +29,32 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
+from sheetgen.answer.confidences import EVEN, by_confidence, is_fallback, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
-from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
-from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
+from sheetgen.answer.market_notes import measured_hardware, needs_reservation, not_asked
+from sheetgen.answer.moves import moves_of
+from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
+from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
-from sheetgen.answer.replica_bills import breaks, replica_bills, subject
+from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
 from sheetgen.answer.solution import Fit, Solution, headline_rows
-from sheetgen.answer.solve import late_usd, was_measured
+from sheetgen.answer.solve import was_measured
+from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.question.sheet_question import OF_PAGE, Question
-from sheetgen.sizing import cost
+from sheetgen.sizing import choice, cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
-OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
-OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
+OF_WORKLOAD = (
+    "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
+    "ttft_target_ms",
+)  # fmt: skip
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
     "weights_bytes_per_gpu", "memory_budget_bytes", "steady_bytes",
@@ -58,11 +65,13 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     """The record of an answer. `levers` are those of each load; `for_page`: with what pages say of the headlines beside
     the JSON."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
-    headline, chosen = headline_rows(solved), _chosen(solved)
-    cells = [
-        _cell(solved, row, chosen.get(row), others[row], providers[row], levers[row] if levers else ())
-        for row in range(len(question.loads))
-    ]
+    headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
+    published, caches, none = as_published(solved), kv_bytes_by_dtype(solved), [()] * len(question.loads)
+    parts = zip(confidences, others, providers, published, caches, levers or none, strict=True)
+    cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
+    if levers:
+        loads = Loads(solved)
+        cells = [replace(c, moves=moves_of(solved, c, loads)) if c.row in headline else c for c in cells]
     if for_page:
         terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
         cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
@@ -76,7 +85,7 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
         (),
         tuple(_sources(question)),
         headline,
-        tuple(itertools.starmap(ModelRecord, zip(*(solved.models[name].tolist() for name in OF_MODEL), strict=True))),
+        model_records(solved),
         replica_bills(fit) if fit else {},
     )
 
@@ -91,7 +100,10 @@ def _candidates(question: Question) -> Iterator[CandidateRecord]:
     for candidate in question.candidates:
         discount = question.discount(candidate.provider, candidate.purchase)
         hourly_usd = float(cost.discounted_usd_per_hour(candidate.usd_per_hour, discount))
-        yield CandidateRecord(gpu=candidate.gpu.id, hourly_usd=hourly_usd, **_fields(candidate, *names))
+        sold_as = tuple(price.purchase for price in candidate.prices) or (candidate.purchase,)
+        yield CandidateRecord(
+            gpu=candidate.gpu.id, sold_as=sold_as, hourly_usd=hourly_usd, **_fields(candidate, *names)
+        )
 
 
 def _inputs(question: Question) -> Json:
@@ -102,8 +114,7 @@ def _inputs(question: Question) -> Json:
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
-        "requests_per_second": rate and rate.requests_per_second,
-        "requests_per_day": rate and rate.requests_per_day,
+        **{name: rate and getattr(rate, name) for name in RATES},
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
         "draft_model": question.draft and question.draft.id,
@@ -140,32 +151,42 @@ def _cell(
     solved: Solution,
     row: int,
     chosen: ChosenRecord | None,
+    confidences: tuple[AtConfidence | None, ...],
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
+    published: PublishedRecord | None,
+    kv_bytes_by_dtype: Mapping[str, int],
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
     load = question.loads[row]
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
-    if not question.counts_people(load):
-        units["usd_per_user_per_month"] = math.nan
-    return CellRecord(
+    cell = CellRecord(
         model=model.model.id,
         workload=question.workloads[load.workload].id,
         tier=question.numbers[load.tier],
         context_tokens=load.context_tokens,
+        users=float(solved.loads["users"][row]),
+        requests_per_second=float(solved.loads["load_requests_per_second"][row]),
+        requests_per_hour=float(solved.loads["requests_per_hour"][row]),
         # There are none where a rate is not served.
         concurrent_requests=None if load.requests_per_second and chosen is None else load.concurrent_requests,
-        requests_per_second=load.requests_per_second or None,
         n_places=choice.n_places or None,
         wait_fraction=choice.wait_fraction,
         weight_dtype=model.weight_dtype,
         kv_cache_dtype=model.kv_cache_dtype,
         weights_bytes=int(solved.models["weights_bytes"][load.model]),
         kv_bytes=int(solved.loads["kv_bytes"][row]),
+        checkpoint=model.served_as,
+        kv_bytes_by_dtype=kv_bytes_by_dtype,
+        as_published=published,
+        log=startup_log(solved, row),
         verdict=choice.verdict,
         chosen=chosen,
+        by_confidence=confidences,
+        measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
+        declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
@@ -181,9 +202,26 @@ def _cell(
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
+        measured_hardware=measured_hardware(solved, row),
+        moves=(),
+        left_out=tuple(LeftOut(*reason) for reason in question.left_out),
+        pay_less=(),
         row=row,
-        users=float(solved.loads["users"][row]),
     )
+    if chosen is None or not levers:
+        return cell
+    reference = question.reference
+    judged = {name: reference.assumption(name) for name in JUDGED}
+    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
+    return replace(cell, pay_less=ways_to_pay_less(cell, _half_sure(cell, question), checkpoints, judged))
+
+
+def _half_sure(cell: CellRecord, question: Question) -> RentalRecord | None:
+    """The answer at an even chance, where more was asked for."""
+    even = next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
+    if even is None or question.settings.confidence <= EVEN:
+        return None
+    return RentalRecord(even.instance, even.n_instances, even.monthly_usd)
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
@@ -218,19 +256,14 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
     names = {name for name in keys_of(ChosenRecord) if hasattr(choice, name)}
     return ChosenRecord(
         **_fields(choice, *names),
-        **_fields(candidate, "instance", "purchase"),
+        **_fields(candidate, "instance", "region", "purchase"),
         gpu=candidate.gpu.id,
         tensor_parallel_size=layout.tensor_parallel_size,
         data_parallel_size=layout.data_parallel_size,
         spans_machines=n_gpus > candidate.gpu_count,
         measured=was_measured(solved, row, offer),
         n_gpus=n_gpus_used,
-        monthly_usd_low=choice.monthly_usd_ends[0],
-        monthly_usd_high=choice.monthly_usd_ends[1],
         **bands,
-        measured_usd_low=choice.monthly_usd_measured[0],
-        measured_usd_high=choice.monthly_usd_measured[1],
-        late_usd=None,
         without_targets_tpot_seconds=choice.without_targets_tpot_seconds,
         replicas_held=int(n_held) if choice.pipeline_parallel_size == 1 else choice.n_replicas,
         paced_requests=quantities["paced_requests"],
@@ -244,12 +277,17 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 
 
 def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
-    second, usd = solved.choices[row].runner_up, solved.choices[row].runner_up_monthly_usd
+    """The best with another GPU or provider, where it is one that somebody would rent instead."""
+    answer = solved.choices[row]
+    second, usd = answer.runner_up, answer.runner_up_monthly_usd
     if second is None or usd is None:
         return None
     candidate, layout = solved.candidate(second), solved.layout(second)
     counts = ("pipeline_stages", "n_replicas", "n_instances")
     stages, n_replicas, n_instances = (int(solved.costs[name][row, second]) for name in counts)
+    limits = (solved.question.reference.assumption(name) for name in choice.OF_RUNNER_UP)
+    if not choice.is_alternative(usd, n_instances, answer.monthly_usd, answer.n_instances, *limits):
+        return None
     return RunnerUp(
         candidate.instance,
         candidate.provider,
@@ -306,16 +344,10 @@ def _lever(lever: Lever) -> LeverRecord:
 
 
 def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, RentalRecord], is_headline: bool) -> CellRecord:
-    """A cell with FP8 by purchase class; of a headline with where its hardware breaks, and its month where the first
-    token is late."""
+    """A cell with FP8 by purchase class; of a headline with where its hardware breaks."""
     chosen, row = cell.chosen, cell.row
     cell = replace(cell, fp8_by_purchase=terms)
-    if chosen is None or not is_headline:
-        return cell
-    target_ms = solved.workload_of(row).ttft_target_ms
-    if solved.question.settings.speed_targets and target_ms and chosen.ttft_seconds_high * 1000 > target_ms:
-        chosen = replace(chosen, late_usd=late_usd(solved, row))
-    return replace(cell, chosen=chosen, breaks=breaks(solved, row))
+    return replace(cell, breaks=breaks(solved, row)) if chosen is not None and is_headline else cell
 
 
 def _sources(question: Question) -> Iterator[SourceRecord]:

@@ -88,6 +88,7 @@ class Reverse:
     per_second: tuple[Most | None, ...]
     next_rent: RentalRecord | None = None
     next_verdict: str = ""  # why nothing serves the next step
+    held: tuple[bool, ...] = ()  # by kind, whether memory holds one request, however slow
 
     @property
     def served_at_target(self) -> int:
@@ -163,9 +164,10 @@ def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
     kind = numpy.array([offer.candidate for offer in solved.offers], int)
     counts = numpy.array([float(count) for _, _, count in machines])
     kinds = tuple(numpy.flatnonzero(kind == i) for i in range(len(own)))
-    in_flight, per_second = _Machines(solved, counts[kind], kinds).answers()
+    machines_held = _Machines(solved, counts[kind], kinds)
+    in_flight, per_second = machines_held.answers()
     stated = tuple((one, count) for one, (_, _, count) in zip(own, machines, strict=True))
-    return Reverse(question, {"have": have}, stated, in_flight, per_second)
+    return Reverse(question, {"have": have}, stated, in_flight, per_second, held=tuple(machines_held.hold()))
 
 
 def network_gbps(catalog: Catalog, gpu: Gpu, gpu_count: int) -> float:
@@ -224,13 +226,20 @@ class _Machines:
     def __init__(self, solved: Solution, counts: Any, kinds: Sequence[Any]) -> None:
         self.solved, self.kinds = solved, kinds
         self.survive, self.zones = (int(solved.grid.read(name, ())) for name in ("survive", "zones"))
-        solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), SHEET["rates"].axes)
+        of_rate = (rates.full_batch_requests, rates.full_turn_seconds, rates.replica_prefill_seconds)
+        solved.grid.evaluate(of_rate, SHEET["rates"].axes)
         self.known = {name: solved.costs[name][0] for name in (*_READ, "data_parallel_size", "instance_month_usd")}
         each = self.known["replicas_per_instance"]
         replica = numpy.where(each > 0, 1 / numpy.where(each > 0, each, 1), 1)  # in machines
         self.spanned = numpy.maximum(1, numpy.round(replica))
         self.part = replica if self.survive == parallelism.REPLICA else self.spanned
         self.counts = numpy.floor(counts / self.spanned) * self.spanned  # a part of a replica serves nothing
+
+    def hold(self) -> Iterator[bool]:
+        """By kind, whether memory holds one request on the machines that there are."""
+        places = self.known["replicas_per_instance"] * self.counts
+        sequences = self.solved.sequences["sequences"][0, [offer.profile for offer in self.solved.offers]]
+        yield from (bool(((places >= 1) & (sequences >= 1))[offers].any()) for offers in self.kinds)
 
     def serves(self, one: Formula, offers: Any, lost: Any = 0, more: Any = 0) -> Any:
         """What offers serve that have lost so many parts, and have so many machines more."""

@@ -24,7 +24,7 @@ from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
 from sheetgen.question.overrides import limits_of
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
 from sheetgen.sizing import cost, rates
-from sheetgen.units import DTYPES, GBPS
+from sheetgen.units import DTYPES, ENDS, GBPS
 
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
@@ -121,7 +121,6 @@ def _put_inputs(grid: Grid, question: Question) -> None:
         "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
         "no_limit_seconds": float(NO_LIMIT_SECONDS),
-        "near_target_fraction": float(question.reference.assumption("near_target_fraction")),
     }
     gpu, engine = question.gpus[0], question.engine.engine  # these bands are the same for all
     for scope in OF_ANY_KIND:
@@ -183,12 +182,13 @@ def _put_gpus(grid: Grid, question: Question) -> None:
 def _put_loads(grid: Grid, question: Question) -> None:
     """Prompts, answers and targets of the workloads; requests at once, or a second, of the loads."""
     workloads, loads = question.workloads, question.loads
-    tokens = ("context_tokens", "input_tokens", "output_tokens")
-    grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in tokens})
+    own = ("context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day")
+    grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in own})
     grid.put(("workload",), {"max_model_len": [one.context_tokens for one in workloads]})
     targets = ("tpot_target_ms", "ttft_target_ms")
     grid.put(("workload",), {name: [getattr(one, name) or 0 for one in workloads] for name in targets})
     grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
+    grid.put(("load",), {"stated_users": [one.users or 0 for one in loads]})
     if any(one.requests_per_second for one in loads):
         grid.put(("load",), {"requests_per_second": [one.requests_per_second for one in loads]})
 
@@ -209,8 +209,11 @@ def gpu_columns(question: Question) -> Columns:
         "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
         "max_num_seqs": [seqs for seqs, _ in limits],
         "max_num_batched_tokens": [batched for _, batched in limits],
-        "pool_error_bytes_measured": [_pool_error(question, engine.band_scope(g)) for g in gpus],
-        "pool_error_bytes_elsewhere": [_pool_error(question, engine.scope_elsewhere(g)) for g in gpus],
+        **{
+            f"pool_error_bytes_{runs}_{end}": [_pool_error(question, scope_of(g), end) for g in gpus]
+            for runs, scope_of in (("measured", engine.band_scope), ("elsewhere", engine.scope_elsewhere))
+            for end in ENDS
+        },
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
         **{name: [one[name] for one in residuals] for name in RESIDUALS},
@@ -229,6 +232,11 @@ def gpu_columns(question: Question) -> Columns:
     return {name: numpy.array(column, float) for name, column in columns.items()}
 
 
+def _pool_error(question: Question, scope: str, end: str) -> float:
+    """An end of the pool's error band; without a band the prediction is taken at its word."""
+    return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)[f"kv_pool_error_bytes_{end}"]))
+
+
 def _bands_of_gpu(speed: SpeedFile, engine: str, gpu: Gpu) -> Columns:
     """The bands of speed that differ by GPU: its own, and by kind of model those of others."""
 
@@ -237,8 +245,3 @@ def _bands_of_gpu(speed: SpeedFile, engine: str, gpu: Gpu) -> Columns:
 
     others = {f"{name}_{kind}": end for kind in MODEL_KINDS for name, end in ends("other", kind).items()}
     return {**ends("fitted", MODEL_KINDS[0]), **others}
-
-
-def _pool_error(question: Question, scope: str) -> float:
-    """The low end of the pool's error band; without a band the prediction is taken at its word."""
-    return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)["kv_pool_error_bytes_low"]))

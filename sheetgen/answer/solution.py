@@ -46,7 +46,8 @@ class Choice:
     monthly_usd: float = 0.0
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
-    sure_headroom_fraction: float = 0.0
+    chance: float = 0.0  # the largest level at which all that is rented still serves the load
+    chance_of: Mapping[str, float] = field(default_factory=dict)  # by what has a chance of its own
     sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
@@ -62,8 +63,6 @@ class Choice:
     wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
-    monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
-    monthly_usd_measured: tuple[float | None, float | None] = (None, None)  # the same, once a run confirms the TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
     without_targets_tpot_seconds: float = 0.0  # the time of a token then
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
@@ -124,11 +123,6 @@ class Solution:
     def candidate(self, offer: int) -> Candidate:
         """The instance behind an offer."""
         return self.question.candidates[self.offers[offer].candidate]
-
-    def is_tight(self, row: int) -> bool:
-        """Whether the answer of a load has little headroom."""
-        one = self.by_purchase[self.question.settings.purchase][row]
-        return one is not None and one.tight
 
     def undivided_profile(self, row: int) -> int:
         """The profile of one undivided GPU, of those chosen for a load; where nothing is chosen, of the first."""

@@ -12,21 +12,19 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import RentalRecord
+from sheetgen.answer.confidences import in_force
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
 from sheetgen.program.grid import Grid
-from sheetgen.program.quantities import ENDS
-from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, RATE, sheet_program
+from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, OF_CHANCE, RATE, sheet_program
 from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism, rates, speed
-from sheetgen.units import PURCHASES
+from sheetgen.units import ON_DEMAND, PURCHASES
 
-Ends = tuple[float, float]  # of a band
 OF_CHOSEN = ("chosen",)
-OF_ENDS = ("end", "chosen")
 # What is kept of users' times: its name in the answer, and that of the quantity.
 TIMES = {
     "tpot_seconds": "tpot_seconds", "ttft_seconds": "ttft_seconds",
@@ -46,19 +44,33 @@ def solve(question: Question) -> Solution:
         choices = with_no_loss(choices, solved)
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
-    return replace(solved, by_purchase=dict(_by_purchase(solved)))
+    return replace(solved, by_purchase=_where_they_save(dict(_by_purchase(solved)), question.settings.purchase))
+
+
+def _where_they_save(
+    by_purchase: Mapping[str, list[RentalRecord | None]], in_use: str
+) -> dict[str, list[RentalRecord | None]]:
+    """By class each load's answer, none of a commitment that saves nothing on demand; the class in use as it is."""
+
+    def saves(committed: RentalRecord | None, on_demand: RentalRecord | None) -> bool:
+        return committed is not None and (on_demand is None or committed.monthly_usd < on_demand.monthly_usd)
+
+    on_demand = by_purchase[ON_DEMAND]
+    return {
+        purchase: answers
+        if purchase == in_use or not PURCHASES[purchase].committed
+        else [own if saves(own, plain) else None for own, plain in zip(answers, on_demand, strict=True)]
+        for purchase, answers in by_purchase.items()
+    }
 
 
 def _with_requests(solved: Solution) -> Solution:
-    """The solution with the requests at once that follow where a load is a rate, and the people of each load."""
+    """The solution with the requests at once that follow where a load is a rate."""
     loads = tuple(
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
     )
     solved.grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
-    solved.grid.evaluate((parallelism.users,), ("load",))
-    if any(one.users for one in loads):  # what was stated, where a share of them was rounded up to whole requests
-        solved.grid.put(("load",), {"users": [float(one.users or 0) for one in loads]})
     return replace(solved, question=replace(solved.question, loads=loads))
 
 
@@ -69,7 +81,7 @@ def tables(question: Question) -> Solution:
     offers = _offers_of(question.candidates, profiles, gpu_index)
     grid = grid_of(question, profiles, offers)
     grid.work_out(*sheet_program(question.draft is not None).tables)
-    return Solution(question, profiles, offers, grid, ())
+    return Solution(question, profiles, offers, in_force(grid, question.settings.confidence), ())
 
 
 def _offers_of(
@@ -131,7 +143,6 @@ def choose(solved: Solution) -> list[Choice]:
             monthly_usd=best.usd,
             runner_up_monthly_usd=second and second[0].usd,
             headroom_fraction=float(numbers["headroom_fraction"]),
-            sure_headroom_fraction=float(numbers["sure_headroom_fraction"]),
             memory_holds=int(numbers["memory_holds"]),
             cheapest=cheapest,
             **_served(numbers, bool(loads[row].requests_per_second)),
@@ -160,7 +171,7 @@ def _picks_again(grid: Grid, name: str) -> Picks:
 # What a choice reads of the chosen hardware; and where loads are rates.
 _OF_CHOICE = (
     "n_replicas", "sequences", "data_parallel_size", "pipeline_stages", "hourly_usd", "headroom_fraction",
-    "sure_headroom_fraction", "served_at_target", "memory_holds",
+    "served_at_target", "memory_holds",
 )  # fmt: skip
 _OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_requests_per_second")
 
@@ -252,10 +263,9 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
 def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:
     """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
     answers: list[RentalRecord | None] = [None] * len(solved.question.loads)
-    tight = has_little_headroom(solved, list(chosen), [one.offer for one in chosen.values()])
-    for (row, one), is_tight in zip(chosen.items(), tight, strict=True):
+    for row, one in chosen.items():
         instance = candidates[solved.offers[one.offer].candidate].instance
-        answers[row] = RentalRecord(instance, one.n_instances, one.usd, is_tight)
+        answers[row] = RentalRecord(instance, one.n_instances, one.usd)
     return answers
 
 
@@ -269,8 +279,6 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     in_flight = columns["concurrent_requests"]
     if RATE in at.columns:
         in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
-    after_a_run = [at.spread(f"tpot_band_{end}_anchored", OF_CHOSEN).tolist() for end in ENDS]
-    measured: dict[int, Ends] = dict(zip(rows, zip(*after_a_run, strict=True), strict=True))
     out = list(choices)
     for n, i in enumerate(rows):
         times: dict[str, Any] = {name: float(columns[of][n]) for name, of in TIMES.items()}
@@ -284,10 +292,11 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
             replicas_by=by,
             requests_per_replica=int(columns["requests_per_replica"][n]),
             prefill_fraction=float(columns["prefill_fraction"][n]),
+            chance=float(columns["chance"][n]),
+            chance_of={name: float(columns[f"{name}_chance"][n]) for name in OF_CHANCE},
             bands=tuple((float(columns[f"{name}_low"][n]), float(columns[f"{name}_high"][n])) for name in times),
         )
-    ended = _with_ends(at, [out[i] for i in rows], list(measured.values()))
-    return tuple(next(ended) if i in measured else one for i, one in enumerate(out))
+    return tuple(out)
 
 
 def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
@@ -297,34 +306,9 @@ def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
     return chosen
 
 
-def _with_ends(at: Grid, choices: Sequence[Choice], measured: Sequence[Ends]) -> Iterator[Choice]:
-    """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT, and of the
-    band that is left where a run of that deployment confirms the prediction."""
-    predicted = [[seconds / one.tpot_seconds for seconds in one.bands[0]] for one in choices]
-    factors = numpy.transpose([(*one, *left) for one, left in zip(predicted, measured, strict=True)])
-    months = numpy.transpose(_monthly_usd(at, "at_other_tpot", "speed_factor", factors)).tolist()
-    for one, ends in zip(choices, months, strict=True):
-        low, high, measured_low, measured_high = (usd if usd > 0 else None for usd in ends)
-        yield replace(one, monthly_usd_ends=(low, high), monthly_usd_measured=(measured_low, measured_high))
-
-
-def _monthly_usd(at: Grid, again: str, name: str, factors: Any) -> Any:
-    """What the hardware of `at` costs at each end, where a factor of speed is so much of what it is; not above 0 where
-    no count is enough."""
-    ends = at.along("end", {}, len(factors))
-    ends.put(OF_ENDS, {"factor_at_end": at.spread(name, OF_CHOSEN) * factors})
-    return ends.read_again(AGAIN.again(again), AGAIN).spread("monthly_usd", OF_ENDS)
-
-
-def late_usd(solved: Solution, row: int) -> float | None:
-    """What the instances of a load's answer cost a month where the first token comes at the slow end of its band: in
-    the layout that is the cheapest then; None where no count of them is enough."""
-    choice, offers = solved.choices[row], solved.offers
-    mine = [i for i, offer in enumerate(offers) if offer.candidate == offers[choice.offer or 0].candidate]
-    at = solved.grid.along("chosen", {"load": [row] * len(mine), "offer": mine})
-    factors = numpy.full((1, len(mine)), choice.bands[1][1] / choice.ttft_seconds)
-    months = _monthly_usd(at, "at_other_ttft", "ttft_factor", factors)[0]
-    return min((float(usd) for usd in months if usd > 0), default=None)
+def chance_of(solved: Solution, row: int, offer: int) -> float:
+    """How sure it is that an offer, as many of it as the load takes, serves that load."""
+    return float(_paced(solved.grid, [row], [offer]).spread("chance", OF_CHOSEN)[0])
 
 
 def was_measured(solved: Solution, row: int, offer: int) -> bool:
@@ -334,11 +318,3 @@ def was_measured(solved: Solution, row: int, offer: int) -> bool:
     at.evaluate((speed.measured_scope,), OF_CHOSEN)
     [scope] = at.spread("measured_scope", OF_CHOSEN)
     return SPEED_SCOPES[int(scope)] == "fitted"
-
-
-def has_little_headroom(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
-    """Whether loads have little headroom on offers that hold them: see `parallelism.has_little_headroom`."""
-    if not rows:
-        return []
-    tight = _paced(solved.grid, rows, offers).spread("has_little_headroom", OF_CHOSEN)
-    return [bool(is_tight) for is_tight in tight]

@@ -11,11 +11,11 @@ from sheetgen import units
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
-from sheetgen.book.figures import age_days, dtype_in_use, in_unit
+from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.what_if_choices import SPARE_MODELS
-from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
+from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
 from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
 from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
 from sheetgen.program.quantities import MODEL, WORK
@@ -31,7 +31,7 @@ from sheetgen.report.wording import PROVIDERS, provider_name
 from sheetgen.sizing import cost
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
-from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import DATE, ENDS, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SPARE_INSTANCES = 3
 MOST_GPUS = 1024  # of one instance
@@ -94,7 +94,10 @@ FIXED = {  # what nobody types of a model
 }
 # Columns that say what a catalog has: head, display, width, note.
 GIVEN: dict[str, tuple[str, Display, int, str]] = {
-    "own_weight_dtype": ("Own weights", TEXT, 12, "The checkpoint's own precision: what auto stands for."),
+    "own_weight_dtype": ("Own weights", TEXT, 12, "The published precision: what published (or auto) stands for."),
+    "recommended_weight_dtype": ("Recommended weights", TEXT, 14,
+     "What recommended stands for: FP8 where an FP8 checkpoint of 16-bit weights is known, and a GPU that takes part"
+     " runs it. Blank: as published."),
     "own_kv_dtype": ("Own KV", TEXT, 12,
      "What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision."),
     "gpu_memory_bytes": ("Memory, bytes", WHOLE, 18, "Total memory as the engine sees it."),
@@ -166,6 +169,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     for name, label, note in SHAPE:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
     _give(table, "own_weight_dtype", [m.auto_weight_dtype for m in models])
+    _give(table, "recommended_weight_dtype", [m.recommended_weight_dtype for m in models])
     _give(table, "own_kv_dtype", [m.auto_kv_cache_dtype for m in models])
     for d in units.DTYPES:
         note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
@@ -231,14 +235,14 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
 def derive_models(table: Table) -> None:
     """What follows from a model's shape at the precisions in use."""
     lists, columns = table.wiring.lists, table.columns
-    for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
+    recommended = {"recommended_dtype": columns["recommended_weight_dtype"]}
+    for which, short, in_use, more in (
+        ("weight_dtype", "Weights", weight_dtype_in_use, recommended),
+        ("kv_dtype", "KV", kv_dtype_in_use, {}),
+    ):
         asked = f"asked_{which}"
-        table.computed(
-            dtype_in_use,
-            {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
-            name=asked,
-            label=f"{short} requested",
-        )
+        env = {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"], **more}
+        table.computed(in_use, env, name=asked, label=f"{short} requested")
         table.looked_up(
             which,
             f"{short} in use",
@@ -271,6 +275,8 @@ def derive_models(table: Table) -> None:
     )
     for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
         table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
+    for name in band_names("anchored"):
+        table.picked(name, in_words(name), lists[name], "speed_kind", FACTOR)
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
@@ -300,12 +306,15 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         note = f"{key}: the engine's default on this GPU."
         table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
-    for name, label, where_ in (
-        ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),
-        ("pool_error_bytes_elsewhere", "Pool's error, other TP", "at other tensor-parallel sizes"),
+    for of_runs, words, where_ in (
+        ("measured", "measured TP", "up to the largest TP among measured runs"),
+        ("elsewhere", "other TP", "at other tensor-parallel sizes"),
     ):
-        note = f"Bytes by which the KV pool may be smaller {where_} (low end of the 80 % band); headroom counts it."
-        table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
+        for end, how in zip(ENDS, ("smaller", "larger"), strict=True):
+            name = f"pool_error_bytes_{of_runs}_{end}"
+            note = f"Bytes by which the KV pool may be {how} {where_} ({end} end of the 80 % band); 0 where not known."
+            label = f"Pool's error, {words}, {end}"
+            table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
     _give(table, "is_older_gpu", [int(question.engine.is_older(g.architecture)) for g in gpus])
     _give(
         table,

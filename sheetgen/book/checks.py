@@ -34,7 +34,7 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
 @formula("A load is classified", PLAIN)
 def classified(fit_word: Any) -> Any:
-    """1 where the load has one of the four words."""
+    """1 where the load has one of the three words."""
     return where(either(*(fit_word == word for word in FIT_WORDS)), 1, 0)
 
 
@@ -92,7 +92,7 @@ def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
 
 
 CHECKS_OF_LOADS = (
-    (classified, "loads_classified", "All loads are classified: fits, little headroom, none fits or over limit"),
+    (classified, "loads_classified", "All loads are classified: fits, none fits or over limit"),
     (load_is_held, "loads_held", "Recommended hardware holds its load"),
     (money_adds_up, "months_cost", "Instances x price x hours is the month's cost"),
     (tokens_add_up, "tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),

@@ -7,21 +7,26 @@ from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECOND
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
 from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
-from sheetgen.book.sheets import AND_AUTO, PRECISIONS, Cell, Range, Ref, Validation, derived
+from sheetgen.book.sheets import AND_AUTO, OF_WEIGHTS, PRECISIONS, Cell, Range, Ref, Validation, derived
 from sheetgen.book.wiring import Wiring, in_words
 from sheetgen.question.deployment import DEFINITIONS
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES
+from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.sizing import cost
+from sheetgen.sizing.certainty import confidence_z
+from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
-from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, TEXT, WHOLE
+from sheetgen.sizing.targets import ASSUMED
+from sheetgen.units import AUTO, DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, PUBLISHED, RECOMMENDED, TEXT, WHOLE
 
 OF_MONEY = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
     ("months_in_a_year", "Months in a year", "months", ""),
     ("months_in_three_years", "Months in three years", "months", ""),
+    ("decimal_base", "Ten", "", "People are rounded down to two figures."),
     ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
     ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
@@ -39,7 +44,7 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
         "What formulas count in, and what follows from inputs alone. "
         "Only the bytes of precisions are meant to be changed, for an engine of your own.",
     )
-    for fill in (_money, _memory, _speed, _precisions):
+    for fill in (_money, _judgements, _memory, _speed, _precisions):
         fill(page)
     return page
 
@@ -62,6 +67,8 @@ def derive_constants(page: InputsSheet) -> None:
         page.row += 1
     page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
     page.computed(cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
+    page.computed(confidence_z, "", "Of the chance on Inputs: how far above predictions times are taken.")
+    wiring.inputs["level_z"] = wiring.inputs["confidence_z"]
     page.computed(network_bytes_per_second, "bytes/s", "Charged between machines: the least that they must have.")
 
 
@@ -84,6 +91,16 @@ def _money(page: InputsSheet) -> None:
     page.wiring.names[NO_YES] = Range(
         tuple(Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said))
     )
+
+
+def _judgements(page: InputsSheet) -> None:
+    """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
+    reference = page.solved.question.reference
+    page.section("Default targets, and the next cheapest", WHAT)
+    for name in (*ASSUMED, *OF_RUNNER_UP):
+        judgement = reference.assumptions[name]
+        note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
+        page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)
 
 
 def _memory(page: InputsSheet) -> None:
@@ -161,6 +178,7 @@ def _speed(page: InputsSheet) -> None:
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
+        ("chance_step", "Chances are said to", CHANCE_STEP, FACTOR, "", "They are known no better."),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
         ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
         (
@@ -204,8 +222,16 @@ def _precisions(page: InputsSheet) -> None:
         meant.append(page.sheet.put(page.row, VALUE, Cell(name, "label", TEXT)))
         page.sheet.text(page.row, NOTE, f"another name of {name}", "remark")
         page.row += 1
-    auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
-    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
+    words = []
+    for word, about in (
+        (AUTO, "the checkpoint's own precision"),
+        (PUBLISHED, "the same, of the weights"),
+        (RECOMMENDED, "of the weights: FP8 where a checkpoint is known, else as published"),
+    ):
+        words.append(page.sheet.put(page.row, LABEL, Cell(word, "label", TEXT)))
+        page.sheet.text(page.row, NOTE, about, "remark")
+        page.row += 1
     page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
     page.wiring.names[PRECISIONS] = Range((*columns["dtype"], *aliases))
-    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, auto))
+    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, words[0]))
+    page.wiring.names[OF_WEIGHTS] = Range((*columns["dtype"], *aliases, *words))

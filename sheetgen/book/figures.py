@@ -14,6 +14,7 @@ from sheetgen.formula import (
     first_where,
     formula,
     greatest_number,
+    is_blank,
     is_number,
     largest,
     number_where,
@@ -25,17 +26,29 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.report.sentences import OK
-from sheetgen.sizing import kv_cache, parallelism, rates
-from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
+from sheetgen.sizing import choice, kv_cache, parallelism, rates
+from sheetgen.units import AUTO, ONE_DECIMAL, PERCENT, PLAIN, PUBLISHED, RECOMMENDED, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
 @formula("Precision in use", TEXT)
-def dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
-    """The precision requested, or the checkpoint's own where that is `auto`.
+def kv_dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
+    """The precision requested of the KV cache, or the model's own where that is `auto`.
 
     Source: INTERFACE (dtypes).
     """
-    return where(asked_dtype == "auto", own_dtype, asked_dtype)
+    return where(asked_dtype == AUTO, own_dtype, asked_dtype)
+
+
+@formula("Precision in use", TEXT)
+def weight_dtype_in_use(asked_dtype: Any, own_dtype: Any, recommended_dtype: Any) -> Any:
+    """The precision requested of the weights; the published one where that is `published` (or `auto`, its old name),
+    and the one recommended where it is `recommended` and the model has one.
+
+    Source: INTERFACE (dtypes).
+    """
+    recommended = where(is_blank(recommended_dtype), own_dtype, recommended_dtype)
+    is_own = either(asked_dtype == PUBLISHED, asked_dtype == AUTO)
+    return where(asked_dtype == RECOMMENDED, recommended, where(is_own, own_dtype, asked_dtype))
 
 
 @formula("Amount", ONE_DECIMAL)
@@ -85,6 +98,15 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
     return where(is_number(tier), 0, peak_requests_per_second)
 
 
+@formula("People, stated")
+def stated_people(requests_per_second: Any, users: Any) -> Any:
+    """People as they were stated; 0 of requests at once.
+
+    Source: Inputs.
+    """
+    return where(requests_per_second > 0, users, 0)
+
+
 @formula("At once")
 def in_flight(
     n_instances: Any,
@@ -123,6 +145,8 @@ def ranked_of_candidate(
     extra_headroom_fraction: Any,
     full_turn_seconds: Any,
     wait_z: Any,
+    replica_prefill_seconds: Any,
+    max_prefill_utilization: Any,
     tensor_parallel_size: Any,
     data_parallel_size: Any,
     gpu_count: Any,
@@ -135,7 +159,16 @@ def ranked_of_candidate(
     count = round_nearest(ratio(monthly_usd, instance_month_usd))
     paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
     served = rates.served_requests_per_second(
-        count, replicas_per_instance, paced_requests, survive, zones, extra_headroom_fraction, full_turn_seconds, wait_z
+        count,
+        replicas_per_instance,
+        paced_requests,
+        survive,
+        zones,
+        extra_headroom_fraction,
+        full_turn_seconds,
+        wait_z,
+        replica_prefill_seconds,
+        max_prefill_utilization,
     )
     ranked = rates.ranked_requests(
         requests_per_second,
@@ -192,25 +225,13 @@ def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_repl
     return number_where(is_number(n_replicas), free)
 
 
-@formula("Sure headroom", PERCENT)
-def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
-    """The same where every KV pool comes out at the low end of its 80 % error band.
-
-    Source: 1 - load / (replicas x sequences at the band's low end), at least 0.
-    """
-    return number_where(
-        is_number(n_replicas),
-        parallelism.sure_headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas),
-    )
-
-
-@formula("More expensive by", PERCENT)
-def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
-    """By how much the next cheapest costs more.
+@formula("More expensive by", PERCENT, within=[choice.is_alternative])
+def dearer_by(monthly_usd: Any, second_usd: Any, is_alternative: Any) -> Any:
+    """By how much the next cheapest costs more, where it is one that somebody would rent instead.
 
     Source: definition.
     """
-    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
+    return number_where(is_alternative, ratio(second_usd - monthly_usd, monthly_usd))
 
 
 @formula("Age in days", WHOLE)

@@ -83,10 +83,8 @@ WORDS = (
     ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
     ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
     ("DP", "data parallelism: ranks of one replica that each serve requests of their own and share the experts"),
-    ("little headroom", "the replicas do not hold the load where each KV pool comes out at the low end of "
-     "the 80% band of prediction errors, or a time of the fullest one is near its target"),
-    ("speed band", "the range that 80% of the measured runs lie in, beside the prediction; the month at its ends is "
-     "what the same hardware costs in as many machines as a token's time there takes"),
+    ("sure", "the chance that what is rented is fast enough for the load and holds it, by the errors of predictions "
+     "of measured runs; not that the load is right, nor that no machine fails"),
     ("near tie", "offers that cost nearly the same as the cheapest (Inputs): the one of fewer machines is taken"),
     ("class", "how it is paid: on demand by the hour, on a term of 1 or 3 years, spot (may be taken away), or a block "
      "of capacity that is booked ahead"),

@@ -15,12 +15,14 @@ from sheetgen import units
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
-from sheetgen.book.sheets import LEGEND, Cell, Range, Ref, Sheet, Validation, number
+from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Validation, number, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
+from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
 from sheetgen.question.deployment import draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
+    ASKS,
     BY_NAME,
     CONTEXT,
     LOAD,
@@ -37,12 +39,13 @@ from sheetgen.question.inputs import (
 from sheetgen.question.overrides import OUTPUT, input_kind
 from sheetgen.question.parse import TOKENS, Kind, name_part
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE
+from sheetgen.question.sheet_question import TARGETS as OPTION_TARGETS
 from sheetgen.question.stated_load import RATE, Rate
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import n_changed_here, n_out_of_range
 from sheetgen.report.wording import DRAFT_COUNTED
-from sheetgen.sizing import rates
-from sheetgen.units import DATE, EXACT_PERCENT, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+from sheetgen.sizing.targets import DEFAULTS
+from sheetgen.units import DATE, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
 CLASSES, NO_YES = "list_purchase", "list_no_yes"  # the defined names of the purchase classes, and of two words
@@ -164,6 +167,7 @@ class InputsSheet:
         *,
         read_as: str = "",
         role: str = "input",
+        follows: Lookup | None = None,
     ) -> Ref:
         """One input with its label, unit and reason, its bounds and its state; its defined name is in_<name>."""
         value = self.solved.question.overrides.input(name, value)
@@ -171,7 +175,8 @@ class InputsSheet:
         if check is None and kind is not None and role == "input":
             check = Validation.of(kind, label)
         self.words(label, unit, note)
-        ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
+        written = follows.expr(self.sheet.name) if follows else None
+        ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, written, validation=check), f"in_{name}")
         self.wiring.names[f"in_{name}"] = self.wiring.inputs[read_as or name] = ref
         if role == "input":
             built = self.wiring.baseline.get(f"in_{name}", ref.value)
@@ -186,8 +191,18 @@ class InputsSheet:
         self.row += 1
         return ref
 
-    def place(self, one: Input, value: Any, note: str = "", by: tuple[str, str] | None = None) -> Ref:
-        """The row of an input of the table, or of one workload, where it is by (part of a name, workload's name)."""
+    def place(
+        self,
+        one: Input,
+        value: Any,
+        note: str = "",
+        by: tuple[str, str] | None = None,
+        follows: Lookup | None = None,
+    ) -> Ref:
+        """The row of an input of the table, or of one workload, where it is by (part of a name, workload's name).
+
+        follows: what the cell holds until somebody types over it.
+        """
         row = one.row
         assert row is not None
         name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
@@ -196,7 +211,9 @@ class InputsSheet:
             check = replace(check, message=f"{', '.join(units.PURCHASES)}.", source=CLASSES)
         if one.name == "together":
             check = replace(check, message="yes or no.", source=NO_YES)
-        ref = self.put(name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as)
+        ref = self.put(
+            name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as, follows=follows
+        )
         if row.repeated:
             self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
         return ref
@@ -321,65 +338,25 @@ def _questions(page: InputsSheet) -> None:
     )
     if question.rate is not None:
         _rate(page, question.rate)
+    asks = BY_NAME[ASKS]
+    page.wiring.lists["asks"] = Range(
+        tuple(page.place(asks, getattr(w, ASKS), by=(name_part(w.id), w.name)) for w in question.workloads)
+    )
     page.of_table(LOAD)
     page.section(PRECISION)
     page.of_table(PRECISION)
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
-    """The rate as it was stated, the allowance for chance, and the rate at peak."""
-    settings = page.solved.question.settings
-    for name, label, value, display, unit, note in (
-        (
-            "requests_per_second",
-            "Requests per second at peak",
-            rate.requests_per_second,
-            FACTOR,
-            "requests/s",
-            "Counts where no requests per day are given.",
-        ),
-        (
-            "requests_per_day",
-            "Requests per day",
-            rate.requests_per_day,
-            WHOLE,
-            "requests",
-            "0: the rate above counts. Else it is x the peak hour's share / 3,600 x the burst.",
-        ),
-        (
-            "peak_hour_share",
-            "Peak hour's share of a day",
-            settings.peak_hour_share,
-            EXACT_PERCENT,
-            "",
-            "Of a day's requests, those in its busiest hour.",
-        ),
-        (
-            "burst_factor",
-            "Burst within the peak hour",
-            settings.burst_factor,
-            FACTOR,
-            "",
-            "Rate of the worst minutes over that of the peak hour.",
-        ),
-        (
-            "max_wait_fraction",
-            "Share that may find no place free",
-            settings.max_wait_fraction,
-            EXACT_PERCENT,
-            "",
-            "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
-        ),
+    """What arrives, as it was stated: of people, tokens and requests a day the first that is given counts."""
+    for name, label, display, unit, note in (
+        ("users", "People", WHOLE, "people", "0: what stands below counts. Else each asks as often a day as below."),
+        ("tokens_per_day", "Tokens per day", WHOLE, "tokens", "Prompts and answers; 0: what stands below counts."),
+        ("requests_per_day", "Requests per day", WHOLE, "requests", "0: the rate below counts."),
+        ("requests_per_second", "Requests per second at peak", FACTOR, "requests/s", "Counts where all above are 0."),
     ):
-        check = Validation.of(BY_NAME[name].kind, label)
-        page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
-    inputs = page.wiring.inputs
-    names = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor")
-    env = {name: inputs[f"stated_{name}"] for name in names} | {"seconds_in_an_hour": inputs["seconds_in_an_hour"]}
-    page.words(rates.peak_requests_per_second.label, "requests/s", "What the loads below are sized for.")
-    peak = page.sheet.compute(page.row, VALUE, rates.peak_requests_per_second, env, display=FACTOR)
-    inputs |= {"peak_requests_per_second": peak, "max_wait_fraction": inputs["stated_max_wait_fraction"]}
-    page.row += 1
+        check = Validation.of(replace(BY_NAME[name].kind, low=0), label)
+        page.put(name, label, getattr(rate, name), display, unit, note, check, read_as=f"stated_{name}")
 
 
 def _lengths(page: InputsSheet) -> None:
@@ -436,17 +413,22 @@ def _money(page: InputsSheet) -> None:
 
 
 def _targets(page: InputsSheet) -> None:
-    """Targets by workload, a blank one is off; and what must be survived."""
+    """Targets by workload (a blank one is off, one that nobody states follows the load), and what must be survived."""
+    question, lists = page.solved.question, page.wiring.lists
+    lengths = zip(question.workloads, lists["contexts"].refs, lists["prompts"].refs, strict=True)
+    read = {w.id: {"context_tokens": context, "input_tokens": prompt} for w, context, prompt in lengths}
+
+    def place(target: Input, default: Formula, workload: Workload) -> Ref:
+        is_stated = workload.id in question.stated[target.name]
+        usual = worked_out(default, {**page.wiring.inputs, **read[workload.id]})
+        ms = getattr(workload, OPTION_TARGETS[target.name])
+        named = (name_part(workload.id), workload.name)
+        return page.place(target, ms, by=named, follows=None if is_stated else usual)
 
     def by_workload() -> None:
-        for target in asked_in("targets"):
-            figure = target.name.removesuffix("_ms")
-            page.wiring.lists[f"{figure}_targets"] = Range(
-                tuple(
-                    page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
-                    for w in page.solved.question.workloads
-                )
-            )
+        for target, default in zip(asked_in("targets"), DEFAULTS, strict=True):
+            cells = tuple(place(target, default, workload) for workload in question.workloads)
+            lists[f"{target.name.removesuffix('_ms')}_targets"] = Range(cells)
 
     page.section(TARGETS)
     page.of_table(TARGETS, after={"speed_targets": by_workload})
@@ -454,7 +436,7 @@ def _targets(page: InputsSheet) -> None:
 
 def _rare(page: InputsSheet) -> None:
     question = page.solved.question
-    assumed = {name: question.reference.assumption(name) for name in ("stale_after_days", "near_target_fraction")}
+    assumed = {name: question.reference.assumption(name) for name in ("stale_after_days",)}
     page.of_table(RARE, {"as_of": question.as_of, **assumed})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -50,12 +51,13 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.program.declared import is_same
-from sheetgen.program.sheet_program import sheet_program
+from sheetgen.program.sheet_program import SHEET, counted, sheet_program
 from sheetgen.question.stated_load import RATE
-from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
+from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
+    ENDS,
     PLAIN,
     PLAIN_LAYOUTS,
     PURCHASES,
@@ -74,15 +76,23 @@ WHOLE_OF = (
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
-OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
+OF_RATE = ("full_batch_requests", "full_turn_seconds", "replica_prefill_seconds", "rate_places")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
-ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
+ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
 # Of what a step takes, the parts that stand in cells: they differ by model and plain layout alone.
 STEPS_OF_MODEL = (
     speed.dense_seconds,
     speed.layer_overhead_seconds,
     speed.token_link_seconds,
     speed.decode_compute_seconds,
+)
+# How the bands of times are found, and what follows at once from the factors.
+_LEVELS = {name: replace(quantity, name=name) for name, quantity in SHEET["levels"].named().items()}
+_SCOPES = [_LEVELS[name] for name in ("speed_scope", "ttft_scope")]
+LEVELS_WITHIN = tuple(
+    quantity.with_parts(_SCOPES)
+    for name, quantity in _LEVELS.items()
+    if name != "measured_scope" and not name.endswith("_factor")
 )
 # Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
 # steps that nobody looks for.
@@ -96,7 +106,10 @@ NOT_WRITTEN = (
     memory.encoder_bytes,
     memory.hand_over_bytes,
     memory.stage_overhead_bytes,
-    parallelism.layers_that_fit,
+    counted(parallelism.layers_that_fit),
+    *LEVELS_WITHIN,
+    certainty.counted_kv_budget_bytes,
+    certainty.counted_layer_budget_bytes,
     memory.sampler_bytes,
     memory.forward_bytes,
     memory.expert_workspace_bytes,
@@ -149,6 +162,9 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
     head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.memory_budget_bytes)
+    for end in ENDS:
+        name = f"kv_pool_error_bytes_{end}"
+        head.computed(SHEET["profiles"].named()[name], name=name, label=f"Pool's error, {end} end")
     head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
@@ -173,8 +189,8 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
             for name in wiring.tried
         },
     )
-    if has_rate := "peak_requests_per_second" in wiring.inputs:
-        compiler.inputs["requests_per_second"] = wiring.inputs["peak_requests_per_second"]
+    if has_rate := "stated_requests_per_second" in wiring.inputs:
+        compiler.inputs["requests_per_second"] = wiring.inputs["stated_requests_per_second"]
     written: dict[str, str] = {}  # once, where the grid has it under two names
     for name, quantity in _quantities(question.draft is not None, has_rate):
         other = quantity.inputs[0] if is_same(quantity) else written.setdefault(quantity.name, name)
@@ -231,14 +247,17 @@ def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
-    for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
+    within = {part.name for part in LEVELS_WITHIN}
+    for table in ("shards", "pools", "stages", "steps", "levels", "limits", "sequences"):
         for name, quantity in sheet_program(has_draft)[table].named().items():
-            if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
-                yield name, quantity
+            if quantity not in NOT_WRITTEN and name not in (*ELSEWHERE, *within):
+                yield name, _LEVELS.get(name, quantity)
     if has_rate:
         yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
         yield "full_turn_seconds", rates.full_turn_seconds
-        yield "places", rates.places.with_parts([rates.offered_requests])
+        yield "replica_prefill_seconds", rates.replica_prefill_seconds
+        within_places = (rates.places, rates.prefill_replicas, parallelism.paced_requests)
+        yield "rate_places", rates.rate_places.with_parts(within_places).with_parts([rates.offered_requests])
 
 
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
@@ -272,12 +291,12 @@ def monthly_usd_of_load(
 
 
 @formula("Requests at once, stated or of the rate")
-def requests_of_candidate(stated_load: Any, places: Any) -> Any:
+def requests_of_candidate(stated_load: Any, rate_places: Any) -> Any:
     """The requests at once that a load states; where it states none, the places that the rate takes on a candidate.
 
-    Source: places.
+    Source: rate_places.
     """
-    return where(stated_load > 0, stated_load, places)
+    return where(stated_load > 0, stated_load, rate_places)
 
 
 @formula("Runs the weights' precision (2 natively)", PLAIN)
@@ -405,7 +424,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
     given: dict[str, Any] = {}
     loads = wiring.tables["loads"]
     if has_rate := "requests_per_second" in loads.columns:
-        stated, places = loads.columns["stated_load"], compiler.sources("places", "loads", 1)
+        stated, places = loads.columns["stated_load"], compiler.sources("rate_places", "loads", 1)
         # Of the load on the first sheet a reader chooses whether it is a rate.
         compiler.write(
             "requests", requests_of_candidate, live=False, rows=lambda table: range(table.n_fixed, table.n_rows)

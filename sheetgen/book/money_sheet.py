@@ -39,7 +39,7 @@ NOT_IN_IT = (
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
 PARTS = "{}, its parts"
 UNITS = (
-    ("Users: at once / active fraction", "users", WHOLE),
+    ("People: as stated, or at least so many by the targets", "users", WHOLE),
     ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
     ("Million prompt tokens a month", "million_input_tokens_per_month", ONE_DECIMAL),
     ("Million answer tokens a month", "million_output_tokens_per_month", ONE_DECIMAL),

@@ -32,7 +32,7 @@ from sheetgen.formula import Expr, both, cheapest, function, is_number, join_tex
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED
 from sheetgen.question.stated_load import RATE
-from sheetgen.report.page import TIGHT, Page
+from sheetgen.report.page import Page
 from sheetgen.report.sentences import FIT_WORDS, RESERVE, headline_words, load_in_table, rent_or_reserve, rent_words
 from sheetgen.report.wording import instance_name
 from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
@@ -198,7 +198,7 @@ class SizingSheet:
                 sheet.link(row, left, of(name), TEXT, "computed")
             sheet.link(top + 3, left + 3, of("provider_name"), TEXT, "right_label")
             sheet.link(top + AS_BUILT_ROW, left, built("sized_words"), TEXT, "computed")
-            sheet.link(top + AS_BUILT_ROW + 1, left, built("band_words"), TEXT, "computed")
+            sheet.link(top + AS_BUILT_ROW + 1, left, of("sure_words"), TEXT, "computed")
             # As large as the answer, where an answer takes more machines than one may expect to find free.
             roles = ("answer", "answer_money") if self.fp8_is_large else ("computed", "left_number")
             for row, stem in enumerate(self.otherwise, top + AS_BUILT_ROW + 2):
@@ -359,7 +359,7 @@ class SizingSheet:
         keys = zip(*(columns[f"{of}_row"] for of in ("model", "workload", "tier")), strict=True)
         for i, (m, w, t) in enumerate(keys):
             of = "headline" if i >= self.loads.n_fixed else f"{name_part(workloads[w.value - 1].id)}_{t.value}"
-            for name in ("instance", "n_instances", "monthly_usd"):
+            for name in ("instance", "n_instances", "monthly_usd", "chance"):
                 self.wiring.names[f"rec_{name_part(models[m.value - 1].model.id)}_{of}_{name}"] = columns[name][i]
 
     def _order(self, top: int) -> list[list[Ref]]:
@@ -430,7 +430,7 @@ class SizingSheet:
                 sheet.text(top, column, word, "legend_" + word.split()[0])
         else:
             sheet.text(top, LOAD_COLUMNS, f"words for fit: {', '.join(FIT_WORDS)}", "remark")
-        many = f"{RESERVE} more than {self.most_free.value:,.0f} machines: reserve them first. {TIGHT} little headroom"
+        many = f"{RESERVE} more than {self.most_free.value:,.0f} machines: reserve them first."
         sheet.text(top + 1, LOAD_COLUMNS, many, "remark")
         sheet.text(top, 0, "Fit", "label")
         put_light(wiring, sheet, top + 1, 1, "Checks")

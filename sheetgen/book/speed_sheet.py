@@ -14,7 +14,7 @@ from sheetgen.formula import formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
-from sheetgen.sizing import parallelism, speed
+from sheetgen.sizing import parallelism, people, speed
 from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 COMPARED = (
@@ -79,6 +79,8 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
             name=f"{figure}_limit_seconds",
             label=f"{figure.upper()} in force, s",
         )
+    if not wiring.prefix:
+        table.computed(people.target_turn_seconds)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):

@@ -23,7 +23,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.question.sheet_question import Question
-from sheetgen.units import DTYPE_CHOICES, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPE_CHOICES, TENSOR_PARALLEL_SIZES, WEIGHT_CHOICES
 
 AUTO = "auto"
 CASES = ("low", "base", "high")
@@ -46,12 +46,12 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
 
 
 @formula("Requests at once of the case")
-def case_requests(users: Any, case_factor: Any, active_fraction: Any) -> Any:
-    """Requests at once of a case: the users of it who are active.
+def case_requests(users: Any, case_factor: Any) -> Any:
+    """Requests at once of a case.
 
-    Source: users x the case's factor x active fraction.
+    Source: requests at once x the case's factor.
     """
-    return round_up(where(is_number(users), users, 0) * case_factor * active_fraction)
+    return round_up(where(is_number(users), users, 0) * case_factor)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def what_if(solved: Solution) -> WhatIf:
         "tensor_parallel_size": AUTO,
         "weight_dtype": settings.weight_dtype,
         "kv_cache_dtype": settings.kv_cache_dtype,
-        "users": int(round_up(question.loads[row].requests / settings.active_fraction)),
+        "users": question.loads[row].requests,
         "context_tokens": workload.context_tokens,
         "answer_tokens": workload.output_tokens,
         "tpot_ms": workload.tpot_target_ms,
@@ -113,7 +113,7 @@ def offered(question: Question, models: Sequence[Model], gpus: Sequence[Gpu]) ->
         "model": (*(m.model.name for m in question.models), *own, *blank, *(m.name for m in models)),
         "hardware": (*(g.id for g in gpus), *(g.id for g in question.gpus), *(name for name, _ in instances(question))),
         "tensor_parallel_size": (AUTO, *TENSOR_PARALLEL_SIZES),
-        "weight_dtype": DTYPE_CHOICES,
+        "weight_dtype": WEIGHT_CHOICES,
         "kv_cache_dtype": DTYPE_CHOICES,
     }
 

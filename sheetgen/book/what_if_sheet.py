@@ -33,7 +33,6 @@ from sheetgen.units import (
     DTYPES,
     FACTOR,
     ONE_DECIMAL,
-    PERCENT,
     PLAIN,
     PLAIN_LAYOUTS,
     TENSOR_PARALLEL_SIZES,
@@ -77,11 +76,11 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, str, str, dict[str, str]], ..
      {"source": "list_whatif_hardware"}),
     ("tensor_parallel_size", "Tensor-parallel size", TEXT, "GPUs", "TP", "auto takes the size with the fewest GPUs.",
      {"source": "list_whatif_tp"}),
-    ("weight_dtype", "Weights' precision", TEXT, "", "Weights' precision", "auto or a precision of the list.",
-     {"source": "list_dtype"}),
+    ("weight_dtype", "Weights' precision", TEXT, "", "Weights' precision",
+     "recommended, published or a precision of the list.", {"source": "list_weight_dtype"}),
     ("kv_cache_dtype", "KV cache precision", TEXT, "", "KV cache precision", "auto or a precision of the list.",
      {"source": "list_dtype"}),
-    ("users", "People online", WHOLE, "people", "People online", "A whole number from 1.", {}),
+    ("users", "Requests at once", WHOLE, "requests", "Requests at once", "A whole number from 1.", {}),
     ("context_tokens", "Context of each", WHOLE, "tokens", "Context",
      "Prompt and answer together, a whole number from 1; not below the answer.",
      {"at_least": "in_whatif_answer_tokens"}),
@@ -190,20 +189,17 @@ class WhatIfSheets:
             picked[name] = sheet.put(row, CHOICE, cell, f"in_whatif_{name}", label=label)
             sheet.text(row, CHOICE + 1, unit, "unit")
             sheet.heights[row] = 18
-            if name == "users":
-                row += 2  # of these the share that is active, and what follows
-                self.people_row = row - 1
         self.inputs |= {f"in_whatif_{name}": ref for name, ref in picked.items()}
         return picked
 
     def _cases(self) -> None:
         """The cases' factors, and what they make of users and context: the workings' tiers and contexts."""
         self.row = CASES_ROW
-        self._bar("Cases: what fewer and more people, context and prices take together")
+        self._bar("Cases: what fewer and more requests, context and prices take together")
         self.heads = self._head("", *CASES)[1:]
         factors: dict[str, list[Ref]] = {}
         for name, label in (
-            ("users", "People online, multiplier"),
+            ("users", "Requests at once, multiplier"),
             ("context", "Context, multiplier"),
             ("price", "Prices, multiplier"),
         ):
@@ -223,14 +219,6 @@ class WhatIfSheets:
             *({"case_factor": factor, "max_context_tokens": limit} for factor in contexts),
         )
         self.wiring.lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(tokens))}
-        at_once, share = tiers[CASES.index("base")], self.of.inputs["active_fraction"]
-        for row, label, what, display, unit in (
-            (self.people_row, "of them active at the peak", share, PERCENT, "on Inputs"),
-            (self.people_row + 1, "Requests at once", at_once, WHOLE, "requests"),
-        ):
-            self.sheet.link(row, CHOICE, what, display, label=label)
-            self.sheet.text(row, CHOICE + 1, unit, "unit")
-            self.sheet.heights[row] = 18
 
     def _lengths_and_targets(self) -> None:
         """By case its prompt and answer, and the targets: what the workings read beside context and requests."""

@@ -91,7 +91,6 @@ SIDE_BY_SIDE = {
     **{name: ([f"{name}_{kind}" for kind in MODEL_KINDS], "speed_kind")
        for name in ("tpot_of_kind", "ttft_of_kind", *band_names("other"))},
 }  # fmt: skip
-OF_KINDS = frozenset(band_names("anchored"))  # lists with an entry for each kind of model
 Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
 
 
@@ -375,8 +374,6 @@ class Wiring:
         """What a formula reads by a name, where cells say which row of some tables is meant."""
         if name in self.blocks:
             return self.of_block(name, places[self.blocks[name].down], places["profiles"], places)
-        if name in OF_KINDS:
-            return lookup(self.lists[name], lookup(self.tables["models"].range("speed_kind"), places["models"]))
         if name in SIDE_BY_SIDE:
             (columns, key), gpu = SIDE_BY_SIDE[name], self._gpu(places)
             dtype = lookup(self.tables["models"].range(key), places["models"])
@@ -400,8 +397,6 @@ class Wiring:
         """Whether what is read by a name differs by hardware."""
         if name in self.blocks or name in SIDE_BY_SIDE:
             return True
-        if name in OF_KINDS:
-            return False
         return self.key_of(name, TABLES_READ) not in ("models", "contexts")
 
 

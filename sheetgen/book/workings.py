@@ -12,9 +12,9 @@ from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
-from sheetgen.book.lookups import NO_VALUE, ONE, call, greatest, position_in, written
-from sheetgen.book.matrices import WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, choose, derived, lookup, row_of, worked_out
+from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
+from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, choose, derived, lookup, row_of, worked_out
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
@@ -26,14 +26,15 @@ from sheetgen.formula import (
     where_number,
 )
 from sheetgen.formula.tree import literal
-from sheetgen.program.declared import Again, Named, Repeat, by_name, is_same
+from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
-from sheetgen.program.sheet_program import CHOSEN
+from sheetgen.program.sheet_program import CHOSEN, SHEET, tried
+from sheetgen.question.inputs import ASKS
+from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
-from sheetgen.report.page import TIGHT
-from sheetgen.sizing import cost, kv_cache, memory, parallelism, rates, speed
+from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -88,11 +89,15 @@ def build_loads(
             table.replace("workload", i, lookup(wiring.area("list_workload"), table.columns["workload_row"][i]), TEXT)
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
-    has_rate = "peak_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for people
+    has_rate = "stated_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for requests at once
     if has_rate:
         table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
         _put_requests(table, "tier", "Tier", PLAIN, headline)
         table.computed(figures.stated_requests, width=14)
+        table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
+        _put_asks(table)
+        table.computed(people.day_requests.reading(**{name: f"stated_{name}" for name in BY_DAY}))
+        table.computed(rates.peak_requests_per_second.reading(requests_per_second="stated_requests_per_second"))
         table.computed(figures.requests_per_second, width=14)
     else:
         _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
@@ -102,11 +107,10 @@ def build_loads(
     table.computed(sentences.rate_or_load_words if has_rate else sentences.load_words, name="load_words", width=30)
     longest = {"max_model_len": table.columns["context_tokens"]}
     table.computed(kv_cache.charged_tokens, longest)
-    if has_rate:  # of which users and requests follow
+    if has_rate:  # of which requests follow
         stated = {"concurrent_requests": table.columns["stated_requests"]}
         table.computed(parallelism.load_requests, stated, name="stated_load", label="Load, stated")
     else:
-        table.computed(parallelism.users)
         table.computed(parallelism.load_requests)
     table.computed(parallelism.within_limit, longest)
     for name, of, label in (
@@ -114,9 +118,16 @@ def build_loads(
         ("limit_words", "max_context_tokens", "Model's limit in words"),
     ):
         table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
-    if has_rate:
+    if not wiring.prefix:
         _add_chance(table)
+        if not has_rate:
+            _put_asks(table)
     return sheet
+
+
+def _put_asks(table: Table) -> None:
+    """How often a person asks a day, by the workload of each load."""
+    table.picked(ASKS, in_words(ASKS), table.wiring.lists["asks"], "workload_row", width=14)
 
 
 def rows_of_book(solved: Solution) -> list[int]:
@@ -237,7 +248,9 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     table.computed(chosen(parallelism.replicas_per_instance))
     has_rate = "requests_per_second" in columns
     if has_rate:
-        table.bring("full_turn_seconds", "places")
+        table.bring("full_turn_seconds", "replica_prefill_seconds", "rate_places")
+        for one in (rates.offered_requests, rates.places, rates.prefill_replicas):
+            table.computed(chosen(one))
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
     table.computed(figures.n_gpus)
@@ -251,10 +264,12 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     said = sentences.rate_or_room_words if has_rate and not alone else sentences.room_words
     table.computed(said, name="room_words", width=34)
     if not alone:
-        _add_sure_sequences(table)
-        for one in (figures.headroom, figures.sure_headroom):
-            table.computed(one)
-        table.computed(chosen(parallelism.has_little_headroom))
+        table.computed(figures.headroom)
+        if has_rate:
+            table.bring("rank_position")
+        columns["low_z"] = columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
+        _add_program(table, CHANCES, OF_CHANCES)
+        table.computed(sentences.sure_words)
         table.computed(sentences.fit_word)
         _add_runner_up(table, rows)
     table.computed(sentences.hardware_words, width=40)
@@ -265,8 +280,8 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
 
 
 def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
-    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the month at the ends of
-    the band of speed, the answer at FP8 and in each purchase class, and who took no part and is cheaper."""
+    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the answer at FP8 and in
+    each purchase class, and who took no part and is cheaper."""
     table, cells, in_use = wiring.tables["loads"], [record.cells[row] for row in rows], record.inputs["purchase"]
 
     def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
@@ -275,7 +290,7 @@ def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
 
     def said(one: RentalRecord, beside: RentalRecord | None) -> str:
         saves = "" if beside is None or one.monthly_usd < beside.monthly_usd else " (no saving)"
-        return f"{wording.rented(one)}{f' {TIGHT}' if one.tight else ''}{saves}"
+        return f"{wording.rented(one)}{saves}"
 
     def rented(
         stem: str, label: str, answers: Sequence[RentalRecord | None], beside: Sequence[RentalRecord | None] = ()
@@ -287,8 +302,6 @@ def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
 
     sized = [str(wording.sized_shortly(cell)) if cell.chosen else None for cell in cells]
     put("sized_words", "what drives the size", sized)
-    bands = [str(wording.money_band(cell.chosen) or "") if cell.chosen else None for cell in cells]
-    put("band_words", "the ends of the speed band", bands)
     in_fp8 = [cell.fp8_by_purchase.get(in_use) for cell in cells]
     rented("fp8", "at FP8", in_fp8)
     for purchase in cells[0].by_purchase:
@@ -361,12 +374,6 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     return worked_out(sentences.why_nothing, {"within_limit": within, "n_held": n_held, "limit_words": limit})
 
 
-def _add_sure_sequences(table: Table) -> None:
-    """What the chosen profile still holds where its pool is at the band's low end."""
-    error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
-    table.computed(chosen(parallelism.sure_sequences.with_parts([error, kv_cache.UNSTAGED_WINDOWS])))
-
-
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
@@ -392,9 +399,28 @@ OF_SPEED_ALONE = (
     "requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by", "measured_scope", "speed_scope",
     "tpot_band_low", "tpot_band_high", "tpot_seconds_low", "tpot_seconds_high",
 )  # fmt: skip
+OF_CHANCES = (
+    "high_z", "tried_z", *(name for name, _ in by_name(tried())), "is_served", "served_z", "missed_z", "served_places",
+    "rank_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds", "tpot_z", "ttft_z",
+    "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance", "chance",
+)  # fmt: skip
+# Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
+_LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
+TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
+WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS)  # what else gets no column
 
 
-def _add_program(table: Table, names: Collection[str]) -> None:
+def _batches_tried(table: Table, name: str) -> list[Source]:
+    """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
+    columns, tried = table.columns, table.wiring.tried[name]
+    found: list[Source] = []
+    for model, place in zip(columns["model_row"], columns["rank_position"], strict=True):
+        by_ranks = tried[int(model.value) - 1]
+        found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
+    return found
+
+
+def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]) -> None:
     """Columns of what the program says of loads on what was chosen for them, of these names."""
     columns = table.columns
 
@@ -404,11 +430,13 @@ def _add_program(table: Table, names: Collection[str]) -> None:
                 columns[name] = columns[quantity.inputs[0]]
             elif name in names:
                 # Nobody waits for memory: replicas are as many as hold all requests.
+                within = (one for one in WITHIN if one.name not in columns)
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
-                one = chosen(quantity.with_parts(HOPS).reading(**waits))
-                table.computed(one, name=name, label=f"{quantity.label}{step}")
+                one = chosen(quantity.with_parts(within).reading(**waits))
+                given: dict[str, Read] = {read: _batches_tried(table, read) for read in one.rows}
+                table.computed(one, given, name=name, label=f"{quantity.label}{step}")
 
-    for part in CHOSEN.tables:
+    for part in parts:
         assert not isinstance(part, Again)
         if part.where is not None and part.where not in columns:
             continue
@@ -424,10 +452,11 @@ def _add_program(table: Table, names: Collection[str]) -> None:
 def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
     columns = table.columns
-    _add_program(table, OF_SPEED_ALONE if alone else OF_SPEED)
+    _add_program(table, TIMES, OF_SPEED_ALONE if alone else OF_SPEED)
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
-        table.computed(parallelism.users)
+    if not table.wiring.prefix:
+        _add_people(table)
     if not alone:
         columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
     for end in ("", "_low", "_high"):
@@ -436,6 +465,21 @@ def _add_speed(table: Table, alone: bool) -> None:
     table.computed(sentences.speed_words, width=46)
     if not alone:
         table.computed(sentences.ttft_words, width=46)
+
+
+def _add_people(table: Table) -> None:
+    """Each load as a rate and as people: as stated, or by its targets."""
+    columns, has_rate = table.columns, "stated_requests" in table.columns
+    of_paces = table.wiring.tables["contexts"].range("target_turn_seconds")
+    table.picked("target_turn_seconds", people.target_turn_seconds.label, of_paces, "pace_row", SECONDS)
+    at_once = people.at_once_per_second
+    table.computed(at_once.reading(concurrent_requests="stated_requests") if has_rate else at_once)
+    columns["load_requests_per_second"] = columns["at_once_per_second"]
+    if has_rate:
+        table.computed(people.rate_or_at_once, name="load_requests_per_second")
+        table.computed(figures.stated_people, {"users": table.wiring.inputs["stated_users"]}, name="stated_users")
+    for one in (people.requests_per_hour, people.users):
+        table.computed(one, {} if has_rate else {"stated_users": ZERO})
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
@@ -458,7 +502,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
         refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
         found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
         table.looked_up(name, label, found, TEXT, width=34)
-    table.computed(figures.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
+    table.computed(figures.dearer_by)
     table.computed(sentences.runner_up_words, width=48)
 
 

@@ -15,7 +15,7 @@ from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.units import DTYPES, FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import DTYPES, ENDS, FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -709,7 +709,7 @@ Scope = Literal["fitted", "other", "ranks", "stages", "anchored"]
 ModelKind = Literal["dense", "moe", "windowed", "linear", "sparse"]  # in the order of `speed_kind`
 MODEL_KINDS: tuple[ModelKind, ...] = ("dense", "moe", "windowed", "linear", "sparse")
 OF_ANY_KIND: tuple[Scope, ...] = ("ranks", "stages")  # with one band for all kinds of models
-BANDS_OF_SPEED = tuple(f"{figure}_band_{end}" for figure in SPEED_FIGURES for end in ("low", "high"))
+BANDS_OF_SPEED = tuple(f"{figure}_band_{end}" for figure in SPEED_FIGURES for end in ENDS)
 
 
 def band_names(scope: Scope, kinds: Iterable[ModelKind] = ()) -> list[str]:

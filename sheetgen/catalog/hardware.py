@@ -219,6 +219,7 @@ class Workload(Entry):
     source: Text
     tpot_target_ms: Target | None = None  # drives the number of replicas; None: no target
     ttft_target_ms: Target | None = None
+    requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
 
     @property
     def context_tokens(self) -> int:

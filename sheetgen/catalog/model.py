@@ -137,14 +137,24 @@ class Encoder(Entry):
 
 
 class Checkpoint(Entry):
-    """`kv_cache_dtype`: what its config says that the KV cache is kept in, where it says so."""
+    """`of`: the weights that were quantized, where they are not the entry's own but others of its architecture.
+    `kv_cache_dtype`: what its config says that the KV cache is kept in, where it says so. `license`: its own, where it
+    is known.
+    """
 
     hf_id: Label | None
+    of: Label | None = None
+    license: Label | None = None
     weight_dtype: DtypeName
     kv_cache_dtype: DtypeName | None = None
     format: Label
     size_bytes: Count
     source: Text
+
+    @property
+    def publisher(self) -> str | None:
+        """The organisation on Hugging Face; None for a checkpoint without an id."""
+        return self.hf_id.split("/")[0] if self.hf_id else None
 
 
 class LeftOut(Entry):
@@ -384,18 +394,26 @@ class Model(Entry):
                 out[f"{name}_share_of_{stages}"] = max(sum(layer[i] for layer in part) for part in parts) / (total or 1)
         return out
 
-    def checkpoint(self, weight_dtype: str) -> Checkpoint | None:
-        """A known checkpoint in that precision, the vendor's own first; None where none is known."""
+    def checkpoint(self, weight_dtype: str, of: str | None = None) -> Checkpoint | None:
+        """A known checkpoint in that precision of the weights `of`, the entry's own where none are named; None where
+        none is known. First those that leave the KV cache as it is, then the vendor's own."""
+        base = None if (of or "").lower() == (self.hf_id or "").lower() else of
 
-        def rank(checkpoint: Checkpoint) -> int:
-            if checkpoint.hf_id is None:
-                return 4
+        def rank(checkpoint: Checkpoint) -> tuple[bool, int]:
             order = ((self.hf_id or "/").split("/")[0], "nvidia", "RedHatAI")
-            owner = checkpoint.hf_id.split("/")[0]
-            return order.index(owner) if owner in order else 3
+            owner = checkpoint.publisher
+            place = len(order) + (owner is None) if owner not in order else order.index(owner)
+            return checkpoint.kv_cache_dtype is not None, place
 
-        return min((c for c in self.checkpoints if c.weight_dtype == weight_dtype), key=rank, default=None)
+        fitting = (c for c in self.checkpoints if (c.weight_dtype, c.of) == (weight_dtype, base))
+        return min(fitting, key=rank, default=None)
 
     def checkpoint_bytes(self, weight_dtype: str) -> int:
         known = self.checkpoint(weight_dtype)
         return known.size_bytes if known else 0
+
+    def license_of(self, checkpoint: Checkpoint) -> str | None:
+        """The licence of a checkpoint: its own, or the model's where the same publisher made both; None where it is
+        not known."""
+        is_own = self.hf_id is not None and checkpoint.publisher == self.hf_id.split("/")[0]
+        return checkpoint.license or (self.license if is_own else None)

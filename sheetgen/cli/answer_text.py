@@ -14,16 +14,19 @@ from sheetgen.question.stated_load import load_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.notes import doubt, is_old
+from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words
+from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
     first_token,
     is_cheaper_pick,
-    money_band,
+    measure_words,
     month_as_budgeted,
     price_class,
     saving,
     served,
     sized_by,
+    sure,
     throughput,
     token_time,
     took_part,
@@ -72,9 +75,10 @@ def load_of(question: Question, cell: CellRecord) -> str:
     return load_words(
         {
             **vars(question.settings),
+            **(vars(question.rate) if question.rate else {}),
+            **dict(question.workload_of(cell.row)),
             **vars(question.loads[cell.row]),
             "concurrent_requests": cell.concurrent_requests or 0.0,
-            "requests_per_day": question.rate.requests_per_day if question.rate else 0,
         }
     )
 
@@ -84,7 +88,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
     chance."""
     if cell.chosen is None:
         return
-    if not cell.requests_per_second:
+    if not cell.is_rate:
         answer = question.workload_of(cell.row).output_tokens
         if not answer:
             return
@@ -103,7 +107,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
 
 def _load(cell: CellRecord) -> Iterator[str]:
     """What the line about prompt and answer rests on."""
-    if cell.requests_per_second:
+    if cell.is_rate:
         yield "who finds no place free: by exact Erlang-C"
     else:
         yield (
@@ -153,6 +157,7 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
         ("hardware", _replicas(question, cell)),
         ("serves", _serves(question, cell)),
         ("price", _price(question, cell)),
+        ("weights", _weights(question, cell)),
         ("cheaper", _cheaper(question, cell)),
         ("instead", _instead(cell)),
         ("hosted", _host(question, cell)),
@@ -171,6 +176,7 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     yield from _labelled("helps", map(_helps, helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
         yield "memory", f"alone would take {_rented(alone)}"
+    yield from _labelled("weights", _weights(question, cell))
     yield from _labelled("elsewhere", _not_asked(cell))
     if question.filters.region:
         yield "regions", ", ".join(sorted({one.region for one in question.candidates})) + ", by --region"
@@ -219,8 +225,24 @@ def _price(question: Question, cell: CellRecord) -> Iterator[str]:
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
         f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
     )
-    band = money_band(cell.answer)
-    yield f"{facts_of(question, cell).per_year}{f'; {band}' if band else ''}"
+    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer.chance)}"
+    yield from map(str, measure_words(cell, question.settings.confidence))
+
+
+def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
+    """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
+    if (one := cell.as_published) is not None:
+        yield f"{cell.weight_dtype}: {checkpoint_words(question, cell)}"
+        yield f"as published in {one.weight_dtype}: {as_published_words(cell)}"
+    elif is_passed_over(question, cell):
+        yield f"{cell.weight_dtype} as published: {not_deployed.fill()}"
+
+
+def as_published_words(cell: CellRecord) -> str:
+    """`1x aws/p5.48xlarge, $40,179 a month` of the published weights, or that nothing holds them."""
+    one = cell.as_published
+    held = one is not None and one.instance is not None
+    return str(published_words(cell, f"{one.n_instances:,}x {one.instance}" if one and held else None))
 
 
 def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -235,9 +257,8 @@ def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:
         found.append(committed)
     if cell.cheapest:
         found.append(("the very cheapest, a near tie", cell.cheapest))
-    vendors = {one.gpu.vendor for one in question.candidates}
     for one in cell.not_asked:
-        whose = "provider" if one.vendor in vendors else vendor_name(one.vendor)
+        whose = {"vendor": vendor_name(one.vendor), "provider": "provider", "gpu": "GPU"}[one.kind]
         found.append((f"{whose} not requested{'' if one.measured else ', never measured'}", one))
     less = [option for option in found if option[1].monthly_usd < cell.answer.monthly_usd]
     for what, rental in sorted(less, key=lambda option: option[1].monthly_usd)[:SHOWN_CHEAPER]:
@@ -258,7 +279,7 @@ def _instead(cell: CellRecord) -> Iterator[str]:
         rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
         yield f"{rented} ({dearer(second.monthly_usd / cell.answer.monthly_usd - 1)})"
     else:
-        yield "no other GPU or provider that took part holds it"
+        yield "no other GPU or provider that took part holds it at a like price"
 
 
 def _host(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -147,7 +147,7 @@ def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
-    if not cell.requests_per_second:
+    if not cell.is_rate:
         yield "  Both pools have allowance for chance, one pool has none: state the load as a rate to compare alike."
 
 
@@ -185,14 +185,16 @@ def _reverse(found: Reverse) -> Iterator[str]:
         after = f", after the loss of one {lost(found.question)} in all"
     serves = f"{found.served_at_target:,} at once within the targets, or {rate}{after}"
     yield f"{asked}: serves {serves if found.served_at_target else 'nothing'}"
-    for own, most, fastest in zip(found.machines or [None], found.in_flight, found.per_second, strict=True):
+    kinds = zip(found.machines or [None], found.in_flight, found.per_second, found.held or [True], strict=True)
+    for own, most, fastest, is_held in kinds:
         head = f"{count(own[1], 'machine')} of {own[0].instance}" if own else ""
         if most and not own:
             head = budgeted_words(most.n_instances, most.candidate.instance, most.monthly_usd or 0, found.question)
         if most:
             yield f"  {head}: {'; '.join(in_words(most))}"
         elif own:
-            yield f"  {head}: nothing within the targets"
+            why = "nothing within the targets" if is_held else "memory does not hold the weights and one request"
+            yield f"  {head}: {why}"
         if fastest and most and (fastest.candidate, fastest.layout) != (most.candidate, most.layout):
             rented = "" if own else f"{fastest.n_instances:,}x {fastest.candidate.instance}, "
             yield f"  for the most requests/s: {rented}{'; '.join(in_words(fastest))}"

@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Groups of options, as the table of inputs calls them; every command that takes one takes it with the same words.
 MARKET = ("market", "chance", "headroom", "billing")
 PACE = ("pace", "factors")
-LOAD = ("people", "active", "rate")
+LOAD = ("rate", "active", "at_once")
 DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
 ANSWER = ("precision", "targets", "factors", *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken

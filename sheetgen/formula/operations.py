@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable
+from statistics import NormalDist
 from typing import Any
 
 import numpy
@@ -175,8 +176,17 @@ def exponential(x: Any) -> Any:
 
 @operation(_function("NORMSDIST"), "normalShare")
 def normal_share(z: Any) -> Any:
-    """The share of a normal distribution below `z` standard deviations; of numbers, not of columns."""
+    """The share of a normal distribution below `z` standard deviations."""
+    if is_array((z,)):
+        return numpy.reshape([normal_share(one) for one in numpy.ravel(z).tolist()], numpy.shape(z))
     return math.erfc(-z / math.sqrt(2)) / 2
+
+
+@operation(_function("NORMSINV"), "normalQuantile")
+def normal_quantile(share: Any) -> Any:
+    """The standard deviations below which that share of a normal distribution lies, none of what is no share of it; of
+    numbers, not of columns."""
+    return NormalDist().inv_cdf(share) if 0 < share < 1 else math.nan
 
 
 @operation(_function("NORMDIST", 0, 1, False), "normalDensity")

@@ -119,7 +119,9 @@ def fullest_replica(question: Question, cell: CellRecord) -> dict[str, Any]:
     chosen = {
         one.asked_as: one.words[value] if one.words else value
         for one in OF_SETTINGS
-        if one in OF_A_POINT and (value := getattr(question.settings, one.name)) != own.get(one.name, one.default)
+        if one in OF_A_POINT
+        and one.name != "active_fraction"  # the requests at once say it
+        and (value := getattr(question.settings, one.name)) != own.get(one.name, one.default)
     }
     return chosen | {
         "model": parse.words(question.options["models"])[load.model],

@@ -104,7 +104,7 @@ def _cells(sheet: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> Iterator[str]:
     workload = next(one for one in inputs["workloads"] if one["id"] == cell["workload"])
-    rate = cell["requests_per_second"]
+    rate = cell["requests_per_second"] if cell["tier"] is None else None
     demand = {"requests": {"peak_per_second": rate}} if rate else {"in_flight": cell["concurrent_requests"]}
     request = {name: workload[name] for name in ("context_tokens", "input_tokens", "output_tokens")}
     if hits := inputs["prefix_cache_hit_fraction"]:

@@ -100,6 +100,7 @@ class _Load:
                 known["paced_requests"],
                 known["replicas_per_instance"],
                 known["full_turn_seconds"],
+                known["replica_prefill_seconds"],
                 known["instance_month_usd"],
                 known["wait_z"],
                 known["output_tokens"],
@@ -117,11 +118,12 @@ class _Load:
 
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
+OF_RATE = ("full_turn_seconds", "replica_prefill_seconds")  # NaN where no load is a rate
 KNOWN = (
     "pipeline_stages",
     "paced_requests",
     "replicas_per_instance",
-    "full_turn_seconds",
+    *OF_RATE,
     "instance_month_usd",
     "wait_z",
     "output_tokens",
@@ -310,8 +312,7 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     monthly, filled = costs["monthly_usd"][rows], needs.machines(column("n_replicas"), column("replicas_per_instance"))
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
     known = {
-        name: column(name) if turns or name != "full_turn_seconds" else numpy.full(monthly.shape, math.nan)
-        for name in KNOWN
+        name: column(name) if turns or name not in OF_RATE else numpy.full(monthly.shape, math.nan) for name in KNOWN
     }
     for i, pair in enumerate(picks[row] for row in rows):
         yield _Load(

@@ -17,6 +17,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.parallelism import needed_replicas
+from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import FACTOR, ONE_DECIMAL, TEXT
 
 SURVIVAL = "survival"  # beside what the load takes
@@ -75,18 +76,21 @@ def set_by(
     paced_requests: Quantity,
     spare_replicas: Quantity,
     offered_requests: Quantity,
+    places: Quantity,
+    prefill_replicas: Quantity,
     sized_by: Quantity,
 ) -> Any:
-    """What set the number of replicas: the floor; else the allowance for chance (rate), where the mean load of a rate
-    would take fewer, or what limits the requests of a replica: memory, tpot or ttft; and survival, where there are more
-    of them so that some may be lost.
+    """What set the number of replicas: the floor; else of a rate its prompts (prefill), where they need more than
+    places do, or the allowance for chance (rate), where the mean load would take fewer; else what limits the requests
+    of a replica: memory, tpot or ttft; and survival, where there are more of them so that some may be lost.
 
     Source: planned_replicas.
     """
     needed = needed_replicas(load_requests, paced_requests)
     safe = largest(n_replicas, needed + spare_replicas)
     mean = needed_replicas(where(offered_requests > 0, round_up(offered_requests), load_requests), paced_requests)
-    by_load = where(needed > mean, "rate", sized_by)
+    by_chance = where(needed > mean, RATE, sized_by)
+    by_load = where(round_up(prefill_replicas) > needed_replicas(places, paced_requests), PREFILL, by_chance)
     spared = where(safe > needed, join_text(by_load, f" + {SURVIVAL}"), by_load)
     return where(planned_replicas > safe, "floor", spared)
 

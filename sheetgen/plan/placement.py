@@ -22,6 +22,7 @@ class Placed:
     paced_requests: float
     replicas_per_instance: float
     full_turn_seconds: float  # NaN where the load is no rate
+    replica_prefill_seconds: float  # the same
     instance_month_usd: float
     wait_z: float
     output_tokens: float

@@ -16,7 +16,7 @@ from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
@@ -178,7 +178,8 @@ class _OfADay(Entry):
 
 class Users(_OfADay):
     people: AmountBand | None = None
-    active_fraction: ShareAbove0 = 1
+    active_fraction: ShareAbove0 | None = None
+    requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
     dau: AmountBand | None = None
     sessions_per_user_day: AmountBand = Amounts(p10=1, p50=1, p90=1)
     requests_per_session: AmountBand = Amounts(p10=1, p50=1, p90=1)
@@ -186,6 +187,8 @@ class Users(_OfADay):
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         _exactly_one(self, "people", "dau")
+        if self.active_fraction is not None and self.people is None:
+            raise ValueError("active_fraction is of people, who are not given")
         return self
 
 
@@ -231,7 +234,7 @@ class Demand(Entry):
     @property
     def at_once(self) -> bool:
         """Whether requests at once were stated, not a rate from which they follow."""
-        return self.in_flight is not None or (self.users is not None and self.users.people is not None)
+        return self.in_flight is not None or (self.users is not None and self.users.active_fraction is not None)
 
 
 class Growth(Entry):
@@ -277,7 +280,7 @@ class Served(Entry):
 
     starts: InQuarter | None = Field(default=None, alias="from")
     id: Line
-    weight_dtype: Line = "auto"
+    weight_dtype: Line = DEFAULT_WEIGHTS
     kv_cache_dtype: Line = "auto"
 
 

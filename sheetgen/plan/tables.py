@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan import demand, needs, spending
-from sheetgen.plan.hardware_by_quarter import Hardware
+from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -51,6 +51,8 @@ _TABLES = (
         (
             rates.offered_requests,
             rates.places,
+            rates.prefill_replicas,
+            rates.rate_places,
             parallelism.load_requests,
             ("load_requests", rates.load_with_rates),
             parallelism.n_replicas,
@@ -109,7 +111,10 @@ def numbers_of(stated: Demand) -> dict[str, float]:
     bands = bands_of(stated)
     if {"in_flight", "peak_per_second"} & bands.keys():
         return {}
-    names = ["active_fraction"] if "people" in bands else ["peak_hour_share", "burst_factor"]
+    if stated.at_once:
+        names = ["active_fraction"]
+    else:
+        names = ["peak_hour_share", "burst_factor", *(["requests_per_user_per_day"] if "people" in bands else [])]
     names += ["days_per_month"] if "per_month" in bands else []
     of = stated.users or stated.requests or stated.tokens
     return {name: getattr(of, name) for name in names}
@@ -120,16 +125,18 @@ def level(stated: Demand, known: Mapping[str, float], prompt: int, answer: int) 
     bands' p50, its other numbers and the constants."""
     if "in_flight" in known:
         return known["in_flight"]
-    if "people" in known:
+    if "active_fraction" in known:
         return known["people"] * known["active_fraction"]
     if "peak_per_second" in known:
         rate = known["peak_per_second"]
     else:
         if "dau" in known:
             of_day = demand.requests_of_users.of(known)
+        elif "people" in known:
+            of_day = known["people"] * known["requests_per_user_per_day"]
         else:
             of_day = known["per_day"] if "per_day" in known else demand.requests_of_month.of(known)
-        rate = rates.peak_requests_per_second.of({**known, "requests_per_day": of_day, "requests_per_second": 0})
+        rate = rates.peak_requests_per_second.of({**known, "day_requests": of_day, "requests_per_second": 0})
     if stated.tokens is None:
         return rate
     counted = {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of]
@@ -233,6 +240,7 @@ def settings(plan: Plan) -> Columns:
     change = plan.prices.expected_change_per_year
     return CONSTANTS | {
         "extra_headroom_fraction": plan.policy.headroom_fraction,
+        "max_prefill_utilization": BY_NAME["max_prefill_utilization"].default,
         "release_after_quarters": float(plan.policy.release_after_quarters),
         "contingency_fraction": plan.prices.contingency_fraction,
         "expected_change_per_year": change.p50,
@@ -304,6 +312,7 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             ("paced_requests", 1.0),
             ("replicas_per_instance", 0.0),
             ("full_turn_seconds", 0.0),
+            ("replica_prefill_seconds", 0.0),
             ("type", 0.0),
             ("wait_z", 0.0),
         )
@@ -312,7 +321,8 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
     for at, one in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
             columns[name][at] = getattr(one, name)
-        columns["full_turn_seconds"][at] = 0.0 if math.isnan(one.full_turn_seconds) else one.full_turn_seconds
+        for name in OF_RATE:
+            columns[name][at] = 0.0 if math.isnan(seconds := getattr(one, name)) else seconds
         columns["type"][at] = place[one.instance]
     grid.put(("service", "quarter"), columns)
 

@@ -46,6 +46,7 @@ OF_PRICES: tuple[Row, ...] = (
 OF_DEMAND: dict[str, tuple[str, str, Kind, Display]] = {
     "in_flight": ("Requests at once", "requests", AMOUNT, AS_IT_IS),
     "people": ("People", "", AMOUNT, AS_IT_IS),
+    "requests_per_user_per_day": ("Requests of each of them a day", "requests", AMOUNT, AS_IT_IS),
     "active_fraction": ("Share of them that is active", "", SHARE_ABOVE_0, EXACT_PERCENT),
     "dau": ("Users of a day", "", AMOUNT, AS_IT_IS),
     "sessions_per_user_day": ("Sessions of a user and day", "", AMOUNT, AS_IT_IS),

@@ -72,7 +72,7 @@ class Repeat:
     """A search as a fixed number of steps: each is worked out from what the one before it left.
 
     start: the quantities that the first step reads. step: those of a step. carry: by quantity of the start, the one of
-    a step that stands in its place for the next.
+    a step that stands in its place for the next. rows: the axis of which a step's formulas read all positions at once.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Repeat:
     step: tuple[Named, ...]
     carry: Mapping[str, str]
     where: str | None = None
+    rows: str | None = None
 
 
 Declared = Table | Again | Repeat
@@ -130,7 +131,7 @@ class Program:
             if isinstance(table, Table):
                 read(table.name, table.quantities, table.axes, table.rows)
             elif isinstance(table, Repeat):
-                read(table.name, (*table.start, *table.step), table.axes)
+                read(table.name, (*table.start, *table.step), table.axes, table.rows)
             else:
                 under = {
                     name: known.get(value, set()) if isinstance(value, str) else {()}

@@ -254,7 +254,7 @@ class Grid:
     def _repeat(self, repeat: Repeat) -> None:
         self.evaluate(repeat.start, repeat.axes)
         for _ in range(repeat.times):
-            self.evaluate(repeat.step, repeat.axes)
+            self.evaluate(repeat.step, repeat.axes, repeat.rows)
             carried = {name: self.columns[quantity][-1] for name, quantity in repeat.carry.items()}
             for name, column in carried.items():
                 self.columns[name] = (*self.columns[name], column)

@@ -105,7 +105,7 @@ def print_programs(programs: Mapping[str, Program]) -> str:
         if isinstance(declared, Again):
             entries = {name: _json(getattr(declared, name)) for name in ("under", "tables", "keeps")}
         elif isinstance(declared, Repeat):
-            entries = {name: _json(getattr(declared, name)) for name in ("axes", "where", "times", "carry")}
+            entries = {name: _json(getattr(declared, name)) for name in ("axes", "where", "rows", "times", "carry")}
             entries |= {"start": columns(declared.start), "step": columns(declared.step)}
         else:
             entries = {name: _json(getattr(declared, name)) for name in ("axes", "where", "rows")}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sheetgen.formula import Formula, Quantity
 from sheetgen.program.declared import Named
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, speed, weights
+from sheetgen.units import ENDS
 
 # How an engine puts a model's layers into groups of equal size.
 GROUPS: tuple[Formula, ...] = (
@@ -153,51 +155,42 @@ RUNNING: tuple[Formula, ...] = (
     speed.running_requests,
     speed.busy_ranks,
 )
-ENDS = ("low", "high")  # of a band
 BANDS_OF = {
     "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
 }  # fmt: skip
-
-
-def _speed_bands() -> list[Named]:
-    """The runs that bands of speed are from, and the factors at both ends of each; a measured point says nothing of the
-    figure that it does not give."""
-    bands: list[Named] = [
-        speed.measured_scope,
-        ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
-        (
-            "ttft_scope",
-            replace(
-                speed.scope_of_factor.reading(factor="ttft_factor"), label=f"{speed.scope_of_factor.label}, first token"
-            ),
+# The runs that bands of speed are from; a measured point says nothing of the figure that it does not give.
+SPEED_SCOPES: tuple[Named, ...] = (
+    speed.measured_scope,
+    ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
+    (
+        "ttft_scope",
+        replace(
+            speed.scope_of_factor.reading(factor="ttft_factor"), label=f"{speed.scope_of_factor.label}, first token"
         ),
-    ]
-    for figure in BANDS_OF:
-        scope = "ttft_scope" if figure == "ttft" else "speed_scope"
-        for end in ENDS:
-            name = f"{figure}_band_{end}"
-            scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
-            factor = speed.band_of_scope.reading(scope=scope, **scopes)
-            bands.append((name, replace(factor, label=f"{figure}, {end} end of its band".replace("_", " "))))
-    return bands
+    ),
+)
 
 
-def speed_ends(**quantities: str) -> list[Named]:
+def speed_band(figure: str) -> Iterator[Named]:
+    """Both ends of the 80 % band of a figure of speed, as factors, in the scope of its runs."""
+    scope = "ttft_scope" if figure == "ttft" else "speed_scope"
+    for end in ENDS:
+        name = f"{figure}_band_{end}"
+        scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
+        factor = speed.band_of_scope.reading(scope=scope, **scopes)
+        yield name, replace(factor, label=f"{figure}, {end} end of its band".replace("_", " "))
+
+
+def speed_ends(**quantities: str) -> Iterator[Named]:
     """Both ends of the band of each figure of speed; `quantities`: what is predicted, where it has another name."""
-    return [
-        (
-            f"{name}_{end}",
-            replace(
-                speed.at_speed_band.reading(predicted=quantities.get(name, name), band_factor=f"{figure}_band_{end}"),
-                label=f"{figure}, {end}".replace("_", " "),
-            ),
-        )
-        for figure, name in BANDS_OF.items()
-        for end in ENDS
-    ]
+    for figure, name in BANDS_OF.items():
+        for end in ENDS:
+            reads = {"predicted": quantities.get(name, name), "band_factor": f"{figure}_band_{end}"}
+            at_end = speed.at_speed_band.reading(**reads)
+            yield f"{name}_{end}", replace(at_end, label=f"{figure}, {end}".replace("_", " "))
 
 
-SPEED_BANDS = tuple(_speed_bands())
+SPEED_BANDS = (*SPEED_SCOPES, *(end for figure in BANDS_OF for end in speed_band(figure)))
 SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
 POINT: tuple[Formula, ...] = (*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 

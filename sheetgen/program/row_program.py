@@ -14,7 +14,7 @@ from sheetgen.program import quantities
 from sheetgen.program.declared import Again, Axis, Named, Program, Table, same_as
 from sheetgen.program.grid import Column, Columns, Grid
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, verdicts
-from sheetgen.units import TENSOR_PARALLEL_SIZES
+from sheetgen.units import ENDS, TENSOR_PARALLEL_SIZES
 
 AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
 ROW = ("row",)
@@ -29,7 +29,7 @@ def _row(name: str, *formulas: Named) -> Table:
 def _memory_ends() -> list[Named]:
     """Both ends of the 80 % error band of what memory is predicted to take; none where no band is known."""
     ends: list[Named] = []
-    for end in quantities.ENDS:
+    for end in ENDS:
         ends += [
             (
                 f"weights_error_bytes_{end}",
@@ -54,7 +54,7 @@ def _errors() -> list[Named]:
     """The errors of memory in the scope of a row: the runs that the constants were set on, or all others."""
     return [
         (name, memory.error_in_scope.reading(error_here=f"{name}_here", error_elsewhere=f"{name}_elsewhere"))
-        for name in (f"{error}_{end}" for error in MEMORY_ERRORS for end in quantities.ENDS)
+        for name in (f"{error}_{end}" for error in MEMORY_ERRORS for end in ENDS)
     ]
 
 
@@ -118,7 +118,7 @@ DEPLOYMENT = Program(
         ),
         _row("fit", *quantities.FIT),
         _row("memory_ends", *_memory_ends()),
-        *(_blocks(end) for end in quantities.ENDS),
+        *(_blocks(end) for end in ENDS),
         _row("filled_tokens", speed.filled_tokens),
         Again(
             "filled",

@@ -42,6 +42,33 @@ function normalShare(z) {
   return z > 0 ? 1 - tail : tail;
 }
 
+// The z below which that share of a normal distribution lies, by Wichura's AS 241.
+function normalQuantile(share) {
+  const rational = (x, over, under) => over.reduce((sum, a) => sum * x + a) / under.reduce((sum, a) => sum * x + a);
+  if (!(share > 0 && share < 1)) return NaN;
+  const middle = share - 0.5;
+  if (Math.abs(middle) <= 0.425) {
+    return middle * rational(0.180625 - middle * middle,
+      [2.50908092873012267e3, 3.34305755835881281e4, 6.72657709270087009e4, 4.59219539315498715e4,
+        1.37316937655094611e4, 1.97159095030655144e3, 1.33141667891784377e2, 3.38713287279636661],
+      [5.22649527885285456e3, 2.87290857357219427e4, 3.93078958000927107e4, 2.12137943015865959e4,
+        5.39419602142475111e3, 6.87187007492057908e2, 4.23133307016009113e1, 1]);
+  }
+  const far = Math.sqrt(-Math.log(Math.min(share, 1 - share)));
+  const z = far <= 5
+    ? rational(far - 1.6,
+      [7.74545014278341407e-4, 2.27238449892691846e-2, 2.41780725177450612e-1, 1.27045825245236838,
+        3.64784832476320461, 5.76949722146069141, 4.63033784615654530, 1.42343711074968358],
+      [1.05075007164441684e-9, 5.47593808499534495e-4, 1.51986665636164572e-2, 1.48103976427480075e-1,
+        6.89767334985100004e-1, 1.67638483018380385, 2.05319162663775882, 1])
+    : rational(far - 5,
+      [2.01033439929228813e-7, 2.71155556874348758e-5, 1.24266094738807844e-3, 2.65321895265761230e-2,
+        2.96560571828504891e-1, 1.78482653991729133, 5.46378491116411437, 6.65790464350110378],
+      [2.04426310338993979e-15, 1.42151175831644589e-7, 1.84631831751005468e-5, 7.86869131145613259e-4,
+        1.48753612908506149e-2, 1.36929880922735805e-1, 5.99832206555887938e-1, 1]);
+  return middle < 0 ? -z : z;
+}
+
 // A number times a power of ten, rounded half up by its decimal digits.
 function wholeDigits(x, powerOfTen) {
   const [mantissa, exponent] = Math.abs(x).toExponential().split("e");
@@ -217,10 +244,10 @@ class Grid {
   }
 
   // So many steps, of which each reads what the one before it left.
-  repeat({ axes, times, start, step, carry }) {
+  repeat({ axes, times, start, step, carry, rows }) {
     this.evaluate(start, axes);
     for (let n = 0; n < times; n++) {
-      this.evaluate(step, axes);
+      this.evaluate(step, axes, rows);
       const carried = Object.entries(carry).map(([name, quantity]) => [name, this.latest(quantity)]);
       for (const [name, column] of carried) this.add(name, column);
     }

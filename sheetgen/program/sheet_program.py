@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from sheetgen.formula import Formula, Quantity, formula
 from sheetgen.program import quantities
-from sheetgen.program.declared import Again, Axes, Axis, Program, Repeat, Table, same_as
-from sheetgen.sizing import choice, cost, draft, kv_cache, memory, parallelism, rates, speed, weights
-from sheetgen.units import PLAIN
+from sheetgen.program.declared import Again, Axes, Axis, Named, Program, Repeat, Table, same_as
+from sheetgen.sizing import certainty, choice, cost, draft, kv_cache, memory, parallelism, people, rates, speed, weights
+from sheetgen.units import ENDS, PLAIN
 
 AXES = (
     Axis("weight_dtype"),
@@ -26,6 +29,7 @@ AXES = (
     Axis("step"),  # 1 to 64, of the batches that are tried
     Axis("chosen", on=("load", "offer")),  # loads on offers that were chosen for them
 )
+OF_CHANCE = {"memory": "memory", "tpot": "time per token", "ttft": "first token"}  # what has a chance of its own
 RATE = "requests_per_second"  # a fact of loads, where some are rates
 ON_REPLICA = {"concurrent_requests": "running_requests"}  # the fullest replica has no more requests than run
 
@@ -39,17 +43,65 @@ def stride_requests(steps: Quantity, requests_per_stride: Quantity) -> Quantity:
     return steps * requests_per_stride
 
 
+def counted(formula: Formula) -> Formula:
+    """A formula of the cache's pool, as it reads what may be counted on with the chance in force."""
+    pools = {
+        "kv_budget_bytes_per_gpu": "counted_kv_budget_bytes",
+        "layer_budget_bytes": "counted_layer_budget_bytes",
+    }
+    return formula.reading(**{name: read for name, read in pools.items() if name in formula.inputs})
+
+
+def _levels() -> Iterator[Named]:
+    """Of both times the ends of the 80 % band, the factor of a time with the chance in force, and what of a prediction
+    meets the target then."""
+    for figure in ("tpot", "ttft"):
+        yield from quantities.speed_band(figure)
+        bands = {f"band_{end}": f"{figure}_band_{end}" for end in ENDS}
+        yield f"{figure}_level_factor", certainty.level_factor.reading(**bands)
+        limits = {"limit_seconds": f"{figure}_limit_seconds", "level_factor": f"{figure}_level_factor"}
+        yield f"{figure}_allowed_seconds", certainty.allowed_seconds.reading(**limits)
+
+
+def _chances() -> Iterator[Named]:
+    """The chance of all, and of each of its parts."""
+    for name, words in OF_CHANCE.items():
+        yield f"{name}_chance", replace(certainty.chance_at_z.reading(z=f"{name}_z"), label=f"Chance, {words}")
+    yield "chance", certainty.chance_at_z.reading(z="least_z")
+
+
+def _times_z() -> Iterator[Named]:
+    """By how many standard deviations both times are within their targets."""
+    for figure in ("tpot", "ttft"):
+        reads = {
+            "limit_seconds": f"{figure}_limit_seconds",
+            "predicted_seconds": f"fullest_{figure}_seconds",
+            **{f"band_{end}": f"{figure}_band_{end}" for end in ENDS},
+        }
+        label = f"{certainty.time_z.label}, {OF_CHANCE[figure]}"
+        yield f"{figure}_z", replace(certainty.time_z.reading(**reads), label=label)
+
+
 SHEET = Program(
     AXES,
     (
-        Table("inputs", (), (speed.network_bytes_per_second,)),
+        Table("inputs", (), (speed.network_bytes_per_second, certainty.confidence_z)),
         Table("models", ("model",), (*quantities.MODEL, *quantities.WORK)),
         Table("shards", ("model", "profile"), quantities.SHARD),
         Table(
             "profiles",
             ("profile",),
             (
-                ("kv_pool_error_bytes_low", parallelism.pool_error_bytes),
+                *(
+                    (
+                        f"kv_pool_error_bytes_{end}",
+                        parallelism.pool_error_bytes.reading(
+                            pool_error_bytes_measured=f"pool_error_bytes_measured_{end}",
+                            pool_error_bytes_elsewhere=f"pool_error_bytes_elsewhere_{end}",
+                        ),
+                    )
+                    for end in ENDS
+                ),
                 memory.non_torch_bytes_per_tp,
                 same_as("non_torch_bytes_per_gpu", "non_torch_bytes_per_tp"),
                 memory.staged_non_torch_bytes_per_gpu,
@@ -81,6 +133,8 @@ SHEET = Program(
                 ("ttft_limit_seconds", parallelism.limit_seconds.reading(target_ms="ttft_target_ms")),
                 *quantities.TOKENS,
                 parallelism.within_limit,
+                same_as("level_z", "confidence_z"),
+                people.target_turn_seconds,
             ),
         ),
         Table(
@@ -90,8 +144,11 @@ SHEET = Program(
                 kv_cache.UNSTAGED_WINDOWS,
                 kv_cache.charge_bytes,
                 kv_cache.steady_bytes,
-                parallelism.layers_that_fit,
-                parallelism.pipeline_stages,
+                certainty.pool_level_bytes,
+                certainty.counted_kv_budget_bytes,
+                certainty.counted_layer_budget_bytes,
+                counted(parallelism.layers_that_fit),
+                counted(parallelism.pipeline_stages),
                 same_as("pipeline_parallel_size", "pipeline_stages"),
             ),
         ),
@@ -106,19 +163,25 @@ SHEET = Program(
                 ("untouched_by_stride", speed.untouched_fraction.reading(batch_requests="stride_requests")),
             ),
         ),
+        # How much longer than predicted times may be with the chance in force, and what that leaves of the targets.
+        Table("levels", ("pace", "profile"), (*quantities.SPEED_SCOPES, *_levels())),
         Table(
             "limits", ("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit), rows="step"
         ),
+        Table("loads", ("load",), (parallelism.load_requests,)),
+        # Requests at once, a rate, people: each load in all three.
         Table(
-            "loads",
+            "at_once",
             ("load",),
-            (parallelism.load_requests, parallelism.users),
+            (people.at_once_per_second, same_as("load_requests_per_second", "at_once_per_second")),
         ),
+        Table("at_rate", ("load",), (("load_requests_per_second", people.rate_or_at_once),), where=RATE),
+        Table("people", ("load",), (people.requests_per_hour, people.users)),
         # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
         Table(
             "sequences",
             ("load", "profile"),
-            (parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests),
+            (counted(parallelism.sequences), parallelism.paced_requests),
         ),
         # Of a rate: how long a request takes on a full replica, and the places that it takes with allowance for chance.
         Table(
@@ -129,6 +192,9 @@ SHEET = Program(
                 rates.full_turn_seconds,
                 rates.offered_requests,
                 rates.places,
+                rates.replica_prefill_seconds,
+                rates.prefill_replicas,
+                rates.rate_places,
                 ("load_requests", rates.load_with_rates),
             ),
             where=RATE,
@@ -163,6 +229,21 @@ SHEET = Program(
         Table("ranks", ("load", "offer"), (rates.served_requests_per_second, rates.ranked_requests), where=RATE),
     ),
 )
+
+
+OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what hangs on the level
+
+
+def tried() -> Iterator[Named]:
+    """The quantities of a rate on its hardware that hang on the level, at the one that is tried."""
+    named = {"level_z": "tried_z"}
+    kept = ("layers_that_fit", "pipeline_stages", "pipeline_parallel_size", "load_requests")
+    for table in OF_LEVEL:
+        for name, quantity in SHEET[table].named().items():
+            reads = {read: named[read] for read in quantity.inputs if read in named}
+            if reads and name not in kept:
+                named[name] = f"tried_{name}"
+                yield named[name], quantity.reading(**reads)
 
 
 def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
@@ -241,11 +322,49 @@ CHOSEN = Program(
                 ),
                 parallelism.next_tpot_seconds,
                 parallelism.sized_by,
-                parallelism.has_little_headroom,
-                *quantities.SPEED_BANDS,
+                *quantities.speed_band("output_tokens_per_second"),  # those of the times are of levels
                 *quantities.speed_ends(output_tokens_per_second="load_tokens_per_second"),
             ),
         ),
+        Table("sized_at_rate", ("chosen",), (("sized_by", rates.sized_with_rates),), where=RATE),
+        # The largest level at which all that is rented still serves the load: of a rate searched.
+        Repeat(
+            "level_at_rate",
+            ("chosen",),
+            certainty.BISECTIONS,
+            start=(
+                same_as("low_z", "level_z"),
+                ("high_z", certainty.highest_z),
+                same_as("paced_at_level", "paced_requests"),
+            ),
+            step=(
+                certainty.tried_z,
+                *tried(),
+                certainty.is_served.reading(paced_requests="tried_paced_requests", rate_places="tried_rate_places"),
+                certainty.served_z,
+                certainty.missed_z,
+                certainty.served_places,
+            ),
+            carry={"low_z": "served_z", "high_z": "missed_z", "paced_at_level": "served_places"},
+            where=RATE,
+            rows="step",
+        ),
+        Table("rank", ("chosen",), (certainty.rank_requests,)),
+        Table("rank_at_rate", ("chosen",), (("rank_requests", certainty.rank_requests_with_rates),), where=RATE),
+        Table(
+            "levels_held",
+            ("chosen",),
+            (
+                certainty.fullest_batch_requests,
+                certainty.fullest_tpot_seconds,
+                certainty.fullest_ttft_seconds,
+                *_times_z(),
+                certainty.memory_z,
+                certainty.least_z,
+            ),
+        ),
+        Table("level_held_at_rate", ("chosen",), (("least_z", certainty.least_z_with_rates),), where=RATE),
+        Table("chances", ("chosen",), tuple(_chances())),
     ),
 )
 # What an answer says of loads on the offers that are chosen for them.
@@ -254,7 +373,6 @@ ANSWERED = Table(
     ("chosen",),
     (
         parallelism.headroom_fraction,
-        parallelism.sure_headroom_fraction,
         parallelism.served_at_target,
         parallelism.memory_holds,
     ),
@@ -288,26 +406,27 @@ FURTHER_TOKENS = Table(
 )
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"), ("chosen",))
-AT_BAND_ENDS: dict[str, Axes] = dict.fromkeys(ON_CHOSEN, ("end", "chosen"))
 AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
-OF_BAND = ("limits", "sequences", "rates", "costs")
+# What hangs on the level of certainty, up to the choice.
+AT_LEVEL = ("stages", "steps", "levels", "limits", "sequences", "rates", "held", "costs", "ranks", "choice")
 # The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
 AGAIN = Program(
-    (*AXES, Axis("end")),  # of bands of speed
+    AXES,
     (
         Again("runner_up", {"among": "is_elsewhere"}, ("choice",)),
         Again("without_targets", {"batch_limit": NO_BATCH_LIMIT}, AFTER_SPEED),
-        Again("without_ttft", {"ttft_limit_seconds": "no_limit_seconds"}, ("limits", *AFTER_SPEED)),
+        Again("without_ttft", {"ttft_limit_seconds": "no_limit_seconds"}, ("levels", "limits", *AFTER_SPEED)),
         Again("without_loss", {"survive": 0.0}, ("costs", "choice")),
         Again("at_other_prices", {}, ("offers", "held", "costs", "ranks", "choice")),
         Again("of_other_requests", {}, ("loads", "rates", "costs", "ranks", "choice"), along={"load": ("chosen",)}),
-        Again("at_other_tpot", {"speed_factor": "factor_at_end"}, OF_BAND, along=AT_BAND_ENDS),
-        Again("at_other_ttft", {"ttft_factor": "factor_at_end"}, OF_BAND, along=AT_BAND_ENDS),
+        Again("at_even_chance", {"level_z": 0.0}, AT_LEVEL),
+        Again("at_sure_chance", {"level_z": "band_end_z"}, AT_LEVEL),
+        Again("at_levels", {}, AT_LEVEL[:-1]),
         Again("prompts_alone", {"batch_requests": 1.0, "busy_ranks": 1.0}, ("first_token",)),
         Again(
             "answers_alone",
             {"prefill_seconds": 0.0, "shared_prefill_seconds": 0.0, "ttft_limit_seconds": "no_limit_seconds"},
-            ("limits", "sequences"),
+            ("levels", "limits", "sequences"),
             along=ON_CHOSEN,
         ),
     ),

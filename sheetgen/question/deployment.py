@@ -34,10 +34,11 @@ from sheetgen.program.grid import Columns, Grid, View
 from sheetgen.program.row_program import ROW
 from sheetgen.question import parse
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import rates
+from sheetgen.question.precision import other_weights, recommended_weights
+from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
 from sheetgen.sizing.speed import speed_kind
-from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
+from sheetgen.units import AUTO, DTYPES, GBPS, GIB, PUBLISHED, RECOMMENDED, STAGES_IN_ORDER
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
@@ -56,12 +57,13 @@ def engine_defaults(engine: Engine) -> dict[str, Any]:
 # Every input of one deployment and its default; None is worked out from the other inputs.
 DEFAULTS: dict[str, Any] = {
     one.asked_as or one.name: one.words[one.default] if one.words else one.default for one in OF_A_POINT
-}
+} | {"weight_dtype": PUBLISHED}
 _KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one.name in DEFAULTS}
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
 OWN = "default_"  # how the engine's own value of an input is called among the columns
 SECONDS_PER_HOUR = 3600
+RATES = ("users", "requests_per_second", "requests_per_day", "tokens_per_day")  # loads by what arrives
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
 
 
@@ -121,7 +123,7 @@ def _report(errors: Any, row: int, problem: str) -> None:
 def check_bounds(numbers: Columns, errors: Any) -> None:
     """Report in `errors` which numbers, as given, are out of bounds. Beside a rate the requests at once may be a
     fraction: so `size` writes those that follow from it, and reads them back."""
-    rates_given = [numbers[name] > 0 for name in ("requests_per_second", "requests_per_day") if name in numbers]
+    rates_given = [numbers[name] > 0 for name in RATES if name in numbers]
     has_rate = numpy.any(rates_given, axis=0)
     for name, column in numbers.items():
         kind = _KINDS[name]
@@ -167,8 +169,10 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
     put("output_tokens", answer, "input_tokens", "output_tokens", context)
     tokens = ("input_tokens", "output_tokens", context)
     put("input_tokens", lambda prompt, answer, context: choose(blank(prompt), context - answer, prompt), *tokens)
-    # Where the load was stated as a rate, requests at once follow from the speed, which is not known yet.
-    grid.evaluate((rates.peak_requests_per_second,), ROW)
+    # Where the load was stated as people or a rate, requests at once follow from the speed, which is not known yet.
+    asking = {"users": "asking_users"}  # people of whom a share waits at the same moment are no rate
+    put(asking["users"], lambda users, active: choose(blank(active), users, numpy.nan), "users", "active_fraction")
+    grid.evaluate((people.day_requests.reading(**asking), rates.peak_requests_per_second), ROW)
     put(
         "requests_per_second",
         lambda stated, peak: choose((stated > 0) & (stated != peak), numpy.nan, peak),
@@ -176,11 +180,11 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
         "peak_requests_per_second",
     )
 
-    def at_once(people: Any, active: Any, asked: Any, peak: Any) -> Any:
-        in_flight = round_up(choose(blank(people), 1, people) * active)
+    def at_once(users: Any, active: Any, asked: Any, peak: Any) -> Any:
+        active_users = round_up(users * active)
         is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
-        follows = (blank(asked) | is_mean) & blank(people) & (peak > 0)
-        return numpy.select([follows, blank(asked)], [numpy.nan, in_flight], asked)
+        follows = (blank(asked) | is_mean) & (peak > 0)
+        return numpy.select([follows, ~blank(asked), blank(active_users)], [numpy.nan, asked, 1], active_users)
 
     stated = ("users", "active_fraction", "concurrent_requests", "peak_requests_per_second")
     put("concurrent_requests", at_once, *stated)
@@ -223,10 +227,20 @@ def check(grid: Grid, model_id: Callable[[Any], str], errors: Any) -> None:
     refuse(
         numpy.isnan,
         ("requests_per_second",),
-        lambda row, rate: "requests_per_second and requests_per_day are given together. Keep one.",
+        lambda row, rate: "the load is given twice, by the second and by the day. Keep one.",
     )
     refuse(
-        lambda people, active, asked: (people > 0) & (asked != round_up(people * active)),
+        lambda *stated: numpy.sum(numpy.asarray(stated) > 0, axis=0) > 1,
+        ("users", "requests_per_day", "tokens_per_day"),
+        lambda row, *stated: "users, requests_per_day and tokens_per_day are given together. Keep one.",
+    )
+    refuse(
+        lambda users, active: numpy.isnan(users) & ~numpy.isnan(active),
+        ("users", "active_fraction"),
+        lambda row, users, active: "active_fraction is of users, who are not given. Give them, or leave it out.",
+    )
+    refuse(
+        lambda people, active, asked: (people > 0) & (asked != round_up(people * active)) & ~numpy.isnan(active),
         ("users", "active_fraction", "concurrent_requests"),
         lambda row, people, active, asked: (
             f"users is {people:,.0f}, {active:.6g} of them active, and concurrent_requests {asked:,.10g}. Keep one."
@@ -364,9 +378,11 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     speed = attempt(catalog.file, SpeedFile)
     if problems or model is None:
         raise ScenarioError(*dict.fromkeys(problems))
-    if weight == "auto":
-        weight = named_dtype or model.weight_dtype
-    kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == "auto" else kv
+    published = named_dtype or model.weight_dtype
+    if weight == RECOMMENDED:
+        weight = recommended_weights(model, published, other_weights(str(row["model"]), model), engine, (gpu,), catalog)
+    weight = published if weight == PUBLISHED else weight
+    kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
     engine = engine.for_models([model.id])
     return Resolved(model, gpu, engine, weight, kv, draft, speed)
 
@@ -451,6 +467,8 @@ DEFINITIONS = {
     "kinds_base": 2,  # of measured_kinds: each kind a digit
     "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
     "anchored_scope": SPEED_SCOPES.index("anchored"),
+    "most_z": 2.4,  # standard deviations up to which a chance is searched: 99 %
+    "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }
 

@@ -21,10 +21,12 @@ from sheetgen.question.parse import (
     SHARE_ABOVE_0,
     TEXT,
     TOKENS,
+    WEIGHTS_DTYPE,
     Kind,
 )
 from sheetgen.units import (
     DATE,
+    DEFAULT_WEIGHTS,
     EXACT_PERCENT,
     FACTOR,
     ON_DEMAND,
@@ -45,10 +47,13 @@ PRECISION = "3  Which precision do the weights and the KV cache have?"
 MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be survived?"
 RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
-DTYPES = "auto bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
+DTYPES = "bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
 DATE_OF_SHEET = Kind("date")
+ASKS = "requests_per_user_per_day"
+BY_WORKLOAD = ("tpot_ms", "ttft_ms", ASKS)  # options that may differ by workload, and have a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
+CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
 PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)
@@ -199,15 +204,21 @@ class Settings:
         Row(MONEY, "Day of the exchange rate", "", DATE, "The sheet's date unless said.", below="fx_rate"),
     )
     weight_dtype: str = entry(
-        "auto",
-        AUTO_DTYPE,
-        Option("precision", "DTYPE", f"Precision of the weights: {DTYPES}. Default auto, the checkpoint's own."),
+        DEFAULT_WEIGHTS,
+        WEIGHTS_DTYPE,
+        Option(
+            "precision",
+            "DTYPE",
+            "Precision of the weights: recommended (FP8 where an FP8 checkpoint of 16-bit weights is known), "
+            f"published (the checkpoint's own, or auto), or {DTYPES}. Default {DEFAULT_WEIGHTS}; of size published.",
+        ),
         Row(
             PRECISION,
             "Weights' precision",
             "",
             AS_TEXT,
-            "auto is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4).",
+            "published is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4); recommended is FP8 "
+            "where an FP8 checkpoint of 16-bit weights is known, else as published.",
             read_as="asked_weight_dtype",
         ),
     )
@@ -215,7 +226,9 @@ class Settings:
         "auto",
         AUTO_DTYPE,
         Option(
-            "precision", "DTYPE", "Precision of the KV cache, the same words. Default auto, 16 bits for most models."
+            "precision",
+            "DTYPE",
+            "Precision of the KV cache: auto, or the same precisions. Default auto, 16 bits for most models.",
         ),
         Row(
             PRECISION,
@@ -333,33 +346,41 @@ class Settings:
             repeated=True,
         ),
     )
-    active_fraction: float = entry(
-        1.0,
+    active_fraction: float | None = entry(
+        None,
         SHARE_ABOVE_0,
         Option(
             "active",
             "SHARE",
-            "Share of the users who are active at the peak. Default 1. For --users: "
-            "tiers and --concurrent-requests count requests at once.",
-        ),
-        Row(
-            LOAD,
-            "Active fraction of users",
-            "",
-            PERCENT,
-            "Users = requests at once / this. At 100 % every user counts as active.",
-            repeated=True,
+            "Share of the people who wait for an answer at the same moment: the load is then --users x this at once, "
+            "in place of the rate of their requests. No default.",
         ),
     )
     peak_hour_share: float = entry(
         0.12,
         SHARE_ABOVE_0,
-        Option("rate", "SHARE", "Share of a day's requests in its peak hour. Default 0.12."),
+        Option("rate", "SHARE", "Share of a day's requests in its busiest hour. Default 0.12."),
+        Row(
+            LOAD,
+            "Busiest hour's share of a day",
+            "",
+            EXACT_PERCENT,
+            "Of a day's requests, those in its busiest hour.",
+            below="max_wait_fraction",
+        ),
     )
     burst_factor: float = entry(
         1.3,
         Kind(low=1, high=100),
-        Option("rate", "FACTOR", "Rate of the worst minutes over that of the peak hour. Default 1.3."),
+        Option("rate", "FACTOR", "Rate of the busiest minutes over that of the busiest hour. Default 1.3."),
+        Row(
+            LOAD,
+            "Burst within the busiest hour",
+            "",
+            FACTOR,
+            "Rate of the busiest minutes over that of the hour.",
+            below="peak_hour_share",
+        ),
     )
     max_wait_fraction: float = entry(
         0.05,
@@ -367,7 +388,50 @@ class Settings:
         Option(
             "chance",
             "SHARE",
-            "Of a load that is a rate: the share of requests that may find no place free. Default 0.05.",
+            "Of people and rates: the share of requests that may find no place free. Default 0.05.",
+        ),
+        Row(
+            LOAD,
+            "Share that may find no place free",
+            "",
+            EXACT_PERCENT,
+            "A place is a request that a replica serves within all targets. Sets the allowance for chance.",
+        ),
+    )
+    max_prefill_utilization: float = entry(
+        0.8,
+        Kind("share", 0.01, 1),
+        Option(
+            "chance",
+            "SHARE",
+            "Of people and rates: the share of its time that a replica may spend on prompts. Default 0.8.",
+        ),
+        Row(
+            LOAD,
+            "Share of a replica's time for prompts",
+            "",
+            EXACT_PERCENT,
+            "The rest is left for answers, and for chance.",
+            below="max_wait_fraction",
+        ),
+    )
+    confidence: float = entry(
+        0.7,
+        CONFIDENCE,
+        Option(
+            "chance",
+            "SHARE",
+            "How sure the answer is to be: the targets hold, and memory suffices, with this chance, by the errors of "
+            "measured predictions. 0.5 takes predictions at their word. Default 0.7.",
+        ),
+        Row(
+            TARGETS,
+            "Confidence",
+            "",
+            PERCENT,
+            "The chance with which times are within the targets and memory suffices, by the 80 % bands below.",
+            below="speed_targets",
+            repeated=True,
         ),
     )
     extra_headroom_fraction: float = entry(
@@ -673,8 +737,8 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "targets",
             "MS",
-            "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for "
-            "long-doc, and for a --context above 16k; a workload keeps its own.",
+            "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50 up to a context of 16k, "
+            "growing smoothly beyond: 63 at 32k, 100 at 128k.",
             pairs="chat=40,rag=off",
         ),
         Row(
@@ -682,7 +746,8 @@ INPUTS: tuple[Input, ...] = (
             "time per output token",
             "ms",
             WHOLE,
-            "50 ms is 20 tokens a second, faster than people read, 100 ms 10. Blank: no target.",
+            "Follows the context until you type over it. 50 ms is 20 tokens a second, faster than people read, 100 ms "
+            "10. Blank: no target.",
             title="Target",
             about="Milliseconds. Blank: no target.",
         ),
@@ -694,9 +759,8 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "targets",
             "MS",
-            "Time to first token to size for, too: 2000, off, or rag=3000. Default 2000 for "
-            "chat, 5000 for RAG and a --context up to 16k, 60000 beyond; a workload keeps "
-            "its own.",
+            "Time to first token to size for, too: 2000, off, or rag=3000. Default 1000, and 0.4 for each prompt token "
+            "that no cache holds: 2.2 s for chat, 7.1 s for RAG, 53 s for a long document.",
             pairs="chat=500,rag=off",
         ),
         Row(
@@ -704,7 +768,7 @@ INPUTS: tuple[Input, ...] = (
             "time to first token",
             "ms",
             WHOLE,
-            "2 s for a chat, 5 s for retrieval, a minute for a long document. Indicative under load. Blank: no target.",
+            "Follows the prompt until you type over it. Indicative under load. Blank: no target.",
             title="Target",
             about="Milliseconds. Blank: no target.",
         ),
@@ -762,16 +826,38 @@ INPUTS: tuple[Input, ...] = (
         PEOPLE,
         None,
         Option(
-            "people",
+            "rate",
             "NUMBER",
-            "People to serve, such as 200 or 200k; requests at once are users x --active-fraction. Default 1.",
+            "People to serve, such as 200 or 200k: their requests of a day x --peak-hour-share / 3600 x "
+            "--burst-factor arrive in a second at peak.",
+        ),
+    ),
+    Input(
+        "requests_per_user_per_day",
+        Kind(low=0.001, high=100_000),
+        20,
+        Option(
+            "rate",
+            "NUMBER",
+            "Requests of each of them a day: 30, or chat=30,rag=10. Default: the workload's (20 for chat and RAG, 5 "
+            "for long documents, 200 for agents), 20 for a load of your own.",
+            in_size="Requests of each of them a day. Default 20.",
+            pairs="chat=30,rag=10",
+        ),
+        Row(
+            "",
+            "requests of a person a day",
+            "requests",
+            FACTOR,
+            "Puts people into requests, and requests into people.",
+            title="Requests of a person a day",
         ),
     ),
     Input(
         "concurrent_requests",
         replace(COUNT, decimal=True),
         None,
-        Option("people", "NUMBER", "Requests at once, in place of users."),
+        Option("at_once", "NUMBER", "Requests at once, in place of people or a rate. Default 1."),
     ),
     Input(
         "input_tokens",
@@ -825,7 +911,7 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "rate",
             "RATE",
-            "Requests that arrive in a second at peak, in place of users: how many there are at once follows.",
+            "Requests that arrive in a second at peak, in place of people: how many there are at once follows.",
         ),
     ),
     Input(
@@ -835,6 +921,12 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "rate", "NUMBER", "The same by the day, such as 200k: at peak x --peak-hour-share / 3600 x --burst-factor."
         ),
+    ),
+    Input(
+        "tokens_per_day",
+        Kind(low=0, high=1_000_000_000_000_000, decimal=True),
+        0.0,
+        Option("rate", "NUMBER", "The same in tokens, prompts and answers together, such as 300M."),
     ),
     _text(
         "anchor",
@@ -863,22 +955,6 @@ INPUTS: tuple[Input, ...] = (
         None,
         None,  # the catalogs' assumptions have both defaults
         Row(RARE, "Days until a price is old", "days", WHOLE, "Older prices are marked.", repeated=True),
-        shown=True,
-    ),
-    Input(
-        "near_target_fraction",
-        SHARE,
-        None,
-        None,
-        Row(
-            RARE,
-            "Little headroom above",
-            "",
-            PERCENT,
-            "Share of a target of speed above which headroom is "
-            "called little; it is, too, where memory at the low end of its band does not hold the load.",
-            repeated=True,
-        ),
         shown=True,
     ),
     # Owning.
@@ -1009,6 +1085,7 @@ OF_A_POINT = tuple(
         "block_size",
         "context_tokens",
         "users",
+        "requests_per_user_per_day",
         "active_fraction",
         "concurrent_requests",
         "input_tokens",
@@ -1022,6 +1099,7 @@ OF_A_POINT = tuple(
         "enable_prefix_caching",
         "requests_per_second",
         "requests_per_day",
+        "tokens_per_day",
         "peak_hour_share",
         "burst_factor",
         "speed_factor",

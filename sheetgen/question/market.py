@@ -149,21 +149,26 @@ def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purch
     return tuple(_cheapest([*found, *others], Counter()))
 
 
-def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
-    """What the defaults leave out and one more option would let take part, as two groups: GPUs of other vendors at the
-    same providers, and instances of other providers with the same vendors' GPUs. Only whole instances at list prices.
+BEYOND = ("vendor", "provider", "gpu")  # of whom nobody asked, group by group
 
-    A group is empty where the user said who takes part: by vendors, providers, GPUs or instances.
-    """
+
+def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
+    """What took no part and one more option would let take part, by the kinds of BEYOND: GPUs of other vendors at the
+    same providers, instances of other providers with the same GPUs, and other GPUs where some were named. Only whole
+    instances at list prices."""
     asked = _Asked.of(catalog, engine, filters)
     every = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
     others = replace(asked, vendors=tuple(one for one in every if one not in asked.vendors))
-    by_vendor, by_provider = list[Candidate](), list[Candidate]()
-    if not asked.explicit and not filters.vendors:
+    by_vendor, by_provider, by_gpu = list[Candidate](), list[Candidate](), list[Candidate]()
+    if not asked.explicit:
         by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
-    if not filters.instances and not filters.providers:
+    if not filters.instances:
         by_provider, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
-    return tuple(by_vendor), tuple(by_provider)
+    if asked.explicit:
+        named = {row.gpu for row, _, _ in asked._rows(asked.is_by_provider)}
+        wider = _Asked.of(catalog, engine, replace(filters, gpus=(), instances=()))
+        by_gpu, _ = wider.select(lambda row: wider.is_by_provider(row) and row.gpu not in named and _is_whole(row))
+    return tuple(by_vendor), tuple(by_provider), tuple(by_gpu)
 
 
 def _is_whole(row: Instance) -> bool:
@@ -215,8 +220,14 @@ class _Asked:
             if reason is None and price is not None:
                 kept += _offers(row, gpu, price)
             else:
-                left_out[reason or f"without a price for {self.filters.purchase}"] += 1
+                left_out[reason or self._unpriced(row)] += 1
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
+
+    def _unpriced(self, row: Instance) -> str:
+        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so."""
+        purchase = self.filters.purchase
+        not_sold = row.price(purchase) is not None or (row.sold_as and purchase not in row.sold_as)
+        return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
     def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
         """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""

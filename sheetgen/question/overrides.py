@@ -67,13 +67,14 @@ TABLES: dict[str, dict[str, Kind]] = {
     "models": {
         "model": Kind("text", blank=True),  # the name of a model of one's own
         **SHAPE,
-        **dict.fromkeys(("own_weight_dtype", "own_kv_dtype"), Kind("dtype")),
+        **dict.fromkeys(("own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype"), Kind("dtype")),
         **{f"checkpoint_{d}": Kind(blank=True) for d in DTYPES},
     },
     "gpus": {
         "gpu_memory_bytes": Kind(low=1, high=1e13),
         **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), COUNT),
-        **dict.fromkeys(("pool_error_bytes_measured", "pool_error_bytes_elsewhere"), Kind(low=-1e13, high=0)),
+        **dict.fromkeys(("pool_error_bytes_measured_low", "pool_error_bytes_elsewhere_low"), Kind(low=-1e13, high=0)),
+        **dict.fromkeys(("pool_error_bytes_measured_high", "pool_error_bytes_elsewhere_high"), Kind(low=0, high=1e13)),
         **dict.fromkeys(("is_older_gpu", "runs_sparse_attention", "plain_fp8_latent"), FLAG),
         "measured_kinds": Kind("whole", 0, 2 ** len(MODEL_KINDS) - 1),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,19 +14,21 @@ from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
-from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
+from sheetgen.question.inputs import ASKS, BY_NAME, OF_SETTINGS, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
-from sheetgen.question.stated_load import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
+from sheetgen.question.precision import other_weights, recommended_weights
+from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
+from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
-from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
+from sheetgen.units import AUTO, DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, PUBLISHED, RECOMMENDED, UNQUANTIZED, Layout
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
@@ -42,7 +44,8 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         given = in_general(given) if one.name == "discount_fraction" else given
         found = problems.attempt(one.parse, given)
         values[one.name] = of_engine.get(one.name, one.default) if found is None else found
-    if options.get("requests_per_day") is not None and options.get("utilization") is None:
+    by_day = any(options.get(name) is not None for name in BY_DAY) and options.get("active_fraction") is None
+    if by_day and options.get("utilization") is None:
         values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
     settings, has_rate = Settings(**values), options.get("fx_rate") is not None
     if settings.currency != "USD" and not has_rate:
@@ -59,7 +62,13 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
 
 OFF = "off"
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
-_EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
+_EXAMPLES = {
+    **dict.fromkeys(
+        TARGETS,
+        "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off.",
+    ),
+    ASKS: f"Write {BY_NAME[ASKS].kind}, for all workloads or by name: 30, or chat=30,rag=10.",
+}
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
@@ -140,7 +149,7 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
     prompt, answer = given("input_tokens"), given("output_tokens")
     if answer is None:
-        answer = int(default_answer(context, catalog.workloads())) if prompt is None else context - prompt
+        answer = int(default_answer(context, ())) if prompt is None else context - prompt
     prompt = context - answer if prompt is None else prompt
     if min(prompt, answer) < 0 or prompt + answer > context:
         raise ScenarioError(
@@ -161,30 +170,43 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     )
 
 
-def with_targets(
-    workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
+OF_WORKLOADS = {**TARGETS, ASKS: ASKS}  # option: field of a workload
+Stated = Mapping[str, Mapping[str, float | None]]  # by option and workload; None for a target that is off
+
+
+def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stated:
+    """The targets, and the requests of a person, that options state, or the workloads' own entries. Raises
+    ScenarioError for what is no target, or no number of requests."""
+    stated: dict[str, dict[str, float | None]] = {}
+    for option, own in OF_WORKLOADS.items():
+        entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
+        typed_in = _stated(options.get(option), option, workloads)
+        of_all = {w.id: typed_in[""] for w in workloads if "" in typed_in}
+        stated[option] = {**entries, **of_all, **{key: ms for key, ms in typed_in.items() if key}}
+    return stated
+
+
+def with_stated(
+    workloads: Sequence[Workload], stated: Stated, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the targets in force: as stated, else the catalog's.
+    """The workloads with the requests of a person as stated, and the targets in force: as stated, else as they follow
+    from context and prompt."""
+    assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
-    A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
-    the longest one. Raises ScenarioError for what is no target.
-    """
-    stated = {option: _stated(options.get(option), option, workloads) for option in TARGETS}
-    by_length = sorted(known, key=lambda w: w.context_tokens)
+    def in_force(workload: Workload) -> dict[str, float | None]:
+        lengths = {name: getattr(workload, name) for name in ("context_tokens", "input_tokens")}
+        defaults = (formula.of({**vars(settings), **assumed, **lengths}) for formula in targets.DEFAULTS)
+        of_time = {
+            own: stated[option].get(workload.id, default)
+            for (option, own), default in zip(TARGETS.items(), defaults, strict=True)
+        }
+        return {**of_time, ASKS: stated[ASKS].get(workload.id)}
 
-    def targets(workload: Workload) -> dict[str, float | None]:
-        same = (w for w in by_length if w.id == workload.id)
-        reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
-        like = next(itertools.chain(same, reaching, reversed(by_length)), None)
-        usual = {option: getattr(like, field, None) for option, field in TARGETS.items()}
-        of = {option: {"": usual[option]} | stated[option] for option in TARGETS}
-        return {field: of[option].get(workload.id, of[option][""]) for option, field in TARGETS.items()}
-
-    return tuple(w.model_copy(update=targets(w)) for w in workloads)
+    return tuple(workload.model_copy(update=in_force(workload)) for workload in workloads)
 
 
 def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
-    """By workload (or "" for all) milliseconds, None for off."""
+    """By workload (or "" for all) what is stated of it, None for a target that is off."""
     if text is None:
         return {}
     found: dict[str, float | None] = {}
@@ -193,11 +215,11 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
         key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
         if key in found:
             raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
-        found[key] = target = None if value.lower() == OFF else parse.number(value)
-        if target is not None and not TARGET_MS.takes(target):
-            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
+        found[key] = number = None if value.lower() == OFF and option in TARGETS else parse.number(value)
+        if number is not None and not BY_NAME[option].kind.takes(number):
+            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLES[option]}")
     if not found:
-        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLE}")
+        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLES[option]}")
     return found
 
 
@@ -211,20 +233,53 @@ OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` 
 
 @dataclass(frozen=True)
 class SheetModel:
-    """A model on the sheet, and the precisions that `auto` stands for."""
+    """A model on the sheet, and the precisions that `published`, `auto` and `recommended` stand for.
+
+    of: the Hugging Face id of its weights, where they are not the entry's own but others of its architecture.
+    checkpoint_named: the id of the checkpoint, where the model was named by it.
+    """
 
     model: Model
     weight_dtype: str
     kv_cache_dtype: str
     auto_weight_dtype: str
     auto_kv_cache_dtype: str
+    recommended_weight_dtype: str
+    of: str | None = None
+    checkpoint_named: str | None = None
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The listed checkpoint whose weights are in use, where somebody quantized them after they were published; None
+        for the published weights, and where none is known."""
+        if self.checkpoint_named is not None:
+            low, is_used = self.checkpoint_named.lower(), self.weight_dtype == self.auto_weight_dtype
+            return next((one for one in self.model.checkpoints if is_used and (one.hf_id or "").lower() == low), None)
+        is_published = self.weight_dtype == self.model.weight_dtype
+        return None if is_published else self.model.checkpoint(self.weight_dtype, self.of)
+
+    @property
+    def served_as(self) -> str | None:
+        """The Hugging Face id of the weights in use; None where none is known. Weights of 16 bits are read as any."""
+        if self.checkpoint_named is not None:
+            return self.checkpoint_named if self.weight_dtype == self.auto_weight_dtype else None
+        is_wide = {self.weight_dtype, self.model.weight_dtype} <= set(UNQUANTIZED)
+        if is_wide or self.weight_dtype == self.model.weight_dtype:
+            return self.of or self.model.hf_id
+        return self.checkpoint.hf_id if self.checkpoint else None
+
+    @property
+    def as_published(self) -> SheetModel | None:
+        """The same with the weights that were published; None where these are in use."""
+        is_same = self.weight_dtype == self.auto_weight_dtype
+        return None if is_same else replace(self, weight_dtype=self.auto_weight_dtype)
 
 
 @dataclass(frozen=True)
 class Load:
     """One load: a model, a workload and the requests at once, which follow where it is a rate.
 
-    users: people, where the load was stated as people.
+    users: people, where the load was stated as people, some of whom may wait at the same moment.
     """
 
     model: int
@@ -241,6 +296,20 @@ class Load:
     def requests(self) -> int:
         """Whole requests at once."""
         return math.ceil(self.concurrent_requests)
+
+
+@dataclass(frozen=True)
+class DeclinedClass:
+    """A purchase class that was requested and is no answer: its commitment costs no less than on demand.
+
+    monthly_usd: none where it has no answer. unpriced, instances: how many of the instances sold on demand have no
+    price in it.
+    """
+
+    purchase: str
+    monthly_usd: float | None
+    unpriced: int
+    instances: int
 
 
 @dataclass(frozen=True)
@@ -272,6 +341,8 @@ class Question:
     typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
     ask: int | None = None  # position of the model that is to be approved; none: each
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
+    stated: Stated = field(default_factory=dict)
+    declined: DeclinedClass | None = None
 
     @property
     def catalog_sha256(self) -> str:
@@ -282,6 +353,11 @@ class Question:
         """Every instance that an answer may name, in whatever class: candidates, and what took no part."""
         elsewhere = itertools.chain.from_iterable((*self.beyond, *self.others.values()))
         return {one.instance: one for one in (*elsewhere, *self.candidates)}
+
+    def recommended_weights(self, model: Model) -> str:
+        """The weights that are recommended of a model of the catalog, on the GPUs that take part."""
+        gpus = {one.gpu.id: one.gpu for one in self.candidates}.values()
+        return recommended_weights(model, model.weight_dtype, None, self.engine, gpus, self.reference.catalog)
 
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""
@@ -322,12 +398,6 @@ class Question:
         """What the contracts take off the prices of a provider in a purchase class."""
         return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
 
-    def counts_people(self, load: Load) -> bool:
-        """Whether a load stands for people: where it was stated as people, or people are requests at once over the
-        share of them that is active. A rate does not, and a load of the user's own at once only with that share."""
-        of_a_sheet = "context_tokens" not in self.options
-        return bool(load.users) or (not load.requests_per_second and (of_a_sheet or self.settings.active_fraction != 1))
-
     def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
         return cell.model * len(self.workloads) + cell.workload
@@ -344,7 +414,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     attempt = problems.attempt
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
-    models = attempt(_models, catalog, options, engine, settings)
+    models = attempt(_models, catalog, options, engine)
     engine = engine and engine.for_models([one.model.id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
@@ -353,7 +423,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
-    workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
+    stated = attempt(stated_of, workloads, options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
     elsewhere = [name for name in (("workloads", "contexts") if one_load else OF_ASKED[1:]) if options.get(name)]
@@ -365,13 +435,12 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         )
     if one_load and settings and options.get("zones") is not None and settings.survive != ZONE:
         problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
+    at_once = attempt(requests_at_once, options, settings.active_fraction if settings else None)
     if options.get("tiers"):
         tiers = attempt(parse.tiers, options["tiers"])
         tiers = (*(tiers or ()), None) if rate else tiers
-    elif one_load:
-        tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
-    elif rate:
-        tiers = (None,)
+    elif one_load or rate:
+        tiers = (at_once,)
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
     known = dict.fromkeys(row.provider for row in catalog.instances())
@@ -395,8 +464,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
         problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
     to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
-    if problems or workloads is None or headline is None:
+    if problems or workloads is None or headline is None or stated is None:
         raise ScenarioError(*dict.fromkeys(problems))
+    gpus = {one.gpu.id: one.gpu for one in candidates}.values()
+    models = tuple(at_settings(_with_recommended(one, engine, gpus, catalog), settings) for one in models)
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     given |= {name: value for name, value in of_page.items() if name in given}
     given |= {"providers": ",".join(filters.providers)} if "providers" in given else {}
@@ -419,6 +490,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
         ask=to_approve,
         discounts=less or {},
+        stated=stated,
         others=others,
         rows=rows,
         beyond=not_asked(catalog, engine, filters),
@@ -426,10 +498,14 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         draft=draft,
     )
     question = _overridden(question, *overrides)
-    stated = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
-    if stated is not None:
-        at = tiers.index(stated) if stated in tiers else len(tiers)
-        question = replace(question, headline=(headline[0], at), typed=None if stated in tiers else stated)
+    in_force = with_stated(question.workloads, stated, question.settings, question.reference)
+    question = replace(question, workloads=in_force)
+    number = question.overrides.input("headline_tier", None) or headline_number(options.get("headline"))
+    if number is None and users_of(options) and not rate:
+        number = at_once
+    if number is not None:
+        tier = tiers.index(number) if number in tiers else len(tiers)
+        question = replace(question, headline=(headline[0], tier), typed=None if number in tiers else number)
     # No prompt would be left, and the hardware too cheap.
     too_long = [
         f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"
@@ -451,8 +527,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             workload.input_tokens,
             requests or 0,
             workload.context_tokens > (question.models[m].model.max_context_tokens or 0),
-            rate.at_peak(question.settings) if rate and requests is None else 0.0,
-            users_of(options) if one_load and not options.get("tiers") else None,
+            rate.at_peak(question.settings, workload) if rate and requests is None else 0.0,
+            users_of(options) if requests in (None, at_once) else None,
         )
 
     n_models, n_workloads = range(len(question.models)), range(len(question.workloads))
@@ -495,9 +571,11 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
 
     def model(one: SheetModel) -> SheetModel:
         row = overrides.models.get(one.model.id, {})
-        weight = row.get("own_weight_dtype", one.auto_weight_dtype)
-        kv = row.get("own_kv_dtype", one.auto_kv_cache_dtype)
-        return sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
+        precisions = {"own_weight_dtype": "auto_weight_dtype", "own_kv_dtype": "auto_kv_cache_dtype"}
+        precisions["recommended_weight_dtype"] = "recommended_weight_dtype"
+        changes = {field: row[column] for column, field in precisions.items() if column in row}
+        changed = replace(one, model=typed.overridden_model(one.model, row), **changes)
+        return at_settings(changed, question.settings)
 
     def workload(one: Workload) -> Workload:
         answer, prompt = (overrides.input(f"{what}_{name_part(one.id)}", None) for what in ("output", "prompt"))
@@ -524,16 +602,20 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
     )
 
 
-def sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
-    """A model of these precisions of its own, at those of the settings where they name others."""
-    weight, kv = (settings.weight_dtype, settings.kv_cache_dtype) if settings else ("auto", "auto")
-    return SheetModel(
+def at_settings(model: SheetModel, settings: Settings) -> SheetModel:
+    """A model at the precisions of the settings: at what they stand for, where they name none."""
+    weights = {PUBLISHED: model.auto_weight_dtype, RECOMMENDED: model.recommended_weight_dtype}
+    return replace(
         model,
-        weight_dtype if weight == "auto" else weight,
-        kv_cache_dtype if kv == "auto" else kv,
-        weight_dtype,
-        kv_cache_dtype,
+        weight_dtype=weights.get(settings.weight_dtype, settings.weight_dtype),
+        kv_cache_dtype=model.auto_kv_cache_dtype if settings.kv_cache_dtype == AUTO else settings.kv_cache_dtype,
     )
+
+
+def sheet_model(model: Model, recommended_weight_dtype: str, settings: Settings) -> SheetModel:
+    """A model of the catalog at the precisions of the settings."""
+    own = model.weight_dtype, model.kv_cache_dtype
+    return at_settings(SheetModel(model, *own, *own, recommended_weight_dtype), settings)
 
 
 def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]) -> int | None:
@@ -549,9 +631,16 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
         ) from None
 
 
-def _models(
-    catalog: Catalog, options: Mapping[str, Any], engine: Engine | None, settings: Settings | None
-) -> tuple[SheetModel, ...]:
+def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], catalog: Catalog) -> SheetModel:
+    """A model with the weights that are recommended on these GPUs; a checkpoint that the user named is kept."""
+    own = model.auto_weight_dtype
+    named = model.checkpoint_named is not None
+    dtype = own if named else recommended_weights(model.model, own, model.of, engine, gpus, catalog)
+    return replace(model, recommended_weight_dtype=dtype)
+
+
+def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
+    """The models named, at the precisions of their own."""
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
@@ -565,7 +654,10 @@ def _models(
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
         elif model is not None:
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
-            found.append(sheet_model(model, named_dtype or model.weight_dtype, kv, settings))
+            weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)
+            named = name if is_id and named_dtype else None
+            of = other_weights(name, model) if named is None else None
+            found.append(SheetModel(model, weights, kv, weights, kv, weights, of, named))
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:

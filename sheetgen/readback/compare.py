@@ -12,6 +12,7 @@ from typing import Any
 
 from sheetgen.answer.solution import short_tokens
 from sheetgen.question.discounts import CELL
+from sheetgen.question.inputs import BY_WORKLOAD
 from sheetgen.question.parse import plain
 from sheetgen.readback import compared_facts
 from sheetgen.readback.compared_facts import Answer, LoadKey, Pairing, Price, Setting, SheetFacts, same
@@ -152,7 +153,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
     """Inputs that both have; one that only one has is reported where both files are of one kind."""
     alone = {
         f"{figure}_{w}"
-        for figure in ("tpot_ms", "ttft_ms")
+        for figure in BY_WORKLOAD
         for w in (*a.workloads, *b.workloads)
         if (w, w) not in pairing.workloads
     }

@@ -14,11 +14,11 @@ from sheetgen.book.carried import compared_part, results_beside_loads
 from sheetgen.catalog import Catalog
 from sheetgen.errors import Problems
 from sheetgen.question.discounts import CELL, Discounts, cell_name, in_force, key_of
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import BY_NAME, BY_WORKLOAD
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ASKED
-from sheetgen.question.stated_load import OF_A_DAY, RATE
+from sheetgen.question.stated_load import RATE
 from sheetgen.readback.file_cells import is_number
 from sheetgen.readback.package import WorkbookError, naming, read_file
 from sheetgen.readback.pulled import ask_anew
@@ -37,7 +37,6 @@ MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names 
     "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP", "n_replicas": "replicas", "n_gpus": "GPUs",
     "sized_by": "size set by",
 }  # fmt: skip
-OF_RATE = (*OF_A_DAY, "max_wait_fraction")  # inputs that only a workbook of a rate has cells for
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
 _LABELS = {
@@ -277,14 +276,13 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     }
     beside = {name: snapshot.cells[f"rec_{name}"] for name in snapshot.results if name in snapshot.record.beside_loads}
     settings = dict(_settings(snapshot, of_load))
-    without_cells = {name: of_record.settings[name] for name in OF_RATE if name not in settings}
     return replace(
         of_record,
         kind="workbook",
         version=snapshot.record.version,
         models={model: models.names.get(model, model) for model in of_record.models},
         workloads=workloads,
-        settings=settings | without_cells,
+        settings={"active_fraction": of_record.settings["active_fraction"]} | settings,
         tables=tables,
         offers={key: _offer(row) for key, row in tables["instances"].items()},
         answers={load: replace(answer, more={}) for load, answer in of_record.answers.items()},
@@ -411,7 +409,8 @@ def _settings_of_record(record: Document) -> Iterator[tuple[str, Setting]]:
     flat |= of_providers
     for w in inputs.workloads:
         key = name_part(w.id)
-        flat |= {f"tpot_ms_{key}": w.tpot_target_ms, f"ttft_ms_{key}": w.ttft_target_ms}
+        of_workload = w.tpot_target_ms, w.ttft_target_ms, w.requests_per_user_per_day
+        flat |= {f"{option}_{key}": value for option, value in zip(BY_WORKLOAD, of_workload, strict=True)}
     for name, value in flat.items():
         if isinstance(value, bool):
             value = int(value)

@@ -15,12 +15,12 @@ from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.question.discounts import cell_names, option_text
-from sheetgen.question.inputs import OF_SETTINGS
+from sheetgen.question.inputs import BY_WORKLOAD, OF_SETTINGS
 from sheetgen.question.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.question.overrides import SETTINGS as SETTING_KINDS
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ASKED, Question, ask
-from sheetgen.question.stated_load import OF_A_DAY, RATE
+from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback import compared_facts
 from sheetgen.readback.compare import Comparison, changed_load, headline_loads, usd
 from sheetgen.readback.compared_facts import LoadKey, SheetFacts, same
@@ -38,7 +38,7 @@ ASKED_BY_CELLS = tuple(
     and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
     and one.name not in (*compared_facts.OF_PRICES, "active_fraction")
 )
-OF_RATE = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor", "max_wait_fraction")
+OF_RATE = (*STATED, "peak_hour_share", "burst_factor", "max_wait_fraction", "max_prefill_utilization")
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 
 
@@ -109,7 +109,7 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
     rates = [c.name for c in sections["inputs"] if c.name in OF_RATE] if RATE in tiers else []
     if rates or not all(same(*pair) for pair in (*lengths, tiers)):
         yield LOAD
-    others = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != lb[1]}
+    others = {f"{option}_{w}" for option in BY_WORKLOAD for w in b.workloads if w != lb[1]}
     known = {*NO_EFFECT, *OF_RATE, *others}
     settings = [c for c in sections["inputs"] if c.name not in known and not compared_facts.moves_prices(c.name)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
@@ -162,9 +162,8 @@ def _monthly_usd(
     one, requests = load.workloads[workload], load.tiers[tier - 1]
     options: dict[str, Any] = {"models": ",".join(load.models)}
     if requests == RATE:
-        by_day = _value(load, "requests_per_day")
-        idle = ("requests_per_second",) if by_day else ("requests_per_day", *OF_A_DAY)
-        options |= {name: _value(load, name) for name in OF_RATE if name not in idle}
+        kind = stated_kind({name: _value(load, name) for name in STATED})
+        options |= {name: _value(load, name) for name in OF_RATE if name == kind or name not in STATED}
     if workload == ASKED:
         prompt = _value(load, f"prompt_{ASKED}")
         options |= {"context_tokens": one.context_tokens, "output_tokens": one.output_tokens}
@@ -182,7 +181,7 @@ def _monthly_usd(
     for cell in ASKED_BY_CELLS:
         value = _value(settings, cell.name)
         options[cell.asked_as] = cell.words[int(value)] if cell.words and value is not None else value
-    for figure in ("tpot_ms", "ttft_ms"):
+    for figure in BY_WORKLOAD:
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:
             options[figure] = "off" if target.value is None else str(target.value)

@@ -24,16 +24,17 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
-from sheetgen.question.inputs import BY_NAME, BY_OPTION, asked_in
+from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
-from sheetgen.question.stated_load import OF_A_DAY, RATE
+from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
 from sheetgen.readback.file_cells import is_number
 from sheetgen.readback.package import Place, naming
 from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, unlike
 from sheetgen.report.build_page import build_page
+from sheetgen.sizing import targets
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.writers.formats import gc_paused
 
@@ -167,8 +168,8 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
 
 
 def _idle(found: Snapshot) -> tuple[str, ...]:
-    """Inputs of a rate that nothing follows from: by the second where the day's requests count, else those of a day."""
-    return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
+    """What is stated of arrivals and does not count, as something else does: people first, then what is by the day."""
+    return tuple(name for name in STATED if name != stated_kind(found.inputs))
 
 
 def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
@@ -343,7 +344,7 @@ def option_of(name: str) -> str | None:
     if name == f"context_{ASKED}":
         return "context_tokens"
     stems = {discounts.CELL: discounts.OPTION, "context_": "contexts", "tier_": "tiers"}
-    stems |= {f"{target}_": target for target in TARGETS}
+    stems |= {f"{option}_": option for option in BY_WORKLOAD}
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
 
 
@@ -369,6 +370,8 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
                 f"{change.place}: {change.label} is {shown(change.new)}, and its rate in {where} is still 1. "
                 f"Type there how many {shown(change.new)} one US dollar is."
             )
+        elif option in TARGETS and _follows(change.name, built, found):
+            continue  # nobody states it: it is as the context now makes it
         elif option is not None:
             options[option] = _option(option, built, found, change.new)
             if change.place is not None:
@@ -389,7 +392,7 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     if "requests_per_second" in found.inputs:  # by the second or by the day, whichever counts
         for name in _idle(found):
             options.pop(name, None)
-        name = "requests_per_day" if found.inputs.get("requests_per_day") else "requests_per_second"
+        name = stated_kind(found.inputs)
         options[name] = _option(name, built, found, found.inputs[name])
     if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
         options.pop("ask", None)
@@ -400,6 +403,23 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     return after
 
 
+def _follows(name: str, built: Built, found: Snapshot) -> bool:
+    """Whether a target's cell still holds the formula by which it follows from its workload's lengths."""
+    if not found.cells[f"in_{name}"].is_formula:
+        return False
+    option = next(target for target in TARGETS if name.startswith(target))
+    part = name.removeprefix(f"{option}_")
+    inputs, reference = found.inputs, built.question.reference
+    context = inputs[f"context_{part}"]
+    quantities = {
+        **inputs,
+        **{assumed: reference.assumption(assumed) for assumed in targets.ASSUMED},
+        "context_tokens": context,
+        "input_tokens": inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"]),
+    }
+    return _same(dict(zip(TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities), inputs[name])
+
+
 def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     """The option as text, out of all the inputs that it is made of."""
     question, inputs = built.question, found.inputs
@@ -408,9 +428,12 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
         return ",".join(f"{w}={_whole(inputs[f'context_{part}'])}" for w, part in parts.items())
     if option == "context_tokens":
         return str(_whole(value))
-    if option in TARGETS:
-        targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
-        return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
+    if option in BY_WORKLOAD:
+        names = {w: f"{option}_{part}" for w, part in parts.items()}
+        stated = {
+            w: inputs[name] for w, name in names.items() if option not in TARGETS or not _follows(name, built, found)
+        }
+        return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in stated.items())
     if option == discounts.OPTION:
         providers = dict.fromkeys(row.provider for row in question.rows)
         cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(providers)}

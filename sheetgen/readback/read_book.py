@@ -19,7 +19,7 @@ from sheetgen.book.change_log import SCHEMA
 from sheetgen.book.sheets import EXCEL_DAY_ZERO, NONE
 from sheetgen.errors import SheetgenError, shown
 from sheetgen.question.discounts import CELL
-from sheetgen.question.inputs import BY_NAME, CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS, rows_in
+from sheetgen.question.inputs import BY_NAME, BY_WORKLOAD, CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS, rows_in
 from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import OPTIONS, SHEET_OPTIONS
@@ -104,7 +104,8 @@ class Snapshot:
         return self.record.answer.inputs.catalog_sha256
 
 
-OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
+FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_")  # inputs that hold a formula until somebody types over it
+OF_EACH_WORKLOAD = ("context", "output", *BY_WORKLOAD)
 REQUIRED = (
     "tier_1",
     "headline_workload",
@@ -122,7 +123,7 @@ _TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
 LOG_LINE = "in_log_"
 OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 PREFIX = "cat_"
-_NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
+_NUMBERS = re.compile(rf"({'|'.join((*OF_EACH_WORKLOAD, 'tier'))})_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
 _KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
 OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
@@ -362,8 +363,9 @@ def unlike(key: str, taken: Mapping[str, Any]) -> str:
 
 
 def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
-    """A note on inputs whose value a formula gives: it is taken as it stands."""
-    places = [f"{n} ({c.place})" for n, c in cells.items() if n.startswith("in_") and c.is_formula]
+    """A note on inputs whose value a formula gives that a person typed: it is taken as it stands."""
+    typed = {n: c for n, c in cells.items() if n.startswith("in_") and not n.startswith(FOLLOWING) and c.is_formula}
+    places = [f"{n} ({c.place})" for n, c in typed.items()]
     for table in tables.values():
         places += [f"{PREFIX}{table.name}_{c} ({table.place(k, c)})" for k, c in sorted(table.formulas)]
     if not places:

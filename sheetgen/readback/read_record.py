@@ -30,6 +30,7 @@ class Workload(_Part):
     output_tokens: int
     tpot_target_ms: float | None = None
     ttft_target_ms: float | None = None
+    requests_per_user_per_day: float | None = None
 
 
 class Inputs(_Part):

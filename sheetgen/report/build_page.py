@@ -23,6 +23,7 @@ from sheetgen.report.fingerprints import breaks, fingerprints_of
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import in_currency
 from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
+from sheetgen.report.precision_words import weights_note
 from sheetgen.report.wording import (
     dollars,
     gpus,
@@ -37,7 +38,7 @@ from sheetgen.report.wording import (
     whole,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, UNIT_NAMES, WHOLE, Layout
+from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PUBLISHED, UNIT_NAMES, WHOLE, Layout
 
 TITLE = "LLM serving sizing sheet"
 LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
@@ -62,6 +63,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         title=_stated(question, "title") or TITLE,
         question=_question(question),
         precision_line=_precision(question),
+        weights_note=weights_note(record, question),
         as_of=question.as_of.isoformat(),
         price_banner=notes.price_banner(question, stale_after),
         version=notes.own_version(),
@@ -127,7 +129,6 @@ def _total(record: Record, question: Question, cards: Sequence[Card]) -> page.To
         class_rents=(NONE,) * len(classes),
         class_years=tuple(map(_a_year, classes)),
         fp8_monthly=added([one.fp8_monthly for one in cards]),
-        span=wording.total_range([cell.chosen for cell in record.headline_cells]),
         approve=_to_approve(question, monthly, yearly),
     )
 
@@ -154,7 +155,7 @@ def _annual_usd(monthly: Cell) -> float:
 def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.numbers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
-    load = wording.rate_words(question) if tier is None else sentences.at_once.fill(requests=tier)
+    load = wording.stated_rate(question) if tier is None else sentences.at_once.fill(requests=tier)
     name = workload.name if workload.id == ASKED else f"{workload.name} ({context} tokens)"
     return f"{name}, {load}"
 
@@ -163,16 +164,14 @@ def _precision(question: Question) -> str:
     settings, engine = question.settings, question.engine
     weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
-    active = settings.active_fraction
     return " · ".join(
         (
-            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
+            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == PUBLISHED else ""),
             f"KV cache {kv}",
             f"{engine.name} {engine.default_version}",
             *([wording.draft_words(question.draft)] if question.draft else []),
             wording.sizing_rule(question),
             *([f"a rate: allowance for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
-            "every user counted as active" if active == 1 else f"{share(active)} of the users active",
         )
     )
 
@@ -215,23 +214,15 @@ def _card(question: Question, cell: CellRecord) -> Card:
         first_token=wording.first_token(cell),
         sized_by=wording.sized_by(question, cell),
         runner_up=_runner_up(cell),
-        span=wording.month_range(chosen),
-        band=wording.money_band(chosen),
-        machines=wording.machines_range(chosen),
-        spread=wording.spread(chosen),
-        measured=wording.measured_range(chosen),
-        slow_end=wording.AT_SLOW_END if chosen.monthly_usd_high is None else "",
+        chance=wording.sure(chosen.chance),
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,
         held=words("serves {}", wording.served_count(cell)),
         targets=wording.short_targets(question.workload_of(cell.row)) if question.settings.speed_targets else "",
-        late=wording.late_first_token(question, cell),
         classes=tuple(classes[purchase] for purchase in shown),
         class_years=tuple(_a_year(classes[purchase]) for purchase in shown),
         class_rents=tuple(rented(cell.by_purchase[purchase]) for purchase in shown),
-        class_tight=tuple(purchase != question.settings.purchase and _is_tight(cell, purchase) for purchase in shown),
-        tight=_is_tight(cell, question.settings.purchase),
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
         committed=_committed(classes),
@@ -255,18 +246,12 @@ def _hardware(question: Question, cell: CellRecord) -> Cell:
     return joined(", ", parts)
 
 
-def _is_tight(cell: CellRecord, purchase: str) -> bool:
-    """Whether the answer in a class has little headroom."""
-    one = cell.by_purchase[purchase]
-    return one is not None and one.tight
-
-
 def _spare(question: Question, cell: CellRecord) -> Text:
     """How many requests what is rented serves, where these are hardly more than the load: 33, asked 32."""
-    needed = cell.requests_per_second or cell.concurrent_requests or 0
+    needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
     if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):
         return ""
-    at = wording.rate_words(question) if cell.requests_per_second else whole(needed)
+    at = wording.rate_words(cell) if cell.is_rate else whole(needed)
     return words("{}, asked {}", wording.served_count(cell), at)
 
 
@@ -316,7 +301,7 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
 
     def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
         return page.MatrixRow(
-            wording.rate_words(question) if requests is None else whole(requests),
+            wording.rate_words(cells[w, t, 0]) if requests is None else whole(requests),
             (w, t) == question.headline,
             tuple(_cell(question, cells[w, t, m], short) for m in range(len(question.models))),
             requests or 0,
@@ -338,10 +323,9 @@ def _cell(question: Question, cell: CellRecord, short: Mapping[str, str]) -> pag
     kv, chosen = wording.short_size(cell.kv_bytes, question.settings.units), cell.chosen
     if chosen is None:
         return page.MatrixCell("none", cell.verdict, kv)
-    tight = _is_tight(cell, question.settings.purchase)
     return page.MatrixCell(
-        "tight" if tight else "fits",
-        "little headroom" if tight else "fits",
+        "fits",
+        "fits",
         kv,
         rented_gpus(chosen.n_instances, question.instances[chosen.instance]),
         rent(chosen.n_instances, chosen.instance),
@@ -427,7 +411,7 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
         model=name,
         per_year=words("{} a year", money(units.annual_usd)),
         per_user=words("{} per user", dollars(units.usd_per_user_per_month))
-        if question.counts_people(question.loads[cell.row])
+        if cell.users > 0
         else words("{} per request at once", dollars(chosen.monthly_usd / (cell.concurrent_requests or 1))),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE,
         owned=owned,
@@ -460,7 +444,6 @@ def _at_fp8(question: Question, cell: CellRecord) -> dict[str, Any]:
         "fp8_monthly": monthly,
         "fp8_is_large": cell.needs_reservation,
         "fp8_term": _fp8_term(cell, one.monthly_usd),
-        "fp8_tight": cell.fp8_by_purchase[question.settings.purchase].tight,
     }
 
 

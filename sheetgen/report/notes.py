@@ -220,12 +220,11 @@ def price_date(one: Candidate) -> str:
 def most_assumed(question: Question) -> Iterator[str]:
     """The assumptions that decide most, in words; `assumption_lines` has all."""
     settings, engine = question.settings, question.engine
-    active = settings.active_fraction
-    people = ""
-    if n_requests := question.numbers[question.headline[1]]:
-        people = f"; if one in ten is, {n_requests:,} are {10 * n_requests:,} people"
-    everyone = f"Everyone is active at once{people}."
-    yield everyone if active == 1 else f"{wording.share(active)} of users are active at once."
+    times = question.workloads[question.headline[0]].requests_per_user_per_day
+    if (active := settings.active_fraction) is None:
+        yield f"People ask {times:g} times a day, {wording.share(settings.peak_hour_share)} of it in the busiest hour."
+    else:
+        yield f"{wording.share(active)} of the people wait for an answer at the same moment."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
     rule = wording.sizing_rule(question)
     yield f"{rule[0].upper()}{rule[1:]}."

@@ -5,9 +5,8 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -38,7 +37,9 @@ class Cell:
 
 
 Text = Cell | str
-TIGHT = "▲"  # after a price of what has little headroom
+SURE_OF = (
+    "Sure that these machines are fast enough for this load; not that the load is right, nor that no machine fails"
+)
 ELSEWHERE = "†"  # after a price that is of other hardware than its row names
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
@@ -100,29 +101,25 @@ class Rented(Amounts):
 
     rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
     monthly: Text  # "$80,358"
-    span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
     fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
     fp8_monthly: Text = NONE  # "$138,618"
     fp8_term: Text = ""  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
     class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
-    class_tight: tuple[bool, ...] = ()  # whether that has little headroom
-    fp8_tight: bool = False
     committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """A mark for each of `classes` that is of other hardware than is rented, and one for little headroom."""
-        tight = self.class_tight or (False,) * len(self.class_rents)
-        return tuple(itertools.starmap(self._mark, zip(self.class_rents, tight, strict=True)))
+        """A mark for each of `classes` that is of other hardware than is rented."""
+        return tuple(map(self._mark, self.class_rents))
 
     @property
     def fp8_mark(self) -> str:
-        return self._mark(self.fp8_rent, self.fp8_tight)
+        return self._mark(self.fp8_rent)
 
-    def _mark(self, rented: Text, tight: bool) -> str:
-        return (ELSEWHERE if rented and rented != self.rent else "") + (TIGHT if tight else "")
+    def _mark(self, rented: Text) -> str:
+        return ELSEWHERE if rented and rented != self.rent else ""
 
     @property
     def marked_classes(self) -> tuple[Text, ...]:
@@ -136,7 +133,7 @@ class Rented(Amounts):
 
 @dataclass(frozen=True, kw_only=True)
 class Total(Rented):
-    """The answers of all models together; its span is from all at the fast to all at the slow end of their bands."""
+    """The answers of all models together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,17 +179,11 @@ class Card(MoneyFacts, HostedFacts, Rented):
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
     targets: str = ""  # "50 ms, 5 s": of a token and of the first one
-    late: Text = ""  # "first token to 8.3 s (target 5 s), $120.5k there": its band ends above its target
-    band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
-    machines: Text = NONE  # "2 to 11 machines": what it is rented in then
-    spread: float = 0.0  # dollars a month from the fewest of these to the most; tells which band is the widest
-    measured: Text = NONE  # "$166.3k to $332.7k": the span that is left once a run confirms the prediction
-    slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
+    chance: Text = NONE  # "70% sure"
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     cheapest_not_asked: Text = NONE  # the first of these
-    tight: bool = False  # little headroom
     spare: Text = ""  # "33, asked 32": serves hardly more than the load
     spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
@@ -228,8 +219,8 @@ class Card(MoneyFacts, HostedFacts, Rented):
 class MatrixCell:
     """One load on the matrix."""
 
-    status: str  # fits | tight | none | over: the word and the colour
-    word: str  # what the status says in words: "fits", "little headroom", "nothing fits", "over 32k"
+    status: str  # fits | none | over: the word and the colour
+    word: str  # what the status says in words: "fits", "nothing fits", "over 32k"
     kv: Text = NONE  # "160.0"  (unit in the head)
     hardware: Text = NONE  # "8× H100 SXM"
     rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
@@ -403,7 +394,7 @@ class Ask(NamedTuple):
     monthly: Text
     per_year: Text
     sentence: Text
-    rest: Text = ""  # " ($40k to $80k at the speed band)"; with contingency that it is, and the rent without it
+    rest: Text = ""  # " (70% sure)"; with contingency that it is, and the rent without it
     in_dollars: Cell = NONE  # beside another currency
 
 
@@ -439,6 +430,7 @@ class Page:
     title: str
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
+    weights_note: Text  # under the first table: each model's checkpoint, and the answer as published; "" where all are
     as_of: str
     price_banner: str
     version: str
@@ -525,17 +517,14 @@ class Page:
 
     @property
     def uncertain(self) -> tuple[Text, ...]:
-        """How far the answers may be off: their months at the ends of the band of speed, what that rests on, risks."""
-        at = self.at_load
-        bands = tuple(
-            words(f"{{}}{at}: {{}}, {{}}{'; {}' if c.band else ''}.", c.model, c.token_time, c.first_token, c.band)
+        """How far the answers may be off: how sure each is, what that rests on, risks."""
+        chances = tuple(
+            words(f"{{}}{self.at_load}: {{}}, {{}}; {{}}.", c.model, c.token_time, c.first_token, c.chance)
             for c in self.asked_for
             if c.fits
         )
-        reason = (self.band_reason,) if self.band_reason else ()
-        others = (self.other_bands,) if self.other_bands and self.total is None else ()
         confidence = (words("{}.", one) for one in self.confidence)
-        return (*bands, *others, *reason, *confidence, *self.risks, self.fp8_quality)
+        return (*chances, self.sure_of, *confidence, *self.risks, self.fp8_quality)
 
     @property
     def shown_classes(self) -> tuple[int, ...]:
@@ -551,13 +540,6 @@ class Page:
     def is_rate(self) -> bool:
         """Whether the case is a rate: the requests at once follow from it."""
         return any(row.headline and not row.requests for row in self.case.rows)
-
-    @property
-    def other_bands(self) -> Text:
-        """The months at the ends of the band of speed of the models whose own no ask has; NONE where there are none."""
-        others = [c for c in self.cards if c.span and (self.total is not None or c not in self.asked_for)]
-        spans = joined(", ", [words("{} {}", c.model, c.span) for c in others])
-        return words("At the speed band, a month: {}.", spans) if others else NONE
 
     @property
     def cost_lines(self) -> tuple[CostLine, ...]:
@@ -592,51 +574,22 @@ class Page:
 
     @property
     def risks(self) -> tuple[Text, ...]:
-        """What may go wrong with the answers: little headroom, machines that are hard to find, old prices."""
+        """What may go wrong with the answers: hardly room for one request more, machines that are hard to find."""
         fit = [c for c in self.cards if c.fits]
         said: list[Text] = []
-        spare = [words("{} serves {}", c.model, c.spare) for c in fit if c.spare and not c.tight]
-        if tight := [words("{} ({})", c.model, c.held) for c in fit if c.tight]:
-            said.append(words("Little headroom: {}.", joined(", ", tight)))
-        elif fit and not spare:
-            said.append(f"No answer {self.purchase} is near a target or its memory's end.")
-        if spare:
+        if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
         machines = [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
-        late = [words("{} {}", c.model, c.late) for c in self.asked_for if c.late]
-        if 0 < len(late) <= MOST_SPARES:
-            said.append(words("Not in the band of the month: {}.", joined(", ", late)))
-        elif late:
-            said.append(f"Not in the bands of the month: the first token, of {len(late)} models late at its slow end.")
         if self.ask is not None and (cheaper := self.cards[self.ask].cheapest_not_asked):
             said.append(words("Not requested, and cheaper: {}.", cheaper))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:
             said.append(f"Reserve capacity first: {', '.join(reserved)}.")
-        said += [f"{c.model}: {c.slow_end}." for c in fit if c.slow_end]
         return (*said, f"On offer: {self.price_banner}.")
-
-    @property
-    def band_reason(self) -> Text:
-        """Where the band of the months comes from, and what narrows it, of the model to be approved or the widest."""
-        wide = [c for c in self.asked_for if c.machines]
-        if not wide:
-            return NONE
-        card = max(wide, key=lambda one: one.spread)
-        why = words(
-            "Why the band: slower tokens than predicted leave each machine fewer requests within the target; "
-            f"{'' if len(self.asked_for) == 1 else 'widest for '}{{}}, {{}}.",
-            card.model,
-            card.machines,
-        )
-        if not card.measured:
-            return why
-        rent = f"{'the rent is ' if self.contingency else ''}{{}}"
-        return words(f"{{}} Before signing, measure one: if it runs as predicted, {rent}.", why, card.measured)
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -654,20 +607,7 @@ class Page:
     def elsewhere(self) -> Text:
         """The same of the columns of `glance`, which have the marks."""
         found = self._elsewhere({*_terms(self), "at FP8"})
-        mark = self._tight_mark(_terms(self))
-        said: list[Text] = [mark.rstrip()] if mark else []
-        said += [words(f"{ELSEWHERE} On other hardware: {{}}.", found)] if found else []
-        return joined(" ", said) or NONE
-
-    @property
-    def tight_mark(self) -> str:
-        """What the mark of little headroom stands for, where a class of the first page or FP8 has it."""
-        return self._tight_mark([self.price_classes[i] for i in self.shown_classes])
-
-    def _tight_mark(self, classes: Collection[str]) -> str:
-        tight = (zip(self.price_classes, card.class_tight, strict=False) for card in self.paid)
-        in_class = any(is_tight and name in classes for of_card in tight for name, is_tight in of_card)
-        return f"{TIGHT} Little headroom. " if in_class or any(card.fp8_tight for card in self.paid) else ""
+        return words(f"{ELSEWHERE} On other hardware: {{}}.", found) if found else NONE
 
     def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []
@@ -677,6 +617,11 @@ class Page:
             others = [words("{} {}", name, rented) for name, rented in rents if rented and rented != card.rent]
             found += [words("{} {}", card.model, joined(", ", others))] if others else []
         return joined("; ", found)
+
+    @property
+    def sure_of(self) -> str:
+        """What the chances are of, and what not."""
+        return f"{SURE_OF}."
 
     @property
     def owned_at(self) -> str:
@@ -742,11 +687,11 @@ def glance(page: Page) -> Table:
 
 def _ask(page: Page, one: Rented, subject: str, sentence: Cell) -> Ask:
     """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
-    band = [words("{} at the speed band", one.span or "the same")] if any(c.span for c in page.cards) else []
+    chance = [one.chance] if isinstance(one, Card) and one.chance else []
     if not one.approve:
-        rest = words(" ({})", band[0]) if band else NONE
+        rest = words(" ({})", chance[0]) if chance else NONE
         return Ask(subject, one.monthly, one.per_year, sentence, rest or "", one.in_dollars)
-    rent = joined(", ", [words("rent {} a month", one.monthly), one.per_year, *band])
+    rent = joined(", ", [words("rent {} a month", one.monthly), one.per_year, *chance])
     month, year = one.approve
     return Ask(subject, month, year, sentence, words(", {} ({})", page.contingency, rent), one.in_dollars)
 
@@ -798,7 +743,7 @@ def _on_other(one: Rented, rented: Text) -> Text:
     return words(" on {}", rented) if rented and rented != one.rent else ""
 
 
-MARKS = {"fits": "✓", "tight": TIGHT, "none": "✗", "over": "✗"}  # a status without its colour
+MARKS = {"fits": "✓", "none": "✗", "over": "✗"}  # a status without its colour
 
 
 def table(title: str, heads: Iterable[str | Column], rows: Iterable[Iterable[Text]], level: int = 2) -> Table:

@@ -16,6 +16,7 @@ from sheetgen.formula import (
     is_text,
     largest,
     percent_text,
+    ratio,
     round_down,
     round_nearest,
     smallest,
@@ -37,7 +38,7 @@ load_words = template("{workload}, {concurrent_requests} at once").formula(
 rate_or_load_words = template(
     "{workload}, [stated?{tier} at once|{rate} requests/s]",
     stated=is_number(q.tier),
-    rate=round_nearest(q.peak_requests_per_second * q.milliseconds_per_second) / q.milliseconds_per_second,
+    rate=round_nearest(q.requests_per_second * q.milliseconds_per_second) / q.milliseconds_per_second,
 ).formula(
     "rate_or_load_words",
     "Load in words",
@@ -45,7 +46,8 @@ rate_or_load_words = template(
     "the tiers on Inputs.",
 )
 at_once = template("{requests} {requests:request|requests} at once")
-users_at_once = template("{users} users, {at_once}")
+people = template("{users} {users:person|people}")
+people_at_once = template("{people}, {at_once}")
 per_second = template("{rate} requests/s")
 headline_words = template(
     "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
@@ -77,13 +79,31 @@ why_nothing = first_of(
     (q.n_held > 0, TOO_SLOW),
     otherwise=NOTHING_FITS,
 ).formula("why_nothing", "Why nothing")
-FITS, LITTLE_HEADROOM, NONE_FITS, OVER_LIMIT = FIT_WORDS = "fits", "little headroom", "none fits", "over limit"
+FITS, NONE_FITS, OVER_LIMIT = FIT_WORDS = "fits", "none fits", "over limit"
 fit_word = first_of(
     (Unless(q.within_limit == 1), OVER_LIMIT),
     (Unless(is_number(q.n_instances)), NONE_FITS),
-    (q.has_little_headroom == 1, LITTLE_HEADROOM),
     otherwise=FITS,
-).formula("fit_word", "Fit", "fits, little headroom, none fits, or over limit.", "has_little_headroom.")
+).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
+CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
+sure = first_of(
+    (q.chance < q.chance_step, "under {chance_step:percent} sure"),
+    (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),
+    otherwise=template("{rounded:percent} sure", rounded=round_nearest(ratio(q.chance, q.chance_step)) * q.chance_step),
+)
+sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
+    "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
+)
+# Why one should measure before renting, by the reasons of the record.
+MEASURE_FIRST = {
+    "impossible": template(
+        "Measure first: nothing is {confidence:percent} sure to serve this; this is an even chance."
+    ),
+    "asked_dear": template("Measure first: an even chance costs {usd} a month, on {rent}."),
+    "one_each": template("Measure first: each machine would have one request; an even chance costs {usd} a month."),
+    "sure_impossible": template("Measure first: nothing is 90% sure to serve this."),
+    "sure_dear": template("Measure first: being 90% sure costs {usd} a month."),
+}
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
 owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")
@@ -126,6 +146,25 @@ runner_up_words = template(
     "What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over\n"
     "what is cheaper for fewer machines.",
     "the next cheapest on Workings.",
+)
+
+# Precision of the weights -------------------------------------------------------------------------------------------
+
+checkpoint_words = template(
+    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|licence not known here]|no checkpoint is known here]",
+    listed=is_text(q.hf_id),
+    licensed=is_text(q.license),
+)
+published_words = template("[held?{rented}, {usd} a month|nothing holds it]", held=is_number(q.n_instances))
+not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
+weights_of_model = template(
+    "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"
+    "[deployable?, as {not_deployed}]]",
+    changed=is_text(q.published_dtype),
+    deployable=q.has_deployed == 1,
+    checkpoint=checkpoint_words,
+    published=published_words,
+    not_deployed=not_deployed,
 )
 
 # What it serves, and how fast ----------------------------------------------------------------------------------

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     CellRecord,
-    ChosenRecord,
     LeverRecord,
     ModelRecord,
     NotAskedRecord,
@@ -24,10 +23,11 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell, ModelFacts, Text, words
+from sheetgen.report.page import NONE, Cell, ModelFacts, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
+from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
@@ -287,16 +287,10 @@ def _seconds(value: float, below: Display) -> Cell:
     return Cell(value, WHOLE if value >= FROM_SECONDS else below)
 
 
-def late_first_token(question: Question, cell: CellRecord) -> Text:
-    """Where the slow end of the first token's band is above its target, which no count of the month's band is for:
-    `first token to 8.3 s (target 5 s), $120.5k there`."""
-    target_ms, latest = question.workload_of(cell.row).ttft_target_ms, cell.answer.ttft_seconds_high
-    if not question.settings.speed_targets or not target_ms or latest * 1000 <= target_ms:
-        return ""
-    usd = short_money(cell.answer.late_usd) if cell.answer.late_usd else "no count is enough"
-    return words(
-        f"first token to {{}} s (target {plain(target_ms / 1000)} s), {{}} there", _seconds(latest, ONE_DECIMAL), usd
-    )
+SIZED_AT_RATE = {
+    PREFILL: "size set by the prompts that must be read each second",
+    RATE: "size set by places to spare for requests that arrive by chance",
+}
 
 
 def sized_by(question: Question, cell: CellRecord) -> Cell:
@@ -309,6 +303,8 @@ def sized_by(question: Question, cell: CellRecord) -> Cell:
     if cell.without_targets is not None:
         alone, slow = picked(cell.without_targets), milliseconds(cell.answer.without_targets_tpot_seconds)
         return words("size set by the target ({}); without it: {}, at {} ms a token", target, alone, slow)
+    if cell.answer.sized_by in SIZED_AT_RATE:
+        return Cell(SIZED_AT_RATE[cell.answer.sized_by])
     if cell.answer.sized_by != "memory":
         return words("size set by the target ({}); without it the cost is the same", target)
     met = bool(target) and question.settings.speed_targets
@@ -320,7 +316,8 @@ def sized_shortly(cell: CellRecord) -> Cell:
     if cell.without_targets is not None:
         slow = milliseconds(cell.answer.without_targets_tpot_seconds)
         return words("without the target: {}, {} ms a token", picked(cell.without_targets), slow)
-    return Cell("size set by memory" if cell.answer.sized_by == "memory" else "size set by the target")
+    by = cell.answer.sized_by
+    return Cell(SIZED_AT_RATE.get(by, "size set by memory" if by == "memory" else "size set by the target"))
 
 
 def picked(one: RentalRecord) -> Cell:
@@ -328,62 +325,18 @@ def picked(one: RentalRecord) -> Cell:
     return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
-AT_SLOW_END = "at the slow end of the band no count meets the targets"
+def sure(chance: float) -> Cell:
+    """How sure it is that what is rented serves the load: 70% sure."""
+    return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
 
 
-def month_range(one: ChosenRecord) -> Cell:
-    """The month of the chosen hardware from one end of the band of speed to the other: $166.3k to $332.7k, or from
-    $166.3k where at the slow end no count meets the targets; nothing where the price is the same."""
-    low, high = one.monthly_usd_low, one.monthly_usd_high
-    return NONE if low == high else _span(low, high)
-
-
-def total_range(answers: Sequence[ChosenRecord | None]) -> Cell:
-    """The same of all models together: all at the fast end, and all at the slow one."""
-    lows, highs = ([getattr(one, f"monthly_usd_{end}", None) for one in answers] for end in ("low", "high"))
-    low, high = (None if None in ends else math.fsum(filter(None, ends)) for ends in (lows, highs))
-    return NONE if low is None or lows == highs else _span(low, high)
-
-
-def _span(low: float | None, high: float | None) -> Cell:
-    if low == high:
-        return short_money(low)
-    return words("{} to {}", short_money(low), short_money(high)) if high else words("from {}", short_money(low))
-
-
-def machines_range(one: ChosenRecord) -> Cell:
-    """How many machines these are: 2 to 11 machines."""
-    ends = one.monthly_usd_low, one.monthly_usd_high
-    low, high = (usd and round(usd * one.n_instances / one.monthly_usd) for usd in ends)
-    if not low or low == high:
-        return NONE
-    return words("{} to {} machines", whole(low), whole(high)) if high else words("{} and more", plural(low, "machine"))
-
-
-def spread(one: ChosenRecord) -> float:
-    """What a month at the slow end of the band of speed costs more than at the fast one, in dollars; no bound where
-    no count is enough."""
-    low, high = one.monthly_usd_low, one.monthly_usd_high
-    return high - low if low and high else math.inf
-
-
-def measured_range(one: ChosenRecord) -> Cell:
-    """The month once a run of the deployment confirms the prediction: $166.3k to $332.7k; nothing where the band is
-    then no narrower."""
-    low, high, least, most = one.monthly_usd_low, one.monthly_usd_high, one.measured_usd_low, one.measured_usd_high
-    if least is None or (most is None and high is None):
-        return NONE
-    is_narrower = most is not None and (high is None or most - least < high - (low or 0))
-    return _span(least, most) if is_narrower else NONE
-
-
-def money_band(one: ChosenRecord) -> Cell:
-    """The same in full: $166.3k to $332.7k a month at the ends of the speed band."""
-    span = month_range(one)
-    if not span:
-        return NONE
-    is_whole = None not in (one.monthly_usd_low, one.monthly_usd_high)
-    return words("{} a month at the ends of the speed band" if is_whole else f"{{}} a month; {AT_SLOW_END}", span)
+def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
+    """Why one should measure before renting, in words."""
+    at = [one for one in cell.by_confidence if one]
+    for reason in cell.measure_first:
+        one = at[-1] if reason == "sure_dear" else at[0] if at else None
+        values = {} if one is None else {"usd": money(one.monthly_usd), "rent": rent(one.n_instances, one.instance)}
+        yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
 
 
 def is_cheaper_pick(cell: CellRecord) -> bool:
@@ -416,7 +369,7 @@ def served(question: Question, cell: CellRecord) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
     aimed = question.settings.speed_targets and target_words(question.workload_of(cell.row))
     count, one = served_count(cell), cell.answer
-    if question.rate and cell.requests_per_second and (day := question.rate.requests_per_day):
+    if question.rate and cell.is_rate and (day := question.rate.per_day(question.workload_of(cell.row))):
         count = sentences.a_day.fill(count, math.floor(day * one.served_at_target / cell.requests_per_second))
     survived = lost(question) if question.settings.survive else ""
     holds = {"memory_holds": one.memory_holds, "n_instances": one.n_instances, "lost": survived}
@@ -428,23 +381,33 @@ def lost(question: Question) -> str:
     return BY_NAME["survive"].words[question.settings.survive]
 
 
-def rate_words(question: Question) -> Cell:
-    """The rate of a sheet: 4.5 requests/s."""
-    assert question.rate is not None, "only a rate has no requests at once of its own"
-    rate = question.rate.at_peak(question.settings)
+def rate_words(cell: CellRecord) -> Cell:
+    """The rate of a load: 4.5 requests/s."""
+    return _per_second(cell.requests_per_second)
+
+
+def _per_second(rate: float) -> Cell:
     places = rate_places(rate)
     display = Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE
     return sentences.per_second.fill(Cell(rate, display))
 
 
+def stated_rate(question: Question) -> Cell:
+    """The people or the rate of a sheet's headline: 200 people; 4.5 requests/s."""
+    rate = question.rate
+    assert rate is not None, "only a rate has no requests at once of its own"
+    if rate.users:
+        return sentences.people.fill(users=rate.users)
+    return _per_second(rate.at_peak(question.settings, question.workloads[question.headline[0]]))
+
+
 def load_words(question: Question, cell: CellRecord) -> Cell:
-    """What a load is: 32 requests at once; 64 users, 32 requests at once; 4.5 requests/s."""
-    if cell.requests_per_second:
-        return rate_words(question)
+    """What a load is: 32 requests at once; 200 people, of whom 20 are answered at once; 200 people; 4.5 requests/s."""
+    people = question.loads[cell.row].users
+    if cell.is_rate:
+        return sentences.people.fill(users=people) if people else rate_words(cell)
     at_once = sentences.at_once.fill(requests=cell.requests)
-    if question.settings.active_fraction == 1:
-        return at_once
-    return sentences.users_at_once.fill(cell.users, at_once)
+    return sentences.people_at_once.fill(sentences.people.fill(users=people), at_once) if people else at_once
 
 
 def served_count(cell: CellRecord) -> Cell:
@@ -525,7 +488,7 @@ SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: f
 
 def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
     units, model, total = question.settings.units, one.model, one.model.params.total
-    token, state = kept.kv_bytes_per_token, kept.state_bytes_per_sequence
+    token, state = kept.kept_bytes_per_token, kept.state_bytes_per_sequence
     full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]

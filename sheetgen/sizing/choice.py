@@ -8,17 +8,21 @@ from typing import Any
 
 from sheetgen.formula import (
     Formula,
+    Quantity,
     at_most,
+    both,
     first_where,
     formula,
     greatest_where,
     is_number,
     is_number_in_row,
+    largest,
     least_where,
     number_where,
     ratio,
     round_nearest,
     same_money,
+    where,
 )
 from sheetgen.sizing.parallelism import instances_less_replica
 from sheetgen.units import PLAIN, USD
@@ -247,6 +251,25 @@ def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly_usd: Any, g
     return _where_held(cheapest_usd, first_where(same_money(monthly_usd, cheapest_usd), few, among))
 
 
+@formula("Next cheapest is an alternative (1 or 0)", PLAIN)
+def is_alternative(
+    second_usd: Quantity,
+    second_n_instances: Quantity,
+    monthly_usd: Quantity,
+    n_instances: Quantity,
+    runner_up_most_factor: Quantity,
+    reservation_above_instances: Quantity,
+) -> Any:
+    """1 where the best with another GPU or provider is one that somebody would rent instead: at a like price, and not
+    far more machines than the answer where these would need a reservation; else 0.
+
+    Source: assumptions.yaml, runner_up_most_factor.
+    """
+    few = second_n_instances <= largest(reservation_above_instances, runner_up_most_factor * n_instances)
+    return where(is_number(second_usd), both(second_usd <= runner_up_most_factor * monthly_usd, few), False)
+
+
+OF_RUNNER_UP = ("runner_up_most_factor", "reservation_above_instances")  # judgements, in assumptions.yaml
 STEPS: tuple[Formula, ...] = (
     cheapest_usd,
     cheapest_gpus,

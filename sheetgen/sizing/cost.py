@@ -34,6 +34,7 @@ CONSTANTS = {  # what the formulas count in, by the name under which they read i
     "tokens_in_a_million": 10**6,
     "watts_in_a_kilowatt": 1000,
     "cents_in_a_dollar": 100,
+    "decimal_base": 10,
 }
 
 
@@ -150,7 +151,7 @@ def commitment_waste_usd(
 def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Any:
     """A month's cost over the people served, in US dollars.
 
-    Source: users = requests at once / the share of users active at the peak.
+    Source: users, as stated or by the targets.
     """
     return number_where(both(is_number(monthly_usd), users > 0), ratio(monthly_usd, users))
 

@@ -41,13 +41,16 @@ def limit_seconds(
 
 @formula("Meets both targets", within=[tpot_seconds, service_ttft_seconds])
 def meets_targets(
-    tpot_seconds: Quantity, service_ttft_seconds: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity
+    tpot_seconds: Quantity,
+    service_ttft_seconds: Quantity,
+    tpot_allowed_seconds: Quantity,
+    ttft_allowed_seconds: Quantity,
 ) -> Any:
     """1 where a batch of this many requests, which leaves this share of the experts alone, meets both targets, else 0.
 
     Source: tpot_seconds, service_ttft_seconds.
     """
-    return (tpot_seconds <= tpot_limit_seconds) * (service_ttft_seconds <= ttft_limit_seconds)
+    return (tpot_seconds <= tpot_allowed_seconds) * (service_ttft_seconds <= ttft_allowed_seconds)
 
 
 _OF_BATCH = meets_targets.as_function_of("batch_requests", "untouched_fraction")
@@ -146,14 +149,14 @@ def sized_by(
     paced_requests: Quantity,
     data_parallel_size: Quantity,
     next_tpot_seconds: Quantity,
-    tpot_limit_seconds: Quantity,
+    tpot_allowed_seconds: Quantity,
 ) -> Any:
     """What set the number of replicas: the target of a token (tpot) or of the first one (ttft), where it needs more of
     them than memory does; else memory.
 
     Source: n_replicas.
     """
-    target = where(next_tpot_seconds > tpot_limit_seconds, "tpot", "ttft")
+    target = where(next_tpot_seconds > tpot_allowed_seconds, "tpot", "ttft")
     held = round_up(ratio(load_requests, sequences * data_parallel_size))
     return where(round_up(ratio(load_requests, paced_requests)) > held, target, "memory")
 
@@ -385,7 +388,7 @@ def fullest_stage(
     return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), share
 
 
-@formula("Pool's error, low end")
+@formula("Pool's error at an end of its band")
 def pool_error_bytes(
     pool_error_bytes_measured: Quantity,
     pool_error_bytes_elsewhere: Quantity,
@@ -394,8 +397,8 @@ def pool_error_bytes(
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
 ) -> Any:
-    """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
-    that was measured, by all other logs beyond; none where it is set outright.
+    """Bytes by which the KV pool may be larger, or smaller where below 0: by the runs on this GPU up to the largest
+    tensor-parallel size that was measured, by all other logs beyond; none where it is set outright.
 
     Source: docs/fidelity.md; catalogs/engines, bands.
     """
@@ -420,32 +423,6 @@ def gpus_of_replica(pipeline_stages: Quantity, tensor_parallel_size: Quantity, d
     Source: INTERFACE (TP x PP x DP).
     """
     return number_where(pipeline_stages > 0, pipeline_stages * tensor_parallel_size * data_parallel_size)
-
-
-@formula("Sequences at the band's low end", within=[sequences.as_function_of()])
-def sure_sequences(
-    sequences: Callable[..., Any],
-    kv_pool_error_bytes_low: Quantity,
-    kv_budget_bytes_per_gpu: Quantity,
-    layer_budget_bytes: Quantity,
-) -> Any:
-    """Sequences that one replica still holds where its pool comes out at the low end of the 80 % error band.
-
-    Source: sequences, with the pool less what nine of ten predictions of its kind err by at most.
-    """
-    return sequences(
-        kv_budget_bytes_per_gpu=kv_budget_bytes_per_gpu + kv_pool_error_bytes_low,
-        layer_budget_bytes=layer_budget_bytes + kv_pool_error_bytes_low,
-    )
-
-
-@formula("Users")
-def users(concurrent_requests: Quantity, active_fraction: Quantity) -> Any:
-    """People that these requests at once stand for: requests / the share of users active at the peak.
-
-    Source: definition; with the default of 1 every user counts as active.
-    """
-    return ratio(concurrent_requests, active_fraction)
 
 
 @formula("Load")
@@ -652,29 +629,6 @@ def memory_holds(
     return round_nearest(n_instances * replicas_per_instance) * sequences * data_parallel_size
 
 
-@formula("Little headroom (1 or 0)")
-def has_little_headroom(
-    load_requests: Quantity,
-    n_replicas: Quantity,
-    sure_sequences: Quantity,
-    data_parallel_size: Quantity,
-    tpot_seconds: Quantity,
-    ttft_seconds: Quantity,
-    tpot_limit_seconds: Quantity,
-    ttft_limit_seconds: Quantity,
-    near_target_fraction: Quantity,
-) -> Any:
-    """1 where memory at the low end of its band does not hold the load, or the fullest replica's time of a token or of
-    the first one is near its target.
-
-    Source: INTERFACE (little headroom).
-    """
-    short = n_replicas * sure_sequences * data_parallel_size < load_requests
-    slow = tpot_seconds > near_target_fraction * tpot_limit_seconds
-    late = ttft_seconds > near_target_fraction * ttft_limit_seconds
-    return where(either(short, slow, late), 1, 0)
-
-
 @formula("Headroom", PERCENT)
 def headroom_fraction(
     load_requests: Quantity, sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
@@ -684,15 +638,3 @@ def headroom_fraction(
     Source: 1 - load / (replicas x ranks x sequences of a rank).
     """
     return 1 - ratio(load_requests, sequences * data_parallel_size * n_replicas, 1)
-
-
-@formula("Sure headroom", PERCENT)
-def sure_headroom_fraction(
-    load_requests: Quantity, sure_sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
-) -> Any:
-    """The same where every KV pool comes out at the low end of its 80 % error band; 0 where the load is above
-    what the replicas then hold, which is little headroom.
-
-    Source: headroom_fraction, with the sequences at the band's low end.
-    """
-    return largest(0, headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas))

@@ -24,9 +24,16 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.parallelism import instances_less_replica, needed_replicas, surviving_replicas
-from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
-from sheetgen.units import SECONDS, TWO_DECIMALS
+from sheetgen.sizing.speed import (
+    prefill_round_seconds,
+    service_ttft_seconds,
+    tpot_seconds,
+    turn_seconds,
+    untouched_fraction,
+)
+from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS
 
+PREFILL, RATE = "prefill", "rate"  # what may set the replicas of a rate
 SECANTS = 4  # after which requests at once are at most 0.1 % too high: tests/test_rates.py
 Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off by more than 1e-12
 
@@ -34,17 +41,17 @@ Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off 
 @formula("Requests per second at peak", TWO_DECIMALS)
 def peak_requests_per_second(
     requests_per_second: Quantity,
-    requests_per_day: Quantity,
+    day_requests: Quantity,
     peak_hour_share: Quantity,
     burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
 ) -> Any:
-    """Requests that arrive in a second at peak: as stated, or the peak hour's of a day, times the burst inside it.
+    """Requests that arrive in a second at peak: as stated, or the busiest hour's of a day, times the burst inside it.
 
-    Source: definition. Check: 200,000 a day at 12 % in the peak hour and a burst of 1.3 are 8.67.
+    Source: definition. Check: 200,000 a day at 12 % in the busiest hour and a burst of 1.3 are 8.67.
     """
-    of_a_day = requests_per_day * peak_hour_share / seconds_in_an_hour * burst_factor
-    return where(requests_per_day > 0, of_a_day, requests_per_second)
+    of_a_day = day_requests * peak_hour_share / seconds_in_an_hour * burst_factor
+    return where(day_requests > 0, of_a_day, requests_per_second)
 
 
 @formula("Allowance for chance, first estimate", TWO_DECIMALS)
@@ -85,16 +92,15 @@ _OF_BATCH = (
 )
 
 
-def _turn(
+def _times(
     batch_requests: Quantity,
     tpot_seconds: Callable[..., Any],
     service_ttft_seconds: Callable[..., Any],
     untouched_fraction: Callable[..., Any],
-    output_tokens: Quantity,
-) -> Any:
-    """Seconds that a request takes among batches of so many; fractions of one count."""
+) -> tuple[Any, Any]:
+    """Seconds to the first token and for each further one among batches of so many; fractions of one count."""
     batch = {"batch_requests": batch_requests, "untouched_fraction": untouched_fraction(batch_requests=batch_requests)}
-    return turn_seconds(service_ttft_seconds(**batch), output_tokens, tpot_seconds(**batch))
+    return service_ttft_seconds(**batch), tpot_seconds(**batch)
 
 
 @formula("Requests of one batch, on average", TWO_DECIMALS)
@@ -124,12 +130,15 @@ def full_turn_seconds(
     untouched_fraction: Callable[..., Any],
     full_batch_requests: Quantity,
     output_tokens: Quantity,
+    tpot_level_factor: Quantity,
+    ttft_level_factor: Quantity,
 ) -> Any:
-    """Seconds from a request's turn to its last token, with every place of its replica taken.
+    """Seconds from a request's turn to its last token, with every place of its replica taken, with the chance in force.
 
-    Source: service_ttft_seconds, tpot_seconds.
+    Source: service_ttft_seconds, tpot_seconds, level_factor.
     """
-    return _turn(full_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction, output_tokens)
+    ttft, tpot = _times(full_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction)
+    return turn_seconds(ttft * ttft_level_factor, output_tokens, tpot * tpot_level_factor)
 
 
 @formula("Offered load", TWO_DECIMALS)
@@ -153,13 +162,74 @@ def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
     return round_up(offered_requests + wait_z * power(offered_requests, 1 / 2))
 
 
-@formula("Load")
-def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, places: Quantity) -> Any:
-    """Places that a load takes: of a rate with allowance for chance, of any other as many as it has requests at once.
+@formula("Work of one prompt", SECONDS, within=[prefill_round_seconds])
+def replica_prefill_seconds(
+    prefill_round_seconds: Quantity,
+    busy_ranks: Quantity,
+    pipeline_parallel_size: Quantity,
+    speed_factor: Quantity,
+    tpot_residual: Quantity,
+    tpot_level_factor: Quantity,
+) -> Any:
+    """Seconds that one prompt keeps a replica busy, with the chance in force: its ranks and stages work side by side.
 
-    Source: places.
+    Source: prefill_seconds, as it stands in tpot_seconds; tokens that a cache holds are not computed.
     """
-    return where(requests_per_second > 0, places, load_requests)
+    round_of_ranks = speed_factor * tpot_residual * tpot_level_factor * prefill_round_seconds
+    return ratio(round_of_ranks, busy_ranks * pipeline_parallel_size)
+
+
+@formula("Replicas that the prompts keep busy", TWO_DECIMALS)
+def prefill_replicas(
+    requests_per_second: Quantity,
+    extra_headroom_fraction: Quantity,
+    replica_prefill_seconds: Quantity,
+    max_prefill_utilization: Quantity,
+) -> Any:
+    """Replicas whose prompts fill the share of their time that prompts may fill, fractions too.
+
+    Source: rate x work of a prompt / share. Check: 866.7 prompts/s of 10 ms each at 0.8 are 10.8 replicas.
+    """
+    return requests_per_second * (1 + extra_headroom_fraction) * replica_prefill_seconds / max_prefill_utilization
+
+
+@formula("Places with allowance for chance and for prompts")
+def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Quantity) -> Any:
+    """Places that a rate takes: with allowance for chance, or those of as many replicas as its prompts need.
+
+    Source: INTERFACE (max_prefill_utilization).
+    """
+    return largest(places, round_up(prefill_replicas) * paced_requests)
+
+
+@formula("Load")
+def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, rate_places: Quantity) -> Any:
+    """Places that a load takes: of a rate with allowance for chance and for prompts, of any other as many as it has
+    requests at once.
+
+    Source: rate_places.
+    """
+    return where(requests_per_second > 0, rate_places, load_requests)
+
+
+@formula("What set the replicas of a rate", TEXT)
+def sized_with_rates(
+    sized_by: Quantity,
+    requests_per_second: Quantity,
+    offered_requests: Quantity,
+    places: Quantity,
+    prefill_replicas: Quantity,
+    paced_requests: Quantity,
+) -> Any:
+    """What set the number of replicas: of a rate the prompts (prefill), where they need more than places do; else the
+    allowance for chance (rate), where the mean load would take fewer; else what limits the places of a replica.
+
+    Source: rate_places, sized_by.
+    """
+    needed = needed_replicas(places, paced_requests)
+    by_chance = where(needed > needed_replicas(round_up(offered_requests), paced_requests), RATE, sized_by)
+    of_rate = where(round_up(prefill_replicas) > needed, PREFILL, by_chance)
+    return where(requests_per_second > 0, of_rate, sized_by)
 
 
 # Where the chosen hardware stands -------------------------------------------------------------------------
@@ -194,8 +264,8 @@ def next_in_flight(
     Source: Little's law.
     """
     batch = mean_batch_requests(in_flight, data_parallel_size, pipeline_parallel_size)
-    turn = _turn(batch, tpot_seconds, service_ttft_seconds, untouched_fraction, output_tokens)
-    return replica_requests_per_second * turn
+    ttft, tpot = _times(batch, tpot_seconds, service_ttft_seconds, untouched_fraction)
+    return replica_requests_per_second * turn_seconds(ttft, output_tokens, tpot)
 
 
 @formula("At once on a replica", TWO_DECIMALS)
@@ -256,6 +326,12 @@ def in_flight_at_peak(
     return requests_per_second * turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
 
 
+def mean_of_places(places: Quantity, wait_z: Quantity) -> Any:
+    """Requests at once on average that fill so many places with allowance for chance: `places`, solved for the load."""
+    root = (power(wait_z * wait_z + 2 * 2 * places, 1 / 2) - wait_z) / 2
+    return root * root
+
+
 @formula("Requests per second within the targets", TWO_DECIMALS)
 def served_requests_per_second(
     n_instances: Quantity,
@@ -266,15 +342,18 @@ def served_requests_per_second(
     extra_headroom_fraction: Quantity,
     full_turn_seconds: Quantity,
     wait_z: Quantity,
+    replica_prefill_seconds: Quantity,
+    max_prefill_utilization: Quantity,
 ) -> Any:
     """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
-    is to be survived, with the same allowance for chance and the extra headroom left.
+    is to be survived, with the same allowance for chance and for prompts and the extra headroom left.
 
-    Source: INTERFACE (served_at_target): places, solved for the rate.
+    Source: INTERFACE (served_at_target): rate_places, solved for the rate.
     """
-    n_places = surviving_replicas(n_instances, replicas_per_instance, survive, zones) * paced_requests
-    root = (power(wait_z * wait_z + 2 * 2 * n_places, 1 / 2) - wait_z) / 2
-    return ratio(root * root, full_turn_seconds * (1 + extra_headroom_fraction))
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
+    by_places = ratio(mean_of_places(serving * paced_requests, wait_z), full_turn_seconds)
+    by_prompts = ratio(serving * max_prefill_utilization, replica_prefill_seconds, by_places)
+    return smallest(by_places, by_prompts) / (1 + extra_headroom_fraction)
 
 
 @formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import pandas
 
 ASKED = (
-    "model", "workload", "tier", "context_tokens", "concurrent_requests", "requests_per_second", "weight_dtype",
-    "kv_cache_dtype",
+    "model", "workload", "tier", "context_tokens", "users", "requests_per_second", "requests_per_hour",
+    "concurrent_requests", "weight_dtype", "kv_cache_dtype",
 )  # fmt: skip
 ANSWER = (
     "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size",
     "pipeline_parallel_size", "data_parallel_size", "spans_machines", "n_replicas", "sequences_per_replica",
-    "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "monthly_usd_low", "monthly_usd_high",
-    "weights_bytes", "kv_bytes", "headroom_fraction", "sure_headroom_fraction",
+    "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "chance", "weights_bytes", "kv_bytes",
+    "headroom_fraction",
 )  # fmt: skip
 MONEY = (
     "annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens",

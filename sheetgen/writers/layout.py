@@ -107,9 +107,8 @@ WIDEST_NAME = 78.0  # points: longer names take two lines
 
 
 def name_column(page: Page, bold: Path) -> float:
-    """The width of the models' names, and of what marks them."""
-    marks = ["▲ little headroom"] if any(one.tight for one in page.cards) else []
-    return min(WIDEST_NAME, points(bold, *(one.model for one in page.cards), *marks))
+    """The width of the models' names."""
+    return min(WIDEST_NAME, points(bold, *(one.model for one in page.cards)))
 
 
 def saving_column(page: Page, bold: Path) -> float:

@@ -23,7 +23,7 @@ from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, fitted, style
+from sheetgen.writers.xlsx_styles import DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, WARNING, fitted, style
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -258,8 +258,8 @@ LEAST_HEADS = 3  # of a table that gets a filter
 TINTS = {
     **STATUS,
     "OK": STATUS["fits"],
-    "changed": STATUS["little headroom"],
-    "run pull": STATUS["little headroom"],
+    "changed": WARNING,
+    "run pull": WARNING,
     "CHECK": STATUS["none fits"],
     "out of range": STATUS["none fits"],
 }

@@ -69,9 +69,9 @@ for _name in ("workload", "context", "tier", "kv", "fit", "rent", "money"):
 
 FLUSH = ("title", "subtitle")
 
+WARNING = {"bg_color": "#FEF3C7", "font_color": "#78350F"}
 STATUS: dict[str, dict[str, Any]] = {
     "fits": {"bg_color": "#DCFCE7", "font_color": "#14532D"},
-    "little headroom": {"bg_color": "#FEF3C7", "font_color": "#78350F"},
     "none fits": {"bg_color": "#FEE2E2", "font_color": "#7F1D1D"},
     "over limit": {"bg_color": "#E5E7EB", "font_color": "#374151"},
 }

@@ -35,7 +35,7 @@ def every(models: str = THREE, **options: Any) -> EveryLever:
 @cache
 def load(model: str, context: str = "16k", users: int = 32, **options: Any) -> Solution:
     """One load, as `sheetgen.recommend` asks it."""
-    asked = {"models": model, "context_tokens": context, "users": users, "as_of": AS_OF}
+    asked = {"models": model, "context_tokens": context, "concurrent_requests": users, "as_of": AS_OF}
     return solve(ask(catalog(), {**asked, **options}))
 
 

@@ -24,7 +24,7 @@ def options_of(lever: Lever, model: str, context: str, users: int) -> dict[str, 
     """The options of a question that asks for what a lever changes; nothing where no option does."""
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
     answer = 2048 if context == "128k" else 1024  # a lever leaves the answer's length as it is
-    usual = {"model": model, "context": tokens, "users": users, "output_tokens": answer}
+    usual = {"model": model, "context": tokens, "concurrent_requests": users, "output_tokens": answer}
     number = int(lever.words.split()[0].replace(",", "")) if lever.words[0].isdigit() else 0
     after = int(lever.changed.split(" to ")[1].split()[0].replace(",", "")) if lever.family == "context" else 0
     return {
@@ -35,8 +35,8 @@ def options_of(lever: Lever, model: str, context: str, users: int) -> dict[str, 
         "prefix-cache": {**usual, "prefix_cache_hit_fraction": 0.35},
         "half-context": {**usual, "context": tokens // 2},
         "shorter-context": {**usual, "context": after},
-        "fewer-users": {**usual, "users": number},
-        "users-for-less": {**usual, "users": number},
+        "fewer-users": {**usual, "concurrent_requests": number},
+        "users-for-less": {**usual, "concurrent_requests": number},
         "leaner-model": {**usual, "model": model_id(lever) if lever.id == "leaner-model" else model},
     }.get(lever.id)
 
@@ -69,7 +69,7 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
             answer = alone(
                 model=solved.model_of(row).model.id,
                 context=asked_load.context_tokens,
-                users=32,
+                concurrent_requests=32,
                 purchase=purchase,
                 output_tokens=workload.output_tokens,
                 weight_dtype="fp8",

@@ -45,7 +45,7 @@ def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: 
     priced = [one for one in steps(model, context, users, options) if one.after is not None]
     assert priced
     for one in priced:
-        asked = {"model": model, "context": tokens, "users": users, **options, **targets_of(one)}
+        asked = {"model": model, "context": tokens, "concurrent_requests": users, **options, **targets_of(one)}
         assert same(one, alone(**asked)), one.words
         assert one.now_fits or (one.saved_usd or 0) > 0
 

@@ -21,9 +21,9 @@ from sheetgen.book.what_if_choices import what_if
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import Load, Question, ask
-from sheetgen.sizing import parallelism
 from sheetgen.units import GIB
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -198,7 +198,7 @@ def with_settings(question: Question, **settings: Any) -> Question:
     models = tuple(
         dataclasses.replace(
             m,
-            weight_dtype=m.auto_weight_dtype if new.weight_dtype == "auto" else new.weight_dtype,
+            weight_dtype=m.auto_weight_dtype if new.weight_dtype == "published" else new.weight_dtype,
             kv_cache_dtype=m.auto_kv_cache_dtype if new.kv_cache_dtype == "auto" else new.kv_cache_dtype,
         )
         for m in question.models
@@ -251,27 +251,18 @@ WORKINGS = (
     "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
     "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
     "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Next cheapest", "Next cheapest, $ per month",
-    "Steady KV per sequence", "KV for all requests",
+    "Steady KV per sequence", "KV for all requests", "Chance", "Chance, memory", "Chance, time per token",
+    "Chance, first token",
 )  # fmt: skip
-RESULTS = ("instance", "n_instances", "monthly_usd")
+RESULTS = {"instance": "Instance", "n_instances": "Instances", "monthly_usd": "$ per month", "chance": "Chance"}
 
 
-def expected(solved: Solution, near_target_fraction: float = 0.95) -> list[dict[str, Any]]:
+def expected(solved: Solution) -> list[dict[str, Any]]:
     """For each load, the columns of Workings as `solve` has them."""
-    return [_load(solved, row, near_target_fraction) for row in range(len(solved.choices))]
+    return [_load(solved, row) for row in range(len(solved.choices))]
 
 
-def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:
-    """By the answer's own figures: see `parallelism.has_little_headroom`."""
-    choice = solved.choices[row]
-    at = solved.at(row, offer=choice.offer)
-    names = ("load_requests", "sure_sequences", "data_parallel_size", "tpot_limit_seconds", "ttft_limit_seconds")
-    of_choice = {name: getattr(choice, name) for name in ("n_replicas", "tpot_seconds", "ttft_seconds")}
-    known = {name: float(at[name][0]) for name in names} | of_choice | {"near_target_fraction": near_target_fraction}
-    return bool(parallelism.has_little_headroom.of(known))
-
-
-def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, Any]:
+def _load(solved: Solution, row: int) -> dict[str, Any]:
     cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
     out: dict[str, Any] = {
         "Context": cell.context_tokens,
@@ -313,8 +304,9 @@ def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, 
         "GPUs of the replicas": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
         "$ per hour": choice.hourly_usd,
         "Headroom": choice.headroom_fraction,
-        "Sure headroom": choice.sure_headroom_fraction,
-        "Fit": "little headroom" if has_little_headroom(solved, row, near_target_fraction) else "fits",
+        "Chance": choice.chance,
+        **{f"Chance, {words}": choice.chance_of[name] for name, words in OF_CHANCE.items()},
+        "Fit": "fits",
         "Next cheapest": "-" if second is None else solved.candidate(second).instance,
         "Next cheapest, $ per month": choice.runner_up_monthly_usd or "-",
     }
@@ -330,13 +322,12 @@ def stems(question: Question) -> list[str]:
     ]
 
 
-def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution, **more: Any) -> tuple[int, list[str]]:
+def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
     """How many cells of a recalculated workbook were held against `solve`, and which differ."""
     n, wrong = 0, []
-    for row, (stem, load) in enumerate(zip(stems(solved.question), expected(solved, **more), strict=True)):
+    for row, (stem, load) in enumerate(zip(stems(solved.question), expected(solved), strict=True)):
         pairs = [(head, found.get(sheets.at("Workings", HEAD + 1 + row, head)), load[head]) for head in WORKINGS]
-        named = dict(zip(RESULTS, ("Instance", "Instances", "$ per month"), strict=True))
-        pairs += [(f"{stem}_{end}", found.get(f"{stem}_{end}"), load[head]) for end, head in named.items()]
+        pairs += [(f"{stem}_{end}", found.get(f"{stem}_{end}"), load[head]) for end, head in RESULTS.items()]
         for name, got, want in pairs:
             n += 1
             if not same(got, want):

@@ -87,11 +87,22 @@ def test_diff_names_the_draft_and_what_it_costs(book: Path, tmp_path: Path) -> N
 
 
 def test_the_answer_says_that_no_draft_was_measured() -> None:
-    answer = sheetgen.recommend(model="70b", context="16k", users=32, draft_model=DRAFT, gpus="h100")
+    answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32, draft_model=DRAFT, gpus="h100")
     assert answer["inputs"]["draft_model"] == DRAFT and answer["measured"] is False
-    plain = sheetgen.recommend(model="70b", context="16k", users=32, gpus="h100")
+    plain = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32, gpus="h100")
     assert plain["inputs"]["draft_model"] is None and plain["measured"] is True
-    asked = ["recommend", "--model", "70b", "--context", "16k", "--users", "32", "--draft-model", DRAFT, "--details"]
+    asked = [
+        "recommend",
+        "--model",
+        "70b",
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "32",
+        "--draft-model",
+        DRAFT,
+        "--details",
+    ]
     said = CliRunner().invoke(main, asked).output
     assert "never measured by us: speculative draft" in said and "tokens that the draft gains" in " ".join(said.split())
 

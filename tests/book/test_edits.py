@@ -52,7 +52,6 @@ class Edit:
     options: Mapping[str, Any] = field(default_factory=dict)
     files: Callable[[], Mapping[str, str]] | None = None
     change: Callable[[Question], Question] = lambda question: question
-    near_target_fraction: float = 0.95
     moves: bool = True  # some load gets another answer
 
     def typed(self, sheets: Sheets) -> dict[Any, Any]:
@@ -218,7 +217,8 @@ EDITS = [
     ),
     Edit("hybrid off", {"in_hybrid_kv_manager": 0}, change=lambda q: with_settings(q, hybrid_kv_manager=0)),
     Edit("date", {"in_as_of": 46_500, "in_stale_after_days": 30}, {"as_of": "2027-04-23"}, moves=False),
-    Edit("tight", {"in_near_target_fraction": 0.5}, near_target_fraction=0.5),
+    Edit("surer", {"in_confidence": 0.8}, {"confidence": 0.8}),
+    Edit("less sure than not", {"in_confidence": 0.3}, {"confidence": 0.3}),
     Edit(
         "headline",
         {"in_headline_workload": "Long document", "in_headline_tier": 256},
@@ -466,9 +466,9 @@ def errors(found: Mapping[Any, Any]) -> list[Any]:
     return [key for key, value in found.items() if isinstance(value, ErrorValue)]
 
 
-def answers(solved: Solution, near_target_fraction: float = 0.95) -> list[tuple[Any, ...]]:
+def answers(solved: Solution) -> list[tuple[Any, ...]]:
     """What a reader acts on, for each load."""
-    found = books.expected(solved, near_target_fraction)
+    found = books.expected(solved)
     return [(x["Instance"], x["Instances"], x["$ per month"], x["Fit"]) for x in found]
 
 
@@ -513,10 +513,10 @@ def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
             assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
         solved = solve(one.question(tmp_path / f"catalog-{i}", start))
         assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
-        n, lines = differences(found, sheets, solved, near_target_fraction=one.near_target_fraction)
+        n, lines = differences(found, sheets, solved)
         n_solve += n
         assert not lines, f"{one.name}: {len(lines)} of {n} differ\n" + "\n".join(lines[:10])
-        moved = answers(solved, one.near_target_fraction) != answers(base)
+        moved = answers(solved) != answers(base)
         assert moved or not one.moves, f"{one.name} changed no answer: it tests nothing"
     print(f"{len(edits)} edits: {n_engines} cells in two engines, {n_solve} cells against solve")
 

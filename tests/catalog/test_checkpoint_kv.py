@@ -45,9 +45,9 @@ def test_the_checkpoint_of_an_autumn_log_keeps_fp8() -> None:
 
 
 def test_a_sheet_has_it_too() -> None:
-    cell = sheetgen.recommend(model="poolside/Laguna-XS.2-FP8", context=8192, users=8)["cells"][0]
+    cell = sheetgen.recommend(model="poolside/Laguna-XS.2-FP8", context=8192, concurrent_requests=8)["cells"][0]
     assert (cell["weight_dtype"], cell["kv_cache_dtype"]) == ("fp8", "fp8")
-    cell = sheetgen.recommend(model="laguna-xs.2", context=8192, users=8, weight_dtype="fp8")["cells"][0]
+    cell = sheetgen.recommend(model="laguna-xs.2", context=8192, concurrent_requests=8, weight_dtype="fp8")["cells"][0]
     assert (cell["weight_dtype"], cell["kv_cache_dtype"]) == ("fp8", "bf16")
 
 

@@ -12,9 +12,20 @@ import sheetgen
 
 
 def test_size_bill_by_bill(run) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k", "--users", "32")
+    arguments = (
+        "--model",
+        "70b",
+        "--gpu",
+        "h100",
+        "--tensor-parallel-size",
+        "4",
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "32",
+    )
     text = run("size", *arguments).output
-    answer = sheetgen.size(model="70b", gpu="h100", tensor_parallel_size=4, context="16k", users=32)
+    answer = sheetgen.size(model="70b", gpu="h100", tensor_parallel_size=4, context="16k", concurrent_requests=32)
     assert answer["verdict"] in text
     for name in ("weights_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_bytes", "kv_bytes_per_token", "kv_tokens"):
         assert f"{answer[name]:,}" in text, name
@@ -28,7 +39,17 @@ def test_size_exits_0_where_it_does_not_fit(run) -> None:  # type: ignore[no-unt
 
 
 def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("recommend", "--model", "70b", "--context", "16k", "--users", "200", "--as-of", "2026-11-20")
+    arguments = (
+        "recommend",
+        "--model",
+        "70b",
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "200",
+        "--as-of",
+        "2026-11-20",
+    )
     answer = json.loads(run(*arguments, "--json").output)
     text = run(*arguments, "--details").output
     assert f"\n\n{answer['n_instances']}x {answer['instance']}, ${answer['monthly_usd']:,.0f} a month\n\n" in text
@@ -46,7 +67,7 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     [
         ("8b",),
         ("deepseek-v3", "--context", "32k"),
-        ("gemma-3-27b", "--context", "16k", "--users", "200"),
+        ("gemma-3-27b", "--context", "16k", "--concurrent-requests", "200"),
     ],
 )
 def test_one_is_not_plural(arguments: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
@@ -155,7 +176,17 @@ def test_as_of_is_a_full_date(text: str, run) -> None:  # type: ignore[no-untype
 @pytest.mark.some(1)
 @pytest.mark.parametrize("model", ["gpt-oss-120b", "deepseek-v3", "kimi-k2"])
 def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("recommend", "--model", model, "--context", "16k", "--users", "64", "--as-of", "2026-11-20")
+    arguments = (
+        "recommend",
+        "--model",
+        model,
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "64",
+        "--as-of",
+        "2026-11-20",
+    )
     levers = json.loads(run(*arguments, "--json").output)["levers"]
     useless = [one["words"] for one in levers if one["monthly_usd"] is not None and not (one["saved_usd"] or 0) > 0]
     changes = run(*arguments, "--details").output.partition("WHAT ONE CHANGE BUYS")[2].partition("\n\n")[0]
@@ -165,7 +196,17 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
 
 @pytest.mark.parametrize(("model", "printed"), [("deepseek-v3", 0), ("70b", 1)])
 def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, printed: int) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("recommend", "--model", model, "--context", "4k", "--users", "1", "--as-of", "2026-11-20")
+    arguments = (
+        "recommend",
+        "--model",
+        model,
+        "--context",
+        "4k",
+        "--concurrent-requests",
+        "1",
+        "--as-of",
+        "2026-11-20",
+    )
     answer = json.loads(run(*arguments, "--json").output)
     same = all(answer["fp8"][name] == answer[name] for name in ("instance", "n_instances"))
     assert same == (printed == 0), "the model of this case"
@@ -233,7 +274,18 @@ def test_nearly_all_and_nearly_nothing() -> None:
 
 @pytest.mark.parametrize("targets", [(), ("--tpot-ms", "off", "--ttft-ms", "off")])
 def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("recommend", "--model", "70b", "--context", "16k", "--users", "32", "--gpus", "h100", *targets)
+    arguments = (
+        "recommend",
+        "--model",
+        "70b",
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "32",
+        "--gpus",
+        "h100",
+        *targets,
+    )
     answer = json.loads(run(*arguments, "--json").output)
     within = "" if targets else " within the targets"
     served, held = answer["served_at_target"], answer["memory_holds"]

@@ -18,8 +18,8 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.question.sheet_question import OF_ASKED, OPTIONS, SHEET_OPTIONS
 
-TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
-CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "hourly_usd", "price_as_of"}
+TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"}
+CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "sold_as", "hourly_usd", "price_as_of"}
 SPEEDS = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
 CELL = set(
     [
@@ -35,6 +35,10 @@ CELL = set(
         "kv_cache_dtype",
         "weights_bytes",
         "kv_bytes",
+        "checkpoint",
+        "kv_bytes_by_dtype",
+        "as_published",
+        "log",
         "verdict",
         "instance",
         "gpu",
@@ -49,10 +53,18 @@ CELL = set(
         "n_instances",
         "hourly_usd",
         "monthly_usd",
-        *("monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds"),
-        *("cheapest", "by_purchase", "fp8", "without_ttft", "without_survival", "hosted"),
+        *("chance", "chance_of", "served_at_target", "memory_holds"),
+        *(
+            "by_confidence",
+            "measure_first",
+            "cheapest",
+            "by_purchase",
+            "fp8",
+            "without_ttft",
+            "without_survival",
+            "hosted",
+        ),
         "headroom_fraction",
-        "sure_headroom_fraction",
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
         *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),
         *("providers", "owned", "budget"),
@@ -104,7 +116,7 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
             assert least <= cell["monthly_usd"] <= 1.05 * least
             assert cell["by_purchase"]["on-demand"]["monthly_usd"] == cell["monthly_usd"]
             assert cell["tier"] <= cell["served_at_target"] <= cell["memory_holds"]
-            assert cell["monthly_usd_low"] <= cell["monthly_usd"] <= (cell["monthly_usd_high"] or 1e99)
+            assert 0.5 <= cell["chance"] <= min(cell["chance_of"].values()) <= 1
             assert cell["spans_machines"] is (cell["pipeline_parallel_size"] > 1)
             each = [cell[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
             assert cell["n_gpus"] == cell["n_replicas"] * math.prod(each)

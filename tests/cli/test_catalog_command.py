@@ -144,7 +144,7 @@ def test_every_command_takes_a_path(run: Run, folder: Path) -> None:
     for path in (folder, folder / "config.json", "./My-Qwen"):
         size = run("size", "--model", path, "--gpu", "h100")
         assert size.exit_code == 0 and size.stdout.startswith("My-Qwen on 1x NVIDIA H100")
-    assert "My-Qwen" in run("recommend", "--model", folder, "--context", "16k", "--users", "10").stdout
+    assert "My-Qwen" in run("recommend", "--model", folder, "--context", "16k", "--concurrent-requests", "10").stdout
     assert f"{folder.name}/config.json" in run("explain", "kv_bytes_per_token", "--model", "./My-Qwen").stdout
     assert "model, in My-Qwen/config.json" in run("show", "./My-Qwen").stdout
     built = run("build", "--models", "./My-Qwen,8b", "--format", "json", "--out", "out")
@@ -157,7 +157,7 @@ def test_a_path_gives_what_the_entry_gives(run: Run, here: Path) -> None:
     """Any .json file, whatever its name; a folder wins over a name that only resembles it."""
     config = json.loads((CONFIGS / "qwen3-8b.json").read_text())
     (here / "odd name.json").write_text(json.dumps(config))
-    asked = ("--gpu", "h100", "--context", "8k", "--users", "8", "--json")
+    asked = ("--gpu", "h100", "--context", "8k", "--concurrent-requests", "8", "--json")
     ours = json.loads(run("size", "--model", "odd name.json", *asked).stdout)
     theirs = json.loads(run("size", "--model", "qwen3-8b", *asked).stdout)
     for key in ("n_params", "kv_bytes_per_token", "kv_bytes_per_sequence"):

@@ -371,7 +371,9 @@ def test_a_list_of_hosted_tokens_makes_the_file_anew(run: Run, here: Path) -> No
     answer = json.loads(written.stdout)
     assert answer["written"] == ["mine/hosted.yaml"] and answer["n_lines"] == 3 and len(answer["changed"]) == 1
     assert run("check", "mine").exit_code == 0
-    asked = run("recommend", "--model", "70b", "--context", "16k", "--users", 32, "--catalogs", "mine", "--json")
+    asked = run(
+        "recommend", "--model", "70b", "--context", "16k", "--concurrent-requests", 32, "--catalogs", "mine", "--json"
+    )
     (hosted,) = json.loads(asked.stdout)["cells"][0]["hosted"]
     assert (hosted["host"], hosted["input_usd_per_million"], hosted["cached_usd_per_million"]) == ("nebius", 0.2, 0.1)
 

@@ -35,14 +35,14 @@ COMMANDS = (
     "show vllm",
     "show rag",
     "check",
-    "size --model 70b --gpu h100 --users 32 --context 16k",
-    "size --model gpt-oss-120b --gpu a100 --tensor-parallel-size 2 --users 9 --weight-dtype mxfp4",
+    "size --model 70b --gpu h100 --concurrent-requests 32 --context 16k",
+    "size --model gpt-oss-120b --gpu a100 --tensor-parallel-size 2 --concurrent-requests 9 --weight-dtype mxfp4",
     "size --model 8b --gpu spark --kv-budget NIM_KVCACHE_PERCENT=0.75",
-    "size --model 8b --gpu l40s --context 8k --users 16 --flags all",
+    "size --model 8b --gpu l40s --context 8k --concurrent-requests 16 --flags all",
     "size --model 8b --users 64 --anchor concurrent_requests=32,input_tokens=1k,output_tokens=1k,tpot_ms=9.8",
     f"size --from-log {STARTUP / 'vllm-0.8.3.log'} --gpu a100 --model deepseek-r1-distill-qwen-1.5b",
-    "recommend --model 70b --context 16k --users 200 --flags vllm",
-    "recommend --model 405b --context 128k --users 32 --tpot-ms 2 --all",
+    "recommend --model 70b --context 16k --concurrent-requests 200 --flags vllm",
+    "recommend --model 405b --context 128k --concurrent-requests 32 --tpot-ms 2 --all",
     *(f"diagnose {LOGS / name}" for name in ("001.log", "058.log", "064.log")),
     f"build {' '.join(LOAD)} --format json --flags vllm --out .",
     "diff a.json b.json",
@@ -97,7 +97,9 @@ def test_every_command_is_among_them() -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-@pytest.mark.parametrize("command", ["list models", "size --model 70b --users 32", "show h100", "explain"])
+@pytest.mark.parametrize(
+    "command", ["list models", "size --model 70b --concurrent-requests 32", "show h100", "explain"]
+)
 def test_the_width_is_the_terminals(command: str, columns: int) -> None:
     text = ran(command, columns)
     assert too_long(text, columns) == []
@@ -144,11 +146,11 @@ def test_what_is_cut_is_not_said_to_stand_above(depth: int) -> None:
 @pytest.mark.parametrize(
     "model,gpu,options",
     [
-        ("70b", "h100", {"users": 32, "context": "16k"}),
-        ("405b", "h200", {"users": 4}),
-        ("8b", "l4", {"users": 64}),
-        ("gpt-oss-120b", "a100", {"users": 64, "context": "16k"}),
-        ("qwen2.5-72b", "l40s", {"users": 20}),
+        ("70b", "h100", {"concurrent_requests": 32, "context": "16k"}),
+        ("405b", "h200", {"concurrent_requests": 4}),
+        ("8b", "l4", {"concurrent_requests": 64}),
+        ("gpt-oss-120b", "a100", {"concurrent_requests": 64, "context": "16k"}),
+        ("qwen2.5-72b", "l40s", {"concurrent_requests": 20}),
     ],
 )
 def test_the_fewest_gpus_are_a_layout_that_can_be_asked_for(model: str, gpu: str, options: dict[str, object]) -> None:
@@ -162,7 +164,7 @@ def test_the_fewest_gpus_are_a_layout_that_can_be_asked_for(model: str, gpu: str
 
 
 def test_what_does_not_fit_says_so_before_any_speed() -> None:
-    text = ran("size --model 70b --gpu h100 --users 32 --context 16k", 80)
+    text = ran("size --model 70b --gpu h100 --concurrent-requests 32 --context 16k", 80)
     said = "It does not fit: speed as on GPUs with enough memory."
     assert text.index("does not fit: ") < text.index(said) < text.index("\nSPEED ") < text.index("tokens/s")
 

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-P5 = ("--model", "70b", "--context", "16k", "--users", "32", "--instances", "aws/p5.48xlarge", "--as-of", "2026-11-20")
+P5 = (
+    "--model",
+    "70b",
+    "--context",
+    "16k",
+    "--concurrent-requests",
+    "32",
+    "--instances",
+    "aws/p5.48xlarge",
+    "--as-of",
+    "2026-11-20",
+)
 OFF = ("--discount-fraction", "0.2")
 
 

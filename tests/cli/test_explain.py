@@ -130,10 +130,16 @@ def test_every_result_can_be_explained_and_agrees_with_size(deployment: str) -> 
 
 CHOICES: dict[str, dict[str, Any]] = {
     "one instance": {"model": "8b"},
-    "replicas": {"model": "70b", "context_tokens": "16k", "users": 200, "survive": "machine"},
-    "stages": {"model": "deepseek-v3", "users": 20, "gpus": "h100", "providers": "aws", "weight_dtype": "bf16"},
+    "replicas": {"model": "70b", "context_tokens": "16k", "concurrent_requests": 200, "survive": "machine"},
+    "stages": {
+        "model": "deepseek-v3",
+        "concurrent_requests": 20,
+        "gpus": "h100",
+        "providers": "aws",
+        "weight_dtype": "bf16",
+    },
     "windows": {"model": "gpt-oss-120b", "context_tokens": "100k", "users": 300, "active_fraction": 0.5},
-    "draft": {"model": "70b", "context_tokens": "16k", "users": 20, "draft_model": "llama-3.2-1b"},
+    "draft": {"model": "70b", "context_tokens": "16k", "concurrent_requests": 20, "draft_model": "llama-3.2-1b"},
 }
 
 
@@ -345,7 +351,16 @@ def test_a_queue_without_end_is_said() -> None:
     ],
 )
 def test_speed_in_words(name: str, run) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--users", "64")
+    arguments = (
+        "--model",
+        "deepseek-r1",
+        "--gpu",
+        "h200",
+        "--tensor-parallel-size",
+        "8",
+        "--concurrent-requests",
+        "64",
+    )
     text = run("explain", name, *arguments).output
     answer = json.loads(run("explain", name, *arguments, "--json").output)
     assert f"({name})" in text and not re.search(r"\de-\d", text)
@@ -360,7 +375,17 @@ def test_speed_in_words(name: str, run) -> None:  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("name", ["max_requests_per_second", "kv_pool_bytes_per_gpu"])
 def test_json_tells_each_derivation_once(name: str, run) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--users", "64", "--json")
+    arguments = (
+        "--model",
+        "deepseek-r1",
+        "--gpu",
+        "h200",
+        "--tensor-parallel-size",
+        "8",
+        "--concurrent-requests",
+        "64",
+        "--json",
+    )
     text = run("explain", name, *arguments).output
     assert len(text) < 200_000
     whole: dict[tuple[str, str], int] = {}

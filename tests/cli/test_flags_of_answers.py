@@ -20,15 +20,21 @@ from sheetgen.launch.recommended import Launch, fullest_replica, launches, with_
 from sheetgen.question.sheet_question import ask
 
 LOADS: list[dict[str, Any]] = [
-    {"model": "70b", "context": "16k", "users": 200},
-    {"model": "deepseek-v3", "context": "4k", "users": 128},  # ranks
-    {"model": "kimi-k2", "context": "4k", "users": 8, "gpus": "h100"},  # spans machines
-    {"model": "8b", "users": 64, "engine": "sglang"},
-    {"model": "8b", "users": 64, "vendors": "amd"},
-    {"model": "gpt-oss-120b", "context": "32k", "users": 40, "prefix_cache_hit_fraction": 0.4, "block_size": 32},
-    {"model": "70b", "context": "8k", "users": 20, "weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
-    {"model": "8b", "users": 10, "kv_allocation": "reserved", "gpu_memory_utilization": 0.8},
-    {"model": "70b", "users": 20, "draft_model": "meta-llama/Llama-3.1-8B-Instruct"},
+    {"model": "70b", "context": "16k", "concurrent_requests": 200},
+    {"model": "deepseek-v3", "context": "4k", "concurrent_requests": 128},  # ranks
+    {"model": "kimi-k2", "context": "4k", "concurrent_requests": 8, "gpus": "h100"},  # spans machines
+    {"model": "8b", "concurrent_requests": 64, "engine": "sglang"},
+    {"model": "8b", "concurrent_requests": 64, "vendors": "amd"},
+    {
+        "model": "gpt-oss-120b",
+        "context": "32k",
+        "concurrent_requests": 40,
+        "prefix_cache_hit_fraction": 0.4,
+        "block_size": 32,
+    },
+    {"model": "70b", "context": "8k", "concurrent_requests": 20, "weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
+    {"model": "8b", "concurrent_requests": 10, "kv_allocation": "reserved", "gpu_memory_utilization": 0.8},
+    {"model": "70b", "concurrent_requests": 20, "draft_model": "meta-llama/Llama-3.1-8B-Instruct"},
 ]
 
 
@@ -53,7 +59,7 @@ def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
     point, choice = fullest_replica(answer.question, record.cells[0]), record.cells[0].answer
     sized = sheetgen.size(**point)
     assert sized["fits"] and sized["tpot_seconds"] == pytest.approx(choice.tpot_seconds, rel=1e-9)
-    assert point["concurrent_requests"] == -(-load["users"] // choice.n_replicas)
+    assert point["concurrent_requests"] == -(-load["concurrent_requests"] // choice.n_replicas)
     assert sized["gpu_memory_utilization"] == answer.question.settings.gpu_memory_utilization
     assert sized["block_size"] == answer.question.settings.block_size
     launch = launched(answer, answer.question.engine.engine)[0]
@@ -117,7 +123,7 @@ def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
 
 
 def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  # type: ignore[no-untyped-def]
-    asked = ("recommend", "--model", "70b", "--context", "16k", "--users", "32")
+    asked = ("recommend", "--model", "70b", "--context", "16k", "--concurrent-requests", "32")
     plain, flagged = (json.loads(run(*asked, *more, "--json").output) for more in ((), ("--flags", "vllm")))
     assert plain["flags"] is None and plain["stack"]["engine"] and plain["stack"] == flagged["stack"]
     assert list(flagged["flags"]) == ["vllm"] and flagged["cells"][0]["flags"] == flagged["flags"]
@@ -139,7 +145,7 @@ def test_where_nothing_holds_it_there_is_nothing_to_launch(run) -> None:  # type
 
 
 def test_shared_prefixes_suit_stacks_that_keep_them() -> None:
-    advice = launched(solved(model="8b", users=64, prefix_cache_hit_fraction=0.5))[0].advice
+    advice = launched(solved(model="8b", concurrent_requests=64, prefix_cache_hit_fraction=0.5))[0].advice
     assert advice.rule is not None and advice.rule.id == "shared-prefix" and advice.engine in ("sglang", "vllm")
     assert "radix tree" in advice.line
 

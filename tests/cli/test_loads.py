@@ -18,13 +18,21 @@ SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4"
 @pytest.mark.parametrize(
     "load,said",
     [
-        (("--users", "20"), "20 users, all active at once, at 16,384 tokens (15,360 "),
-        (("--users", "0.2k", "--active-fraction", "0.1"), "200 users, 10 % active at once: 20 at once, at 16,384"),
+        (("--users", "200"), "200 people who ask 20 times a day (0.17 requests/s at peak): "),
+        (
+            ("--users", "200", "--requests-per-user-per-day", "6", "--peak-hour-share", "0.2"),
+            "200 people who ask 6 times a day (0.0867 requests/s at peak): ",
+        ),
+        (
+            ("--users", "0.2k", "--active-fraction", "0.1"),
+            "200 people, 10 % of them waiting at the same moment: 20 at once, at 16,384",
+        ),
         (("--concurrent-requests", "20"), "20 at once, at 16,384 tokens"),
         (("--requests-per-second", "0.25"), "0.25 requests/s at peak: "),
+        (("--tokens-per-day", "82M"), "82,000,000 tokens a day (0.22 requests/s at peak): "),
         (
             ("--requests-per-day", "5k", "--peak-hour-share", "0.1", "--burst-factor", "2"),
-            "0.28 requests/s at peak (5,000 a day x 0.1 in the peak hour / 3,600 x 2): ",
+            "5,000 requests a day (0.28 requests/s at peak): ",
         ),
     ],
 )
@@ -34,11 +42,11 @@ def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ..
 
 
 def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
-    loop = " ".join(run(*RECOMMEND, "--users", "32").stdout.split())
+    loop = " ".join(run(*RECOMMEND, "--concurrent-requests", "32").stdout.split())
     per_second = float(re.findall(r"That is ([\d.]+) requests/s; shorter answers", loop)[0])
-    answer = json.loads(run(*RECOMMEND, "--users", "32", "--json").stdout)
+    answer = json.loads(run(*RECOMMEND, "--concurrent-requests", "32", "--json").stdout)
     assert per_second == pytest.approx(32 / (answer["ttft_seconds"] + 1023 * answer["tpot_seconds"]), rel=0.01)
-    half = json.loads(run(*RECOMMEND, "--users", "32", "--output-tokens", "512", "--json").stdout)
+    half = json.loads(run(*RECOMMEND, "--concurrent-requests", "32", "--output-tokens", "512", "--json").stdout)
     assert half["monthly_usd"] > answer["monthly_usd"]  # the prompts of a full house
     rates = ("--requests-per-second", "4.5", "--json")
     long, short = (json.loads(run(*RECOMMEND, *more, *rates).stdout) for more in ((), ("--output-tokens", "512")))
@@ -50,7 +58,8 @@ def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
     [
         ((*RECOMMEND, "--users", "3", "--requests-per-second", "1"), "--users and --requests-per-second"),
         ((*RECOMMEND, "--requests-per-day", "3", "--concurrent-requests", "1"), "--concurrent-requests and --requests"),
-        ((*SIZE, "--users", "3", "--concurrent-requests", "3"), "--users and --concurrent-requests"),
+        ((*SIZE, "--users", "3", "--concurrent-requests", "3"), "--concurrent-requests and --users"),
+        ((*SIZE, "--users", "3", "--tokens-per-day", "3"), "--users and --tokens-per-day"),
         ((*SIZE, "--users", "3", "--requests-per-second", "1"), "--users and --requests-per-second"),
         ((*SIZE, "--concurrent-requests", "3", "--requests-per-day", "9"), "--concurrent-requests and --requests"),
     ],
@@ -83,18 +92,18 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str,
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
-    "load,head,known",
+    "load,head",
     [
-        (("--users", "20"), "per user and month", True),
-        (("--concurrent-requests", "20"), "per request at once and month", False),
-        (("--concurrent-requests", "20", "--active-fraction", "0.5"), "per user and month", True),
-        (("--requests-per-second", "0.25"), "per request at once and month", False),
+        (("--users", "20"), "per user and month"),
+        (("--concurrent-requests", "20"), "per user and month"),
+        (("--concurrent-requests", "20", "--ttft-ms", "off"), "per request at once and month"),
+        (("--requests-per-second", "0.25"), "per user and month"),
     ],
 )
-def test_money_is_per_user_only_where_there_are_users(load: tuple[str, ...], head: str, known: bool, run: Any) -> None:
+def test_money_is_per_user_unless_no_target_says_how_many_there_are(load: tuple[str, ...], head: str, run: Any) -> None:
     answer = json.loads(run(*RECOMMEND, *load, "--json").stdout)
-    assert (answer["usd_per_user_per_month"] is not None) is known
-    people = 40 if "0.5" in load else answer["concurrent_requests"]
+    people = answer["users"] if "user" in head else answer["concurrent_requests"]
+    assert (answer["usd_per_user_per_month"] is None) is (answer["users"] is None) is ("user" not in head)
     said = re.findall(r"\$([\d,.]+) " + head, run(*RECOMMEND, *load, "--details").stdout)
     assert [float(one.replace(",", "")) for one in said] == [pytest.approx(answer["monthly_usd"] / people, abs=0.51)]
 
@@ -107,10 +116,12 @@ def test_a_rate_of_a_day_is_limited_by_the_day_too_and_has_no_band_of_tokens(run
     assert float(day.replace(",", "")) == pytest.approx(answer["served_at_target"] * factor, abs=1)
     assert float(rate) == pytest.approx(answer["served_at_target"], abs=0.01)
     assert re.search(r"\d tokens/s; every speed", text) and not re.search(r"tokens/s \(", text)
-    assert re.search(r"tokens/s \(", run(*RECOMMEND, "--users", "8", "--details").stdout)
+    assert re.search(r"tokens/s \(", run(*RECOMMEND, "--concurrent-requests", "8", "--details").stdout)
     size = run(*SIZE, "--requests-per-second", "0.2").stdout
     assert re.search(r"output tokens/s, the replica +\d+ +of the rate\n", size)
-    assert re.search(r"output tokens/s, the replica +[\d,.]+ +[\d,.]+ to", run(*SIZE, "--users", "2").stdout)
+    assert re.search(
+        r"output tokens/s, the replica +[\d,.]+ +[\d,.]+ to", run(*SIZE, "--concurrent-requests", "2").stdout
+    )
 
 
 def test_waits_that_nobody_sees_have_no_digits(run: Any) -> None:
@@ -127,13 +138,13 @@ def test_more_replicas_than_are_needed_are_said(run: Any) -> None:
     assert held > answer["n_replicas"]
     needed = f"{answer['n_replicas'] * each} GPUs of {answer['n_instances'] * 8} rented"
     assert f"needed: {needed}; {held} of them fit on what is rented, and all serve" in text
-    full = run(*RECOMMEND, "--users", "200").stdout
+    full = run(*RECOMMEND, "--concurrent-requests", "200").stdout
     assert "GPUs at work of" in full and "fit on what is rented" not in full
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
 def test_hosts_of_a_load_that_writes_next_to_nothing(tokens: int, run: Any) -> None:
-    arguments = ("recommend", "--model", "8b", "--users", "2", "--output-tokens", tokens, "--details")
+    arguments = ("recommend", "--model", "8b", "--concurrent-requests", "2", "--output-tokens", tokens, "--details")
     text = run(*arguments).stdout
     assert "none a prompt of" not in text and ("without answer tokens a host's cost is not" in text) is (tokens == 0)
     assert "That is 0 requests/s" not in text
@@ -153,13 +164,13 @@ def test_a_sheet_of_a_rate_in_every_format(run: Any, tmp_path: Path) -> None:
     scenario = tmp_path / "rate.yaml"
     scenario.write_text("models: 8b\nworkloads: [chat, rag]\nrequests-per-day: 200k\ntiers: 8\n")
     result = run("build", "--scenario", str(scenario), "--format", "json,md,html,csv", "--out", str(tmp_path))
-    assert result.exit_code == 0 and "RAG at 8.67 requests/s at peak (200,000 a day" in result.stdout
+    assert result.exit_code == 0 and "RAG at 200,000 requests a day (8.67 requests/s at peak)" in result.stdout
     cells = json.loads((tmp_path / "sizing-sheet.json").read_text())["cells"]
     assert [cell["tier"] for cell in cells] == [8, None, 8, None]
     for cell in cells:
         rate = cell["requests_per_second"]
-        assert (rate is None) is (cell["tier"] == 8) and (cell["wait_fraction"] is None) is (rate is None)
-        if rate:
+        assert (cell["wait_fraction"] is None) is (cell["tier"] == 8)
+        if cell["tier"] is None:
             turn = cell["ttft_seconds"] + 1023 * cell["tpot_seconds"]
             assert cell["concurrent_requests"] == pytest.approx(rate * turn, rel=1e-9)
     assert "RAG (16k tokens), 8.67 requests/s" in (tmp_path / "sizing-sheet.html").read_text()

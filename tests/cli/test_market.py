@@ -35,7 +35,7 @@ def catalog() -> Catalog:
 
 @functools.cache
 def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: Any) -> Solution:
-    options = {"model": model, "context": context, "users": users, "as_of": "2026-11-20", **more}
+    options = {"model": model, "context": context, "concurrent_requests": users, "as_of": "2026-11-20", **more}
     return recommended(options, catalog())
 
 
@@ -181,7 +181,7 @@ def test_what_was_never_measured_says_so() -> None:
 
 def test_recommend_says_who_took_part_and_what_did_not() -> None:
     text = recommend_text(solved(), True, False)
-    assert "54 instances took part, of AWS, GCP and Azure, with GPUs of NVIDIA." in text
+    assert "52 instances took part, of AWS, GCP and Azure, with GPUs of NVIDIA." in text
     assert "\n  AMD: 1x azure/Standard_ND96isr_MI300X_v5, $35,040 a month, never measured by us\n" in text
     every = recommend_text(solved(providers="all", vendors="all"), True, False)
     assert re.search(r"took part, of [^.]* and \d+ other\s+providers, with GPUs of NVIDIA and AMD\.", every)
@@ -196,3 +196,17 @@ def test_the_order_of_providers_changes_nothing(run) -> None:  # type: ignore[no
 def test_the_order_of_providers_changes_nothing_of_what_a_workbook_keeps() -> None:
     options = [ask(Catalog(), {"models": "8b", "providers": names}).options for names in ("gcp,aws", "aws,gcp")]
     assert options[0] == options[1] and options[0]["providers"] == "aws,gcp"
+
+
+def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price() -> None:
+    """A list price stands beside GCP's A4, A3 Ultra, A3 Mega and parts of A3 High; nobody can rent them by the hour."""
+    listed = {f"gcp/{name}" for name in ("a4-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a3-highgpu-4g")}
+    assert all(catalog().instance(name).price("on-demand") for name in listed)
+    on_demand, spot = (document(solved("8b", purchase=purchase)) for purchase in ("on-demand", "spot"))
+    offered, at_spot = ({one["instance"]: one["sold_as"] for one in of["candidates"]} for of in (on_demand, spot))
+    assert not listed & set(offered) and all("on-demand" in classes for classes in offered.values())
+    assert at_spot["gcp/a4-highgpu-8g"] == ["reserved-1yr", "reserved-3yr", "spot"]
+    left_out = {one["reason"]: one["rows"] for one in on_demand["inputs"]["left_out"]}
+    providers = [row for row in catalog().instances() if row.provider in DEFAULT_PROVIDERS and row.sold_as]
+    assert left_out["not sold on-demand, whatever price is listed"] == len(providers) == 9
+    assert "reserved-1yr" in problem(instances="gcp/a4-highgpu-8g")

@@ -13,7 +13,7 @@ P5 = (
     "70b",
     "--context",
     "16k",
-    "--users",
+    "--concurrent-requests",
     "32",
     "--instances",
     "aws/p5.48xlarge",
@@ -101,6 +101,17 @@ def test_nothing_is_half_written(run, here: Path) -> None:  # type: ignore[no-un
 @pytest.mark.parametrize("as_of,is_old", [("2027-01-16", False), ("2027-01-17", True)])
 def test_an_old_price_is_marked(as_of: str, is_old: bool, run) -> None:  # type: ignore[no-untyped-def]
     """180 days after 2026-07-20 it is not yet."""
-    options = ("--model", "70b", "--context", "16k", "--users", "32", "--gpus", "h100", "--providers", "aws")
+    options = (
+        "--model",
+        "70b",
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "32",
+        "--gpus",
+        "h100",
+        "--providers",
+        "aws",
+    )
     said = run("recommend", *options, "--as-of", as_of).stdout
     assert f"price of 2026-07-20{' (older than 180 days)' if is_old else ''}\n" in said

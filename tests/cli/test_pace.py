@@ -14,7 +14,7 @@ from peaks import without_a_peak
 import sheetgen
 from sheetgen.catalog import Catalog
 
-R1 = ("size", "--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--users", "64")
+R1 = ("size", "--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--concurrent-requests", "64")
 ANCHOR = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
 
 
@@ -59,7 +59,7 @@ def test_one_request_is_not_indicative(run) -> None:  # type: ignore[no-untyped-
 
 
 def test_who_waits(run) -> None:  # type: ignore[no-untyped-def]
-    answer = sheetgen.size(model="deepseek-r1", gpu="h200", tensor_parallel_size=8, users=1000)
+    answer = sheetgen.size(model="deepseek-r1", gpu="h200", tensor_parallel_size=8, concurrent_requests=1000)
     text = speed(run, *R1[:-1], "1000")
     assert f"{answer['queue']}.\n" in text and re.search(r"bound by +queue\n", text)
     assert re.search(rf"requests running +{answer['running_requests']} of 1,000\n", text)
@@ -81,13 +81,13 @@ def test_what_was_not_measured(run) -> None:  # type: ignore[no-untyped-def]
         ("--tensor-parallel-size", "16"): "Bands: the widest of all; no run had pipeline stages, or more GPUs than a",
         ("--draft-model", "llama-3.1-8b-speculator.eagle3"): "What a draft model gains and costs in time is not",
         ("--gpu", "t4"): "Speed as if it ran: NVIDIA T4 does not run bf16 weights.",
-        ("--max-num-seqs", "1", "--users", "9"): "8 of 9 requests wait for their turn.",
+        ("--max-num-seqs", "1", "--concurrent-requests", "9"): "8 of 9 requests wait for their turn.",
     }
     for options, words in expected.items():
         assert words in speed(run, "size", "--model", "8b", *options), options
     short = speed(run, "size", "--model", "405b")
     assert short.startswith("It does not fit: speed as on GPUs with enough memory.\nSPEED ")
-    tight = ("size", "--model", "70b", "--tensor-parallel-size", "4", "--context", "16k", "--users", "28")
+    tight = ("size", "--model", "70b", "--tensor-parallel-size", "4", "--context", "16k", "--concurrent-requests", "28")
     assert "Not all fit at full length: speed as they run at their average of 15,872 tokens" in speed(run, *tight)
 
 
@@ -120,7 +120,9 @@ def test_assumed_peaks_are_said(run, tmp_path) -> None:  # type: ignore[no-untyp
 def test_every_gpu_and_engine_has_a_speed() -> None:
     gpus = [gpu.id for gpu in Catalog().gpus()]
     for engine in ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp"):
-        frame = pandas.DataFrame({"model": "8b", "gpu": gpus, "engine": engine, "tensor_parallel_size": 2, "users": 5})
+        frame = pandas.DataFrame(
+            {"model": "8b", "gpu": gpus, "engine": engine, "tensor_parallel_size": 2, "concurrent_requests": 5}
+        )
         sized = sheetgen.size_frame(frame)
         for name in ("tpot_seconds_low", "ttft_seconds_high", "output_tokens_per_second", "max_requests_per_second"):
             assert (sized[name] > 0).all(), (engine, name)

@@ -11,7 +11,18 @@ import pytest
 
 import sheetgen
 
-POINT = ("--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k", "--users", "32")
+POINT = (
+    "--model",
+    "70b",
+    "--gpu",
+    "h100",
+    "--tensor-parallel-size",
+    "4",
+    "--context",
+    "16k",
+    "--concurrent-requests",
+    "32",
+)
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy")
 
 
@@ -66,7 +77,9 @@ def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here:
 def test_json_has_the_usual_keys_and_flags(run) -> None:  # type: ignore[no-untyped-def]
     answer = json.loads(run("size", *POINT, "--flags", "all", "--json").output)
     flags, stack = answer.pop("flags"), answer.pop("stack")
-    assert answer == sheetgen.size(model="70b", gpu="h100", tensor_parallel_size=4, context="16k", users=32)
+    assert answer == sheetgen.size(
+        model="70b", gpu="h100", tensor_parallel_size=4, context="16k", concurrent_requests=32
+    )
     assert tuple(flags) == ENGINES and stack["engine"] in ENGINES and stack["sources"]
     for engine, found in flags.items():
         assert shlex.split(found["command"]) and found["checked"]["engine"] == engine

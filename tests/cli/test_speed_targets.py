@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-LOAD = ("recommend", "--model", "405b", "--context", "16k", "--users", "32", "--gpus", "b200", "--as-of", "2026-11-20")
+LOAD = (
+    "recommend",
+    "--model",
+    "405b",
+    "--context",
+    "16k",
+    "--concurrent-requests",
+    "32",
+    "--gpus",
+    "b200",
+    "--as-of",
+    "2026-11-20",
+)
 TPOT = (*LOAD, "--ttft-ms", "off")
 SHEET = ("build", "--models", "405b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
 SPEED = re.compile(
@@ -88,7 +100,7 @@ def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Pat
 @pytest.mark.parametrize("asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20")])
 def test_of_what_is_too_slow_the_nearest_stands_first(asked: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
     """Then what lacks memory, the least lack first."""
-    load = ("--model", "70b", "--context", "16k", "--users", "32")
+    load = ("--model", "70b", "--context", "16k", "--concurrent-requests", "32")
     said = run("recommend", *load, "--as-of", "2026-11-20", *asked, "--all").stdout
     slow = re.findall(r"too slow: (?:first token after )?([\d,.]+) ms", said)
     short = re.findall(r"([\d,.]+) GiB short\n", said)

@@ -32,7 +32,7 @@ TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", 
 DEFAULT = {"models": books.DEFAULT, "as_of": books.AS_OF}
 FILES_A_START = 6  # of LibreOffice
 # All of which the trials have to reach; ties are rare.
-VERDICTS = {"fits", "little headroom", "none fits", "over limit", *(("ties",) if IN_LONG else ())}
+VERDICTS = {"fits", "none fits", "over limit", *(("ties",) if IN_LONG else ())}
 LATEST = 5  # times as many edits as were asked for
 REFUSED_AT_MOST = 0.2
 

@@ -110,8 +110,7 @@ class Workbook:
         for name, ref in book.names.items():
             if isinstance(ref, Ref):
                 found[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
-        near_target_fraction = solved.question.overrides.input("near_target_fraction", 0.95)
-        yield from books.differences(found, self.sheets, solved, near_target_fraction=near_target_fraction)[1]
+        yield from books.differences(found, self.sheets, solved)[1]
 
     def typed(self, edits: Edits) -> dict[tuple[str, str], Any]:
         """By (sheet, cell), what is typed."""
@@ -175,8 +174,7 @@ def reached(solved: Solution) -> Iterator[str]:
         if choice.offer is None:
             yield "over limit" if solved.question.loads[row].over_limit else "none fits"
             continue
-        near = solved.question.overrides.input("near_target_fraction", 0.95)
-        yield "little headroom" if books.has_little_headroom(solved, row, near) else "fits"
+        yield "fits"
         tied = same_money(solved.costs["monthly_usd"][row], choice.monthly_usd)
         if len(set(solved.costs["n_instances"][row][tied].tolist())) > 1:
             yield "ties"

@@ -63,7 +63,13 @@ def test_the_bytes_are_the_sizings_own() -> None:
     for model, dtype in (("8b", "bf16"), ("deepseek-r1", "fp8"), ("gpt-oss-120b", "bf16")):
         one = read("max_batch_size=4,max_seq_len=8192", model=model, gpu="b200", kv_cache_dtype=dtype)
         sized = sheetgen.size(
-            model=model, gpu="b200", engine="tensorrt-llm", kv_cache_dtype=dtype, context=8192, users=4, max_num_seqs=4
+            model=model,
+            gpu="b200",
+            engine="tensorrt-llm",
+            kv_cache_dtype=dtype,
+            context=8192,
+            concurrent_requests=4,
+            max_num_seqs=4,
         )
         assert one.budget_bytes == 4 * 8192 * sized["kv_bytes_per_token"]
         assert one.trial.answer["kv_bytes"] == sized["kv_bytes"]

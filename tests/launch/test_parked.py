@@ -14,7 +14,18 @@ from sheetgen.catalog.stacks import LeverFile
 from sheetgen.cli import main
 from sheetgen.units import GIB
 
-POINT = ("--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k", "--users", "8")
+POINT = (
+    "--model",
+    "70b",
+    "--gpu",
+    "h100",
+    "--tensor-parallel-size",
+    "4",
+    "--context",
+    "16k",
+    "--concurrent-requests",
+    "8",
+)
 
 
 def run(*arguments: str) -> Any:

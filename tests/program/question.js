@@ -43,7 +43,7 @@ function putTimes(grid, answers) {
   const paced = grid.along("chosen", rows.length, { load: rows, offer: rows.map((i) => answers[i].offer) });
   paced.workOut(PROGRAMS.chosen);
   const read = (name) => paced.values(name, ["chosen"]);
-  const times = Object.fromEntries(["tpot_seconds", "ttft_seconds", "bound_by"].map((name) => [name, read(name)]));
+  const times = Object.fromEntries(["tpot_seconds", "ttft_seconds", "bound_by", "chance"].map((name) => [name, read(name)]));
   times.in_flight = read("concurrent_requests");
   if (paced.has("requests_per_second", ["chosen"])) {
     const peak = read("in_flight_at_peak");

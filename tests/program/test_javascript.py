@@ -71,6 +71,8 @@ def operations_to_try(draw):
     for name, function in OPERATORS.items():
         yield of_inputs(name, function, "xy"), map(list, itertools.product([*EDGES, -1.5], repeat=2))
     yield of_inputs("remainder", vocabulary.remainder, "xy"), [[x, y] for x in signed for y in (2.0, -3.0, 0.3)]
+    shares = [[x] for x in (0.5, *(draw.uniform(0, 1) for _ in range(100)), 1e-3, 1e-12, 0.925, 0.075, 0.999)]
+    yield of_inputs("normal_quantile", vocabulary.normal_quantile, "x"), shares
     yield of_inputs("negative", lambda x: -x, "x"), [[x] for x in EDGES]
     yield of_inputs("replace_text", lambda x: vocabulary.replace_text(x, "a", "-"), "x"), [[text] for text in TEXTS]
     yield of_inputs("round_nearest", lambda x: vocabulary.round_nearest(x, 2), "x"), [[x] for x in EDGES]

@@ -41,15 +41,25 @@ QUESTIONS: list[dict[str, Any]] = [
     {"models": "8b,gpt-oss-120b,gemma-3-27b"},
     {"models": "deepseek-v3,deepseek-r1", "kv_cache_dtype": "fp8"},
     {"models": "70b", "requests_per_second": 40, "survive": "replica"},
-    {"models": "8b,70b", "tpot_ms": "20", "ttft_ms": "800"},
+    {"models": "8b,70b", "tpot_ms": "20", "ttft_ms": "800", "confidence": 0.6},
 ]  # fmt: skip
 # What is compared of tables, and of the answers.
 CELLS: dict[Axes, tuple[str, ...]] = {
     ("model", "profile"): ("weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "activation_bytes_per_gpu", "runs"),
     ("pace", "profile"): ("charge_bytes", "steady_bytes", "batch_limit", "pipeline_stages", "fixed_step_seconds"),
-    ("load", "offer"): ("monthly_usd", "n_instances", "n_replicas", "requests_per_instance", "sure_sequences"),
+    ("load", "offer"): ("monthly_usd", "n_instances", "n_replicas", "requests_per_instance"),
 }
-ANSWERS = ("offer", "n_instances", "monthly_usd", "runner_up", "tpot_seconds", "ttft_seconds", "in_flight", "bound_by")
+ANSWERS = (
+    "offer",
+    "n_instances",
+    "monthly_usd",
+    "runner_up",
+    "tpot_seconds",
+    "ttft_seconds",
+    "in_flight",
+    "bound_by",
+    "chance",
+)
 DEPLOYMENTS: dict[str, list[Any]] = {
     "model": ["8b", "70b", "405b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b", "70b", "8b", "deepseek-v3", "70b"],
     "gpu": ["l40s", "h100", "h200", "h200", "h100", "a100-80gb", "b200", "h100", "b200", "h100"],

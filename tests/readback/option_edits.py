@@ -47,7 +47,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "headline_tier": (1, 64, 7),
     "speed_requests": (5, 500),
     "stale_after_days": (30, 900),
-    "near_target_fraction": (0.5, 0.99),
+    "confidence": (0.3, 0.8),
 }
 
 

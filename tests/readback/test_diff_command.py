@@ -292,7 +292,13 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
 
 def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_path: Path) -> None:
     """The one load of `recommend` is the sheet's load of the same lengths."""
-    options = {"model": "70b", "context": "4k", "users": 32, "as_of": books.AS_OF, "instances": TINY["instances"]}
+    options = {
+        "model": "70b",
+        "context": "4k",
+        "concurrent_requests": 32,
+        "as_of": books.AS_OF,
+        "instances": TINY["instances"],
+    }
     path = tmp_path / "one.json"
     path.write_text(json_text(recommend_json(recommended(options, books.catalog()))))
     found = diff(sheetgen, path, book)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import re
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
 from answers import book_for, page_for, record_for
-from solved_pages import answered
 
-from sheetgen.answer.solve import late_usd, solve
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import load_engine
 from sheetgen.cli.options import with_scenario
@@ -23,7 +21,7 @@ from sheetgen.errors import ScenarioError
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import wording
 from sheetgen.report.notes import confidence, price_classes
-from sheetgen.report.page import NONE, Page, glance
+from sheetgen.report.page import Page, glance
 from sheetgen.writers.xlsx import write_xlsx
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20"}
@@ -97,34 +95,6 @@ def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of
     assert all("with 10% contingency" in one for one in (said[1:] if len(found.asks) > 1 else said[:1]))
     assert glance(found).columns[2].head.startswith("Rent, €") and glance(rent).columns[2].head.startswith("$")
     assert "budgeted" not in str(found) and not any("contingency" in str(one.rest) for one in rent.asks)
-
-
-def test_the_band_says_where_it_comes_from_and_what_narrows_it() -> None:
-    """Of 70B at 32 the slow end takes another machine; a run that confirms the prediction leaves one."""
-    found = page(together="yes")
-    solved = solve(ask(Catalog(), ASKED))
-    row = next(i for i, load in enumerate(solved.question.loads) if load.model == 1 and load.requests == 32)
-    choice, card = solved.choices[row], found.cards[1]
-    low, high = choice.monthly_usd_ends
-    assert low and high and low < high
-    least, most = choice.monthly_usd_measured
-    assert least and most and low <= least <= most < high
-    assert card.machines == "1 to 2 machines" and card.measured == "$40.2k" and card.spread == high - low
-    reason = str(found.band_reason)
-    assert "1 to 2 machines" in reason and "measure one:" in reason and str(card.measured) in reason
-    assert found.band_reason in found.uncertain
-    ends = [solved.choices[i].monthly_usd_ends for i, c in enumerate(solved.question.loads) if c.requests == 32]
-    span = (
-        wording.short_money(sum(low or 0 for low, _ in ends)),
-        wording.short_money(sum(high or 0 for _, high in ends)),
-    )
-    assert found.asks[0].rest == f" ({span[0]} to {span[1]} at the speed band)"
-    assert not page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off").band_reason
-
-
-def test_without_a_band_there_is_no_dash_in_its_place() -> None:
-    found = page(models="8b", tiers="1", headline="rag:1", tpot_ms="off", ttft_ms="off", discount_fraction="0.1")
-    assert not found.asks[0].rest and f"{found.asks[0].per_year}, for Llama 3.1 8B" in str(found.request)
 
 
 @pytest.mark.parametrize(
@@ -213,14 +183,6 @@ def test_a_rate_is_no_number_of_requests_at_once() -> None:
     assert page().is_rate is False and glance(page()).columns[-1].head == "Serves at once"
 
 
-def test_the_bands_of_all_models_stand_on_the_page() -> None:
-    """Of the model to approve in the ask, of the others under the table; together the ask has the total's alone."""
-    one, both, each = page(ask="70b"), page(together="yes"), page()
-    eight, seventy = (f"{card.model} {card.span}" for card in one.cards)
-    assert eight in str(one.other_bands) and seventy not in str(one.other_bands) and one.other_bands in one.uncertain
-    assert eight in str(both.other_bands) and seventy in str(both.other_bands) and not each.other_bands
-
-
 def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     """Not beside the most that is served, at which a token takes the whole target."""
     found = page(ask="70b")
@@ -240,15 +202,12 @@ def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to(
     card = found.cards[1]
     others = [rent and rent != card.rent for rent in (*card.class_rents, card.fp8_rent)]
     assert ["†" in str(usd) for usd in (*card.marked_classes, card.marked_fp8)] == list(map(bool, others))
-    assert card.marks == ("", "†▲", "", "†")[: len(card.marks)] and "▲ Little headroom." in str(found.elsewhere)
+    assert card.marks == ("", "†", "", "†")[: len(card.marks)]
     assert any(others) and str(card.fp8_rent) in str(found.elsewhere)
     assert all(
         ("†" in str(row[4])) == ("†" in str(one.marked_fp8))
         for row, one in zip(glance(found).rows, found.cards, strict=True)
     )
-    lean = page(models="8b,70b", ask="70b", weight_dtype="fp8", kv_cache_dtype="fp8")
-    assert lean.cards[0].tight and not any("▲" in str(text) for row in glance(lean).rows for text in row)
-    assert "Little headroom" not in str(lean.elsewhere), "a mark that no shown amount has"
     total = wording.money(card.classes[2].value * 36)
     months = card.classes[2].value * 36 / card.classes[0].value
     commits = f"On demand commits to nothing, a 3-year term to {total}, {months:.1f} months on demand."
@@ -256,36 +215,8 @@ def test_prices_of_other_hardware_are_marked_and_a_term_says_what_it_commits_to(
     assert "commits" not in str(page(ask="70b", purchase="reserved-3yr").asks[0].sentence)
 
 
-def test_risks_name_a_first_token_that_may_be_late_and_what_nobody_asked_for() -> None:
-    """The month's band is of the time per token alone."""
-    found = page(models="8b,70b,405b", ask="70b")
-    said = " ".join(map(str, found.risks))
-    late = str(found.cards[1].first_token).split("–")[1].rstrip(")")
-    assert float(late) > 5
-    assert f"Not in the band of the month: Llama 3.1 70B first token to {late} s (target 5 s), $642.9k there." in said
-    assert f"Not requested, and cheaper: {found.cards[1].cheapest_not_asked}." in said and "Lambda" in said
-    assert "Not in the band" not in " ".join(map(str, page(ask="70b", ttft_ms="off").risks))
-    assert "Not requested" not in " ".join(map(str, page(models="8b,70b,405b").risks))
-
-
-@pytest.mark.parametrize(("model", "is_enough"), [("70b", True), ("405b", False)])
-def test_the_month_at_the_slow_end_of_the_first_token_is_that_of_a_first_token_so_slow(
-    model: str, is_enough: bool
-) -> None:
-    """Typed as its factor, the chosen hardware is asked for anew."""
-    load = {"models": model, "workloads": "rag", "tiers": "32"}
-    solved = answered(**load)
-    choice, late = solved.choices[0], late_usd(solved, 0)
-    slow = str(choice.bands[1][1] / choice.ttft_seconds)
-    again = answered(**load, ttft_factor=slow, instances=solved.candidate(choice.offer or 0).instance).choices[0]
-    assert (late is not None) == is_enough == (again.offer is not None)
-    assert not is_enough or late == pytest.approx(again.cheapest.usd if again.cheapest else 0) != choice.monthly_usd
-
-
 def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
     said = " ".join(map(str, page(models="8b,70b,405b").risks))
-    near = "No answer on demand is near a target"
-    assert near not in said and near in str(page(models="70b").risks[0])
     assert "Hardly a request to spare: Llama 3.1 8B serves 33, asked 32." in said
     assert "405B serves" not in said and "GPU memory not measured: H100 NVL, B200 SXM." in said
     assert any("without tax, storage, staff or a spare machine." in one for one in page().assumed)
@@ -296,13 +227,11 @@ def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
     assert page(ask="8b").subject == "Llama 3.1 8B" and page().subject == "Llama 3.1 70B"
 
 
-def test_a_page_of_one_model_has_every_change_and_no_band_beside_bands_is_said() -> None:
+def test_a_page_of_one_model_has_every_change() -> None:
     one = page(models="70b", tiers="32", headline="rag:32")
     assert one.best_levers == one.levers and len(one.levers) > 1
     three = page(tiers="32")
     assert [lever.model for lever in three.best_levers] == [card.model for card in three.cards]
-    level = replace(three, cards=(replace(three.cards[0], span=NONE), *three.cards[1:]))
-    assert level.asks[0].rest == " (the same at the speed band)"
 
 
 def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:

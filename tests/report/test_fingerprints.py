@@ -88,16 +88,16 @@ def test_the_numbers_are_those_of_size(models: str, gpu: str, asked: dict[str, s
         "context": n["context_tokens"],
     }
     assert n["pipeline_parallel_size"] == 1 and n["next_request"] == n["sequences_held"] + 1
-    held = size(**load, users=n["sequences_held"])
+    held = size(**load, concurrent_requests=n["sequences_held"])
     assert held["fits"] and held["kv_pool_bytes_per_gpu"] == n["kv_pool_bytes_per_gpu"]
     assert held["weights_bytes_per_gpu"] == n["weights_bytes_per_gpu"]
     assert held["activation_bytes_per_gpu"] == n["activation_bytes_per_gpu"]
-    assert not size(**load, users=n["next_request"])["fits"] or n["next_request"] > n["max_num_seqs"]
+    assert not size(**load, concurrent_requests=n["next_request"])["fits"] or n["next_request"] > n["max_num_seqs"]
     longest = n["longest_tokens_at_load"]
     load.pop("context")
-    assert size(**load, context=longest, users=n["requests_per_replica"])["fits"]
+    assert size(**load, context=longest, concurrent_requests=n["requests_per_replica"])["fits"]
     if longest < n["max_context_tokens"]:
-        assert not size(**load, context=longest + 16, users=n["requests_per_replica"])["fits"]
+        assert not size(**load, context=longest + 16, concurrent_requests=n["requests_per_replica"])["fits"]
     fewer = size(**load, context=2048, max_num_batched_tokens=2048)["activation_bytes_per_gpu"]
     assert fewer == n["activation_bytes_at_fewer_tokens"]
 

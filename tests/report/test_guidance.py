@@ -35,7 +35,6 @@ def test_settings_and_assumptions_are_equal() -> None:
     assert known["max_pipeline_parallel_size"].value == sheet_question.MAX_PIPELINE_PARALLEL_SIZE
     assert guidance.number(known, "least_gpu_memory_gib") * GIB == market.LEAST_MEMORY_BYTES
     assert guidance.number(known, "max_candidates") == market.MAX_CANDIDATES
-    assert guidance.number(known, "near_target_fraction") == 0.95
     assert guidance.number(known, "stale_after_days") == 180
 
 
@@ -93,7 +92,7 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, key: str, value: str
 def test_a_missing_judgement_is_told(tmp_path: Path) -> None:
     text = "checked_on: 2026-11-20\nassumptions:\n  - {id: a, value: x, unit: u, reason: r, source: s}\n"
     known = guidance.assumptions(overlay(tmp_path, "assumptions.yaml", text))
-    with pytest.raises(CatalogError, match="near_target_fraction is missing"):
-        guidance.number(known, "near_target_fraction")
+    with pytest.raises(CatalogError, match="clearly_cheaper_fraction is missing"):
+        guidance.number(known, "clearly_cheaper_fraction")
     with pytest.raises(CatalogError, match="not a number"):
         guidance.number(known, "a")

@@ -89,7 +89,7 @@ def test_entries_of_fp8_latents_are_the_backends(gpu: str, version: str, bytes_p
 
 def test_states_have_a_pool_by_ratio() -> None:
     """SGLang: 0.9 bytes of states for each byte of keys and values; three states a request with the prefix cache."""
-    asked = {"model": "qwen3.6-27b", "gpu": "h100", "engine": "sglang", "weight_dtype": "fp8", "users": 8}
+    asked = {"model": "qwen3.6-27b", "gpu": "h100", "engine": "sglang", "weight_dtype": "fp8", "concurrent_requests": 8}
     long, short = (sheetgen.size(**asked, context=n) for n in (16_384, 128))
     pool, state = long["kv_pool_bytes_per_gpu"], long["state_bytes_per_sequence"]
     assert long["kv_tokens"] == int(pool / 1.9 / 65_536) == 318_354  # before: all 604,872
@@ -101,7 +101,7 @@ def test_states_have_a_pool_by_ratio() -> None:
 
 def test_windows_have_a_pool_by_ratio() -> None:
     """SGLang, for models whose windows it keeps apart: 0.8 tokens of windowed layers for each of the others."""
-    asked = {"model": "gpt-oss-120b", "gpu": "h100", "engine": "sglang", "context": 16_384, "users": 8}
+    asked = {"model": "gpt-oss-120b", "gpu": "h100", "engine": "sglang", "context": 16_384, "concurrent_requests": 8}
     found = sheetgen.size(**asked, hybrid_kv_manager=1)
     assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (36_864 * 1.8))
     assert int(found["max_concurrency"]) == found["kv_tokens"] // 16_384
@@ -109,7 +109,13 @@ def test_windows_have_a_pool_by_ratio() -> None:
 
 def test_ratios_that_sglang_sets_for_one_model() -> None:
     """DeepSeek-V4 and Inkling: 0.1 tokens of windows; Inkling: 0.1 bytes of states, too."""
-    asked = {"gpu": "b300", "engine": "sglang", "tensor_parallel_size": 8, "users": 1, "hybrid_kv_manager": 1}
+    asked = {
+        "gpu": "b300",
+        "engine": "sglang",
+        "tensor_parallel_size": 8,
+        "concurrent_requests": 1,
+        "hybrid_kv_manager": 1,
+    }
     for model, windows in (("deepseek-v4-flash", 43 * 512), ("inkling", 55 * 16 * 256 * 2 // 8)):
         found = sheetgen.size(**asked, model=model, context=16_384)
         token = found["kv_bytes_per_token_per_gpu"] + 0.1 * windows
@@ -123,7 +129,7 @@ def test_ratios_that_sglang_sets_for_one_model() -> None:
 
 def test_tensorrt_llm_takes_it_as_a_limit() -> None:
     """KvCacheConfig.max_gpu_total_bytes: the lesser of it and of the fraction; vLLM does not start with too much."""
-    asked = {"model": "8b", "gpu": "h100", "context": 16_384, "users": 8}
+    asked = {"model": "8b", "gpu": "h100", "context": 16_384, "concurrent_requests": 8}
     for engine in ("tensorrt-llm", "vllm"):
         free = sheetgen.size(**asked, engine=engine)["kv_pool_bytes_per_gpu"]
         less, more = (sheetgen.size(**asked, engine=engine, kv_cache_memory_bytes=n) for n in (20 * GIB, 100 * GIB))
@@ -135,7 +141,12 @@ def test_tensorrt_llm_takes_it_as_a_limit() -> None:
 @pytest.mark.parametrize("limit", [200_000_000_000, 2 * GIB])
 def test_a_limit_bounds_the_stages_of_equal_layers(limit: int) -> None:
     """405B in bf16 is 811.7 GB on 8 x 80 GB at most 640: two stages, whatever limit is above what a request takes."""
-    asked = {"model": "405b", "context": 4096, "users": 1, "instances": "aws/p4d.24xlarge,aws/p4de.24xlarge"}
+    asked = {
+        "model": "405b",
+        "context": 4096,
+        "concurrent_requests": 1,
+        "instances": "aws/p4d.24xlarge,aws/p4de.24xlarge",
+    }
     asked |= {"engine": "tensorrt-llm", "tpot_ms": "off", "ttft_ms": "off"}
     free, bound = (sheetgen.recommend(**asked, **more)["cells"][0] for more in ({}, {"kv_cache_memory_bytes": limit}))
     for cell in free, bound:
@@ -170,7 +181,19 @@ def test_a_log_of_tensorrt_llm_states_its_limit(stated: int | str, read: int, tm
 
 @pytest.mark.parametrize("gib", [20, 100])
 def test_a_launch_of_tensorrt_llm_states_its_limit(gib: int) -> None:
-    asked = ["size", "--model", "8b", "--gpu", "h100", "--engine", "tensorrt-llm", "--context", "16k", "--users", "8"]
+    asked = [
+        "size",
+        "--model",
+        "8b",
+        "--gpu",
+        "h100",
+        "--engine",
+        "tensorrt-llm",
+        "--context",
+        "16k",
+        "--concurrent-requests",
+        "8",
+    ]
     set_to = [*asked, "--kv-cache-memory-bytes", str(gib * GIB), "--flags", "tensorrt-llm"]
     printed = CliRunner().invoke(main, set_to).output
     assert f"\n  max_gpu_total_bytes: {gib * GIB}\n" in printed and "max_tokens_in_paged_kv_cache" in printed

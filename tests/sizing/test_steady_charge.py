@@ -38,11 +38,11 @@ def sized(catalog: Catalog, **inputs: Any) -> dict[str, float]:
 def test_windows_stay_and_the_tokens_in_flight_do_not(
     model: str, users: int, context: int, admitted: float, kept: float
 ) -> None:
-    answer = sheetgen.size(model=model, gpu="h100", context=context, users=users)
+    answer = sheetgen.size(model=model, gpu="h100", context=context, concurrent_requests=users)
     assert (round(answer["kv_admission_bytes"] / 1e9, 1), round(answer["kv_bytes"] / 1e9, 1)) == (admitted, kept)
     assert answer["kv_admission_bytes"] == users * answer["kv_bytes_per_sequence"]
     assert answer["kv_bytes"] == users * answer["kv_bytes_per_sequence_steady"]
-    off = sheetgen.size(model=model, gpu="h100", context=context, users=users, hybrid_kv_manager=0)
+    off = sheetgen.size(model=model, gpu="h100", context=context, concurrent_requests=users, hybrid_kv_manager=0)
     assert off["kv_admission_bytes"] == off["kv_bytes"] > answer["kv_bytes"], "nothing slides out"
 
 
@@ -113,7 +113,7 @@ def test_a_pool_without_room_for_one_admission_holds_nothing(catalog: Catalog) -
 
 
 def test_what_a_cell_keeps_is_the_same_on_every_gpu(catalog: Catalog) -> None:
-    load = {"model": "gemma-3-27b", "context": "32k", "users": 16}
+    load = {"model": "gemma-3-27b", "context": "32k", "concurrent_requests": 16}
     cells = [document(recommended({**load, "gpus": gpu}, catalog))["cells"][0] for gpu in ("l40s", "h100", "b200")]
     assert len({one["gpu"] for one in cells}) == 3
     assert {one["kv_bytes"] for one in cells} == {sheetgen.size(**load)["kv_bytes"]}

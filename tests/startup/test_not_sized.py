@@ -37,7 +37,7 @@ def test_kv_precisions_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
             asked(
                 model="8b",
                 context=8192,
-                users=1,
+                concurrent_requests=1,
                 kv_cache_dtype=dtype,
                 **({"gpu": "b200"} if asked is sheetgen.size else {}),
             )

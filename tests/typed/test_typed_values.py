@@ -21,9 +21,9 @@ from sheetgen.question.sheet_question import Question, ask
 
 BAD = """models: 8b
 typed:
-  input: {near_target_fraction: 0.1}
+  input: {stale_after_days: 10}
   inputs:
-    near_target_fraction: 2
+    stale_after_days: 0
     cuda_graf_bytes: 5
     gpu_memory_utilization: 0.8
     hybrid_kv_manager: yes
@@ -37,7 +37,7 @@ typed:
     - {provider: acme, price_usd_per_hour: -1}
 """
 PROBLEMS = """3: unknown part input. Did you mean inputs?
-5: near_target_fraction is '2'. It must be a number from 0 to 1.
+5: stale_after_days is '0'. It must be a whole number from 1 to 10,000.
 6: unknown input cuda_graf_bytes.
 7: unknown input gpu_memory_utilization.
 8: hybrid_kv_manager is 'yes'. It must be a whole number from 0 to 1.
@@ -102,7 +102,7 @@ def test_nothing_typed_is_the_same_question() -> None:
 def test_values_by_cell_and_as_data_again() -> None:
     day = datetime.date(2026, 5, 1)
     given = {
-        "inputs": {"near_target_fraction": 0.2},
+        "inputs": {"stale_after_days": 20},
         "instances": {"aws/p5.48xlarge": {"price_usd_per_hour": None, "price_date": day.isoformat()}},
         "own_instances": [{"provider": "acme", "type": "box", "gpu_count": 8.0}],
     }
@@ -110,7 +110,7 @@ def test_values_by_cell_and_as_data_again() -> None:
     assert typed.value("instances", "aws/p5.48xlarge", "price_usd_per_hour", 55.04) is None
     assert typed.value("instances", "aws/p5.48xlarge", "price_date", None) == day
     assert typed.value("instances", "aws/p5.48xlarge", "gpu_count", 8) == 8
-    assert typed.input("near_target_fraction", 0.1) == 0.2 and typed.input("stale_after_days", 180) == 180
+    assert typed.input("stale_after_days", 180) == 20 and typed.input("max_candidates", 120) == 120
     assert typed.data() == {**given, "own_instances": [{"provider": "acme", "type": "box", "gpu_count": 8}]}
     assert read_overrides(typed.data())[0] == typed and not Overrides()
     assert asked(**given).options["typed"] == typed.data()

@@ -128,7 +128,7 @@ ASSUMPTIONS = (
     "On-demand list prices, 730 hours a month, no discount, no storage, no egress.",
     "Tensor parallel 1, 2, 4 or 8 within an instance; pipeline stages only where one instance is too small.",
     "Sized by memory and by speed (50 ms a token, first token in 5 s).",
-    "Prefix-cache hits: 0%; no draft model. Spare replicas (N+1): 0. Tight: little headroom.",
+    "Prefix-cache hits: 0%; no draft model. Spare replicas (N+1): 0.",
     "Prices older than 180 days are marked.",
 )
 SOURCES = (
@@ -166,6 +166,7 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
         title="LLM serving sizing sheet",
         question="RAG, 16,384 tokens a request, 32 requests at once",
         precision_line="weights bf16 · KV cache bf16 · vLLM 0.19.0 · every user counted as active",
+        weights_note="",
         as_of="2026-11-20",
         price_banner="on-demand prices, the oldest of 2026-03-02",
         version="0.1.0",
@@ -222,10 +223,9 @@ def _cell(model: SampleModel, tokens: int, tier: int) -> MatrixCell:
     if count > 400:
         return MatrixCell("none", "nothing fits", f"{kv / GIB:,.1f}")
     usd = count * row[5] * 730
-    free = 1 - (kv + _weights(model) * count) / (count * row[2] * (row[4] * 0.9 - 1.5) * GIB)
-    status = ("tight", "little headroom") if free < 0.05 else ("fits", "fits")
     return MatrixCell(
-        *status,
+        "fits",
+        "fits",
         f"{kv / GIB:,.1f}",
         f"{count * row[2]}× {row[3]}",
         words("{} × {}", f"{count}", row[0]),
@@ -254,8 +254,7 @@ def _card(model: SampleModel) -> Card:
         per_million_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
         runner_up=f"next cheapest: 1 × ND96isr H200 v5 on Azure, ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
         region=row[6],
-        span="$40.2k to $120.5k",
-        band="$40.2k to $120.5k a month at the ends of the speed band",
+        chance="70% sure",
         at_fp8="at FP8: 3 × NC80adis H100 v5, $30,572",
         fp8_rent="3 × NC80adis H100 v5",
         fp8_monthly="$30,572",

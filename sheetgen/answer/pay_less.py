@@ -1,0 +1,106 @@
+"""Ways to pay less for the same load, the mildest first: never a smaller question, none that equals another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sheetgen.answer.answer_record import CellRecord, LeverRecord, PayLess, RentalRecord
+from sheetgen.units import DTYPES, ON_DEMAND, PURCHASES
+
+# By lever the kind of way that it is; of weights both where the published ones have 16 bits.
+OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
+MONTHS = {"reserved-1yr": 12, "reserved-3yr": 36}
+JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_hours_per_month")
+
+Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to the cent
+
+
+def ways_to_pay_less(
+    cell: CellRecord, half_sure: RentalRecord | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
+) -> tuple[PayLess, ...]:
+    """The ways of a cell that something holds, each with what is rented, $ a month and what it commits to.
+
+    half_sure: the answer at a confidence of one half. checkpoints: by precision of weights, a checkpoint that the
+    catalog knows. judged: the assumptions in JUDGED.
+    """
+    answer = cell.answer
+    ways = list[PayLess]()
+    taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
+    for way in _every_way(cell, half_sure, checkpoints, judged):
+        key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
+        same: Rented = way.instance, way.n_instances, round(way.monthly_usd, 2)
+        # Of what nobody knows the month is NaN, which is below nothing.
+        if same not in taken and way.monthly_usd <= (1 - judged[key]) * answer.monthly_usd:
+            taken.add(same)
+            ways.append(way)
+    return tuple(ways)
+
+
+def _every_way(
+    cell: CellRecord, half_sure: RentalRecord | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
+) -> Iterator[PayLess]:
+    answer = cell.answer
+    if half_sure is not None:
+        yield _rented("less_sure", half_sure, chance=0.5)
+    yield from _lower_precisions(cell.levers, checkpoints, cell.weight_dtype)
+    if answer.purchase == ON_DEMAND:
+        usd = answer.hourly_usd * judged["working_hours_per_month"]
+        yield PayLess("hours", usd, answer.instance, answer.n_instances)
+    terms = [(purchase, rental) for purchase, rental in cell.by_purchase.items() if rental and purchase in MONTHS]
+    if terms and not PURCHASES[answer.purchase].committed:
+        purchase, rental = min(terms, key=lambda term: term[1].monthly_usd)
+        commits_usd = MONTHS[purchase] * rental.monthly_usd
+        yield _rented("term", rental, commits_usd, commits_usd / answer.monthly_usd, detail=purchase)
+    if cell.not_asked:
+        other = min(cell.not_asked, key=lambda rental: rental.monthly_usd)
+        of = other.vendor if other.kind == "vendor" else ""
+        yield PayLess("provider", other.monthly_usd, other.instance, other.n_instances, detail=of)
+    if cell.owned is not None:
+        own = cell.owned.base
+        commits = own["owned_capex_usd"]
+        yield PayLess(
+            "own", own["monthly_owned_usd"], commits_usd=commits, detail=f"{cell.owned.n_gpus} {cell.owned.gpu}"
+        )
+    if cell.hosted:
+        yield PayLess("hosted", cell.hosted[0].monthly_usd, detail=cell.hosted[0].host)
+
+
+def _lower_precisions(
+    levers: Iterable[LeverRecord], checkpoints: Mapping[str, str], weight_dtype: str
+) -> Iterator[PayLess]:
+    """FP8 weights, an FP8 KV cache, and weights in 4 bits where the catalog knows such a checkpoint."""
+    by_kind = {OF_LEVERS[lever.lever]: lever for lever in levers if lever.lever in OF_LEVERS and not lever.further}
+    for kind in OF_LEVERS.values():
+        lever = by_kind.get(kind)
+        if lever is None:
+            continue
+        checkpoint = ""
+        if kind == "fp8_weights":
+            checkpoint = checkpoints.get("fp8", "")
+        elif kind == "four_bits":
+            held = [dtype for dtype in checkpoints if DTYPES[dtype].linear_bytes < 1]
+            if not held:
+                continue
+            checkpoint = checkpoints[held[0]]
+        yield PayLess(kind, lever.monthly_usd, lever.instance, lever.n_instances, detail=checkpoint)
+
+
+def _rented(
+    kind: str,
+    rental: RentalRecord,
+    commits_usd: float | None = None,
+    pays_after_months: float | None = None,
+    chance: float | None = None,
+    detail: str = "",
+) -> PayLess:
+    """The way that rents something else."""
+    return PayLess(
+        kind,
+        rental.monthly_usd,
+        rental.instance,
+        rental.n_instances,
+        commits_usd,
+        pays_after_months,
+        chance=chance,
+        detail=detail,
+    )

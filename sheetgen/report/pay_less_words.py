@@ -1,0 +1,76 @@
+"""What each way to pay less is, and what it gives up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.formula import is_text
+from sheetgen.question.market import vendor_name
+from sheetgen.question.sheet_question import Question
+from sheetgen.report.templates import Template, q, template
+from sheetgen.report.wording import provider_name
+from sheetgen.units import PURCHASES
+
+_KNOWN = is_text(q.detail)
+TEST_QUALITY = "test the quality on your own questions"
+# By kind: what it is, and what is given up.
+WAYS: dict[str, tuple[Template, Template]] = {
+    "less_sure": (template("an even chance (50 %)"), template("certainty: measure one machine first")),
+    "fp8_weights": (
+        template("FP8 weights[known?, {detail}]", known=_KNOWN),
+        template(
+            f"[known?some quality: |quantize it, or load with the engine's own FP8; ]{TEST_QUALITY}", known=_KNOWN
+        ),
+    ),
+    "kv_fp8": (template("an FP8 KV cache"), template(f"a little quality: calibrate its scales, and {TEST_QUALITY}")),
+    "four_bits": (
+        template("weights in 4 bits[known?, {detail}]", known=_KNOWN),
+        template(f"more quality than 8 bits: {TEST_QUALITY}"),
+    ),
+    "hours": (
+        template("working hours only, {working_hours} of {hours}"),
+        template("answers at night; every start takes some {start_minutes} minutes"),
+    ),
+    "term": (
+        template("a {term} commitment"),
+        template("cancelling: {commits_usd} in all, as much as {pays_after_months:tenths} months on demand"),
+    ),
+    "provider": (
+        template("[known?{vendor} GPUs at |]{provider}", known=_KNOWN),
+        template("it was not requested: say so if it may be used"),
+    ),
+    "own": (template("owning {owned_gpus}"), template("{commits_usd} up front; staff, network and space are yours")),
+    "hosted": (template("the hosted API of {host}"), template("your data leaves the company; the precision is theirs")),
+}
+JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
+TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
+
+
+def with_pay_less(record: Record, question: Question) -> Record:
+    """The record with the ways to pay less in words."""
+
+    def worded(cell: CellRecord) -> CellRecord:
+        return replace(cell, pay_less=tuple(_worded(way, question) for way in cell.pay_less))
+
+    return replace(record, cells=tuple(map(worded, record.cells)))
+
+
+def _worded(way: PayLess, question: Question) -> PayLess:
+    n_gpus, _, gpu = way.detail.partition(" ")
+    names = {one.id: one.short_name for one in question.gpus}
+    slots = {
+        "known": bool(way.detail),
+        "detail": way.detail,
+        "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
+        "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
+        "vendor": vendor_name(way.detail),
+        "provider": provider_name((way.instance or "").partition("/")[0]),
+        "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
+        "hours": f"{question.settings.hours_per_month:g}",
+        "commits_usd": f"${way.commits_usd or 0:,.0f}",
+        "pays_after_months": way.pays_after_months or 0,
+        **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
+    }
+    what, gives_up = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    return replace(way, what=what, gives_up=gives_up)

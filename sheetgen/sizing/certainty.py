@@ -1,0 +1,311 @@
+"""Certainty: predicted times and pools at a level of their 80 % bands, and the largest level at which what is rented
+still serves the load. docs/speed.md, docs/fidelity.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sheetgen.formula import (
+    Quantity,
+    formula,
+    largest,
+    natural_log,
+    normal_quantile,
+    normal_share,
+    power,
+    ratio,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.sizing.kv_cache import pool_for, windows_of_stages
+from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviving_replicas
+from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
+from sheetgen.units import FACTOR, PERCENT, SECONDS, TWO_DECIMALS
+
+BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.01 of them, 0.4 % of a chance
+
+
+@formula("Standard deviations of the confidence", TWO_DECIMALS)
+def confidence_z(confidence: Quantity) -> Any:
+    """Standard deviations above a prediction below which a time stays with that chance; 0 for an even one.
+
+    Source: INTERFACE (certainty). Check: 0.524 for 0.7.
+    """
+    return normal_quantile(confidence)
+
+
+@formula("Time at the confidence over the predicted one", FACTOR)
+def level_factor(level_z: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity) -> Any:
+    """A time that is not exceeded with the chance in force, as a factor of the predicted one: exp(z x s), s from the
+    end of the 80 % band on that side.
+
+    Source: INTERFACE (certainty). Check: with a band up to 1.6, 1.21 at 0.7 and 1.6 at 0.9; 1 at 0.5.
+    """
+    return power(where(level_z >= 0, band_high, 1 / band_low), level_z / band_end_z)
+
+
+@formula("Predicted time that meets the target", SECONDS)
+def allowed_seconds(limit_seconds: Quantity, level_factor: Quantity) -> Any:
+    """The longest predicted time that is still within its target with the chance in force.
+
+    Source: level_factor.
+    """
+    return limit_seconds / level_factor
+
+
+@formula("Pool at the confidence less the predicted one")
+def pool_level_bytes(
+    level_z: Quantity, kv_pool_error_bytes_low: Quantity, kv_pool_error_bytes_high: Quantity, band_end_z: Quantity
+) -> Any:
+    """Bytes that the KV pool of a GPU has with the chance in force more than predicted, mostly fewer: z standard
+    deviations, as the end of its 80 % band on that side has them.
+
+    Source: INTERFACE (certainty).
+    """
+    return where(level_z >= 0, kv_pool_error_bytes_low, -kv_pool_error_bytes_high) * (level_z / band_end_z)
+
+
+@formula("Pool that may be counted on")
+def counted_kv_budget_bytes(kv_budget_bytes_per_gpu: Quantity, pool_level_bytes: Quantity) -> Any:
+    """What one GPU has for the cache with the chance in force, in bytes.
+
+    Source: pool_level_bytes.
+    """
+    return kv_budget_bytes_per_gpu + pool_level_bytes
+
+
+@formula("Left for layers that may be counted on")
+def counted_layer_budget_bytes(layer_budget_bytes: Quantity, pool_level_bytes: Quantity) -> Any:
+    """What one GPU of a pipeline stage has for layers and their cache with the chance in force, in bytes.
+
+    Source: pool_level_bytes.
+    """
+    return layer_budget_bytes + pool_level_bytes
+
+
+# How sure the chosen hardware is --------------------------------------------------------------------------
+
+
+@formula("Requests of the fullest rank of all that is rented")
+def rank_requests(
+    load_requests: Quantity,
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    data_parallel_size: Quantity,
+) -> Any:
+    """Requests at once on the fullest data-parallel rank, where all replicas that the rented instances hold serve the
+    load, after the loss that is to be survived.
+
+    Source: an even share.
+    """
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
+    return round_up(ratio(round_up(ratio(load_requests, serving)), data_parallel_size))
+
+
+@formula("Requests of the fullest batch of all that is rented")
+def fullest_batch_requests(rank_requests: Quantity, pipeline_stages: Quantity) -> Any:
+    """Requests that take their steps together on the fullest rank of all that is rented.
+
+    Source: batch_limit, whose batches are whole.
+    """
+    return largest(1, round_up(ratio(rank_requests, pipeline_stages)))
+
+
+@formula(
+    "Time per token of the fullest batch",
+    SECONDS,
+    within=[
+        tpot_seconds.as_function_of("batch_requests", "untouched_fraction"),
+        untouched_fraction.as_function_of("batch_requests"),
+    ],
+)
+def fullest_tpot_seconds(
+    tpot_seconds: Callable[..., Any], untouched_fraction: Callable[..., Any], fullest_batch_requests: Quantity
+) -> Any:
+    """Predicted seconds between two tokens in the fullest batch of all that is rented.
+
+    Source: tpot_seconds.
+    """
+    left = untouched_fraction(batch_requests=fullest_batch_requests)
+    return tpot_seconds(batch_requests=fullest_batch_requests, untouched_fraction=left)
+
+
+@formula(
+    "Time to first token of the fullest batch",
+    SECONDS,
+    within=[
+        service_ttft_seconds.as_function_of("batch_requests", "untouched_fraction"),
+        untouched_fraction.as_function_of("batch_requests"),
+    ],
+)
+def fullest_ttft_seconds(
+    service_ttft_seconds: Callable[..., Any], untouched_fraction: Callable[..., Any], fullest_batch_requests: Quantity
+) -> Any:
+    """Predicted seconds to the first token in the fullest batch of all that is rented.
+
+    Source: service_ttft_seconds.
+    """
+    left = untouched_fraction(batch_requests=fullest_batch_requests)
+    return service_ttft_seconds(batch_requests=fullest_batch_requests, untouched_fraction=left)
+
+
+@formula("Standard deviations to a target", TWO_DECIMALS)
+def time_z(
+    limit_seconds: Quantity, predicted_seconds: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity
+) -> Any:
+    """By how many standard deviations of its error a predicted time is within its target; below 0 where it is not.
+
+    Source: level_factor, solved for z.
+    """
+    room = natural_log(limit_seconds / predicted_seconds)
+    end = where(room >= 0, natural_log(band_high), -natural_log(band_low))
+    return band_end_z * ratio(room, end, room * limit_seconds)
+
+
+@formula("Standard deviations to a full pool", TWO_DECIMALS, within=[*SHARES_OF_A_STAGE, windows_of_stages])
+def memory_z(
+    stage_weights_fraction: Callable[..., Any],
+    stage_fraction: Callable[..., Any],
+    windows_of_stages: Quantity,
+    rank_requests: Quantity,
+    pipeline_stages: Quantity,
+    kv_budget_bytes_per_gpu: Quantity,
+    charge_bytes: Quantity,
+    steady_bytes: Quantity,
+    layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity,
+    n_layers: Quantity,
+    kv_cache_memory_bytes: Quantity,
+    set_pool_is_limit: Quantity,
+    kv_pool_error_bytes_low: Quantity,
+    kv_pool_error_bytes_high: Quantity,
+    band_end_z: Quantity,
+) -> Any:
+    """By how many standard deviations of its error the pool of the fullest rank is larger than what its requests take;
+    below 0 where it is smaller. Without an error as many as it has bytes too many, and one.
+
+    Source: pool_level_bytes, solved for z; sequences.
+    """
+    pool, share = fullest_stage(
+        stage_weights_fraction,
+        stage_fraction,
+        pipeline_stages,
+        kv_budget_bytes_per_gpu,
+        layer_budget_bytes,
+        paid_layer_bytes,
+        n_layers,
+        kv_cache_memory_bytes,
+        set_pool_is_limit,
+    )
+    charged = charge_bytes + windows_of_stages
+    free = pool - pool_for(rank_requests, charged * share, steady_bytes * share)
+    end = where(free >= 0, -kv_pool_error_bytes_low, kv_pool_error_bytes_high)
+    return band_end_z * ratio(free, end, free + 1)
+
+
+@formula("Chance", PERCENT)
+def chance_at_z(z: Quantity) -> Any:
+    """The chance that a time or a pool is no worse than so many standard deviations of its error.
+
+    Source: the normal distribution of the errors' logarithms, or of bytes.
+    """
+    return normal_share(z)
+
+
+@formula("Standard deviations that all hold", TWO_DECIMALS)
+def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Any:
+    """Standard deviations at which memory and both times still serve the load: the smallest.
+
+    Source: INTERFACE (certainty); on runs held out it agrees with what happened, the product is too low.
+    """
+    return smallest(memory_z, tpot_z, ttft_z)
+
+
+# At a rate the level is searched: places, prompts and times all hang on it ---------------------------------
+
+
+@formula("Highest level that is tried", TWO_DECIMALS)
+def highest_z(level_z: Quantity, most_z: Quantity) -> Any:
+    """Standard deviations up to which a level is searched at which the load is still served.
+
+    Source: chances above 99 % are said to be over 95 %.
+    """
+    return largest(level_z, most_z)
+
+
+@formula("Level that is tried", TWO_DECIMALS)
+def tried_z(low_z: Quantity, high_z: Quantity) -> Any:
+    """Standard deviations in the middle of those at which the load is served and those at which it is not.
+
+    Source: bisection.
+    """
+    return (low_z + high_z) / 2
+
+
+@formula("Served at the level that is tried (1 or 0)")
+def is_served(
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    paced_requests: Quantity,
+    rate_places: Quantity,
+) -> Any:
+    """1 where all replicas that the rented instances hold have the places that the rate takes at a level, else 0.
+
+    Source: n_replicas.
+    """
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
+    return where(serving * paced_requests >= rate_places, 1, 0)
+
+
+@formula("Level that is served", TWO_DECIMALS)
+def served_z(is_served: Quantity, tried_z: Quantity, low_z: Quantity) -> Any:
+    """The largest standard deviations so far at which the load is served.
+
+    Source: bisection.
+    """
+    return where(is_served == 1, tried_z, low_z)
+
+
+@formula("Level that is not served", TWO_DECIMALS)
+def missed_z(is_served: Quantity, tried_z: Quantity, high_z: Quantity) -> Any:
+    """The least standard deviations so far at which the load is not served.
+
+    Source: bisection.
+    """
+    return where(is_served == 1, high_z, tried_z)
+
+
+@formula("Places of a replica at the level that is served")
+def served_places(is_served: Quantity, tried_paced_requests: Quantity, paced_at_level: Quantity) -> Any:
+    """Requests that one replica may serve at the largest level so far at which the load is served.
+
+    Source: paced_requests.
+    """
+    return where(is_served == 1, tried_paced_requests, paced_at_level)
+
+
+@formula("Requests of the fullest rank at a rate")
+def rank_requests_with_rates(
+    requests_per_second: Quantity, rank_requests: Quantity, paced_at_level: Quantity, data_parallel_size: Quantity
+) -> Any:
+    """Requests at once on the fullest rank: of a rate all places of it, at the level at which it is still served.
+
+    Source: served_places, rank_requests.
+    """
+    return where(requests_per_second > 0, ratio(paced_at_level, data_parallel_size), rank_requests)
+
+
+@formula("Standard deviations that all hold, at a rate", TWO_DECIMALS)
+def least_z_with_rates(requests_per_second: Quantity, least_z: Quantity, low_z: Quantity) -> Any:
+    """Standard deviations at which the load is still served: of a rate by bisection, as its places hang on it.
+
+    Source: served_z, least_z.
+    """
+    return where(requests_per_second > 0, low_z, least_z)

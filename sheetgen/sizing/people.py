@@ -1,0 +1,108 @@
+"""People, a rate, requests at once: one load in three words, each put in the others by Little's law.
+
+People ask so many requests a day, of which a share falls in the busiest hour, with a burst inside it. Requests at once
+are a rate times the seconds of a request; those that are stated hold the mean of a rate and the places to spare for
+chance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import (
+    Quantity,
+    formula,
+    is_number,
+    largest,
+    natural_log,
+    number_where,
+    power,
+    ratio,
+    round_down,
+    where,
+)
+from sheetgen.sizing.rates import mean_of_places
+from sheetgen.sizing.speed import turn_seconds
+from sheetgen.units import SECONDS, TWO_DECIMALS
+
+
+@formula("Requests per day", TWO_DECIMALS)
+def day_requests(
+    requests_per_day: Quantity,
+    tokens_per_day: Quantity,
+    users: Quantity,
+    requests_per_user_per_day: Quantity,
+    input_tokens: Quantity,
+    output_tokens: Quantity,
+) -> Any:
+    """Requests of a day: those of all people, or the tokens stated over those of a request, or as stated; 0 where the
+    load is not stated by the day.
+
+    Source: definition. Check: 200 people who ask 20 times a day are 4,000.
+    """
+    of_tokens = ratio(tokens_per_day, input_tokens + output_tokens)
+    return where(users > 0, users * requests_per_user_per_day, where(tokens_per_day > 0, of_tokens, requests_per_day))
+
+
+@formula("Seconds of a request at its targets", SECONDS)
+def target_turn_seconds(
+    ttft_limit_seconds: Quantity, output_tokens: Quantity, tpot_limit_seconds: Quantity, no_limit_seconds: Quantity
+) -> Any:
+    """Seconds from a request to its last token where both times are just within their targets; none where a target
+    that the request has is off.
+
+    Source: INTERFACE: TTFT target + (output - 1) x TPOT target.
+    """
+    seconds = turn_seconds(ttft_limit_seconds, output_tokens, tpot_limit_seconds)
+    return number_where(seconds < no_limit_seconds, seconds)
+
+
+@formula("Requests per second of so many at once", TWO_DECIMALS)
+def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_turn_seconds: Quantity) -> Any:
+    """The rate whose requests, each as slow as its targets allow, are so many at once with places to spare for chance.
+
+    Source: Little's law; INTERFACE: the mean a at once satisfies a + z x sqrt(a) = the requests at once.
+    """
+    per_second = mean_of_places(concurrent_requests, wait_z) / target_turn_seconds
+    return number_where(is_number(target_turn_seconds), per_second)
+
+
+@formula("Requests per second", TWO_DECIMALS)
+def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity) -> Any:
+    """The rate of a load: as stated, or that of its requests at once.
+
+    Source: at_once_per_second.
+    """
+    return where(requests_per_second > 0, requests_per_second, at_once_per_second)
+
+
+@formula("People")
+def users(
+    stated_users: Quantity,
+    load_requests_per_second: Quantity,
+    requests_per_user_per_day: Quantity,
+    peak_hour_share: Quantity,
+    burst_factor: Quantity,
+    seconds_in_an_hour: Quantity,
+    decimal_base: Quantity,
+) -> Any:
+    """People of a load: as stated, or those whose requests arrive at its rate at peak, rounded down to two figures: it
+    is enough for at least so many.
+
+    Source: INTERFACE; peak_requests_per_second, solved for people. Check: 4.5 a second at 20 a day are 5,100.
+    """
+    of_a_person = requests_per_user_per_day * peak_hour_share * burst_factor
+    people = load_requests_per_second * seconds_in_an_hour / of_a_person
+    digits = round_down(natural_log(largest(1, people)) / natural_log(decimal_base))
+    step = largest(1, power(decimal_base, digits - 1))
+    at_least = number_where(is_number(load_requests_per_second), round_down(people / step) * step)
+    return where(stated_users > 0, stated_users, at_least)
+
+
+@formula("Requests per hour", TWO_DECIMALS)
+def requests_per_hour(load_requests_per_second: Quantity, seconds_in_an_hour: Quantity) -> Any:
+    """Requests of an hour in which they arrive as in the busiest minutes.
+
+    Source: definition.
+    """
+    return number_where(is_number(load_requests_per_second), load_requests_per_second * seconds_in_an_hour)

@@ -1,0 +1,132 @@
+"""People, a rate and requests at once: each answer in all three, by the targets and by Little's law."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from amounts import amount
+
+import sheetgen
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
+from sheetgen.catalog import Catalog
+from sheetgen.question.sheet_question import ask
+from sheetgen.sizing.rates import z_of
+
+CATALOG = Catalog()
+# By workload: the longest times that INTERFACE's smooth targets allow, in ms, and what a person asks a day.
+SMOOTH = {
+    "chat": (3072, 1024, 20, 50.0, 1000 + 0.4 * 3072),
+    "rag": (15_360, 1024, 20, 50.0, 1000 + 0.4 * 15_360),
+    "long-doc": (129_024, 2048, 5, 50 * (131_072 / 16_384) ** (1 / 3), 1000 + 0.4 * 129_024),
+}
+
+
+def solved(**options: Any) -> Solution:
+    return solve(ask(CATALOG, options))
+
+
+def two_figures(number: float) -> float:
+    """Rounded down to two figures, by its digits."""
+    digits = str(math.floor(number))
+    return float(digits[:2] + "0" * (len(digits) - 2))
+
+
+def people_at(at_once: int, answer: int, asks: float, tpot_ms: float, ttft_ms: float) -> float:
+    """People whose requests fill so many places, found by trying: one by one, while the next still fits."""
+    z, turn = z_of(0.05), (ttft_ms + (answer - 1) * tpot_ms) / 1000
+
+    def places(people: float) -> float:
+        mean = people * asks * 0.12 / 3600 * 1.3 * turn
+        return mean + z * math.sqrt(mean)
+
+    low, high = 0.0, 1e9
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if places(middle) <= at_once else (low, middle)
+    return two_figures(low)
+
+
+@pytest.mark.parametrize("at_once", [1, 32, 1024])
+def test_a_tier_is_so_many_people_by_its_targets(at_once: int) -> None:
+    targets = {
+        f"{figure}_ms": ",".join(f"{name}={of[place]}" for name, of in SMOOTH.items())
+        for place, figure in ((3, "tpot"), (4, "ttft"))
+    }
+    answer = solved(models="8b", tiers=str(at_once), instances="aws/p5.48xlarge", **targets)
+    for row, (_, output, asks, tpot, ttft) in enumerate(SMOOTH.values()):
+        assert answer.loads["users"][row] == people_at(at_once, output, asks, tpot, ttft)
+        rate = answer.loads["load_requests_per_second"][row]
+        mean = rate * (ttft + (output - 1) * tpot) / 1000
+        assert mean + z_of(0.05) * math.sqrt(mean) == pytest.approx(at_once, rel=1e-12)
+        assert answer.loads["requests_per_hour"][row] == pytest.approx(3600 * rate)
+    if at_once == 32:
+        assert answer.loads["users"].tolist() == [500, 460, 420]
+
+
+def test_two_hundred_people_are_a_rate() -> None:
+    answer = sheetgen.recommend(model="70b", context="16k", users=200)
+    assert answer["users"] == 200 and answer["tier"] is None
+    assert answer["requests_per_second"] == pytest.approx(200 * 20 * 0.12 / 3600 * 1.3)
+    turn = answer["ttft_seconds"] + 1023 * answer["tpot_seconds"]
+    assert answer["concurrent_requests"] == pytest.approx(answer["requests_per_second"] * turn)
+    at_once = sheetgen.recommend(model="70b", context="16k", users=200, active_fraction=0.05)
+    assert at_once["users"] == 200 and at_once["concurrent_requests"] == at_once["tier"] == 10
+
+
+def test_without_a_target_nobody_says_how_many_people_requests_at_once_are() -> None:
+    for off in ({"tpot_ms": "off"}, {"ttft_ms": "off"}):
+        answer = sheetgen.recommend(model="8b", concurrent_requests=32, **off)
+        assert answer["users"] is answer["requests_per_second"] is answer["requests_per_hour"] is None
+        assert answer["verdict"] == "fits"
+
+
+def test_size_takes_people_as_a_rate() -> None:
+    usual = {"model": "70b", "gpu": "h100", "tensor_parallel_size": 4, "context": "16k"}
+    people = sheetgen.size(**usual, users=200)
+    rate = sheetgen.size(**usual, requests_per_second=200 * 20 * 0.12 / 3600 * 1.3)
+    assert people == rate | {"users": 200}
+    assert sheetgen.size(**people_columns(people)) == people  # what it writes, it reads
+    twice = sheetgen.size(**usual, users=100, requests_per_user_per_day=40)
+    assert twice == people | {"users": 100, "requests_per_user_per_day": 40}
+
+
+def people_columns(answer: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of an answer of `size`."""
+    from sheetgen.question.deployment import DEFAULTS
+
+    return {name: answer[name] for name in DEFAULTS if answer[name] is not None}
+
+
+@pytest.mark.parametrize("draw", range(amount(12, 60)))
+def test_people_of_a_cell_never_cost_more_than_the_cell(draw: int) -> None:
+    """By the very cheapest: the choice may take a near tie, on either side."""
+    pick = random.Random(f"people of a cell {draw}")
+    load = {
+        "models": pick.choice(("8b", "70b", "gpt-oss-120b", "qwen3-32b", "gemma-3-27b")),
+        "context_tokens": str(pick.choice((2048, 4096, 16_384, 32_768))),
+        "output_tokens": str(pick.choice((128, 512, 1024))),
+        "near_tie_fraction": "0",
+    }
+    cell = solved(**load, concurrent_requests=pick.choice((1, 4, 32, 128, 700)))
+    users = int(cell.loads["users"][0])
+    if not users:
+        return
+    people = solved(**load, users=users)
+    if cell.choices[0].offer is not None:
+        assert people.choices[0].monthly_usd <= cell.choices[0].monthly_usd * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("draw", range(amount(4, 40)))
+def test_more_people_never_make_the_very_cheapest_cheaper(draw: int) -> None:
+    pick = random.Random(f"more people {draw}")
+    load = {"models": pick.choice(("8b", "70b", "gpt-oss-120b")), "context_tokens": pick.choice(("4k", "16k"))}
+    months = []
+    for users in sorted(int(10 ** pick.uniform(0, 5)) + 1 for _ in range(6)):
+        choice = solved(**load, users=users).choices[0]
+        assert choice.cheapest is not None
+        months.append(choice.cheapest.usd)
+    assert months == sorted(months)
