@@ -110,7 +110,7 @@ GROUPS = {
     "active": "The load", "rate": "The load", "load": "The load", "split": "The load", "targets": "Targets of speed",
     "chance": "Targets of speed", "headroom": "Headroom and losses", "billing": "Money", "money": "Money",
     "precision": "Precision", "engine": "The engine", "caches": "The engine", "limits": "The engine",
-    "gpu": "One deployment", "parallel": "One deployment", "pace": "Measured speed", "factors": "Measured speed",
+    "gpu": "One deployment", "parallel": "One deployment", "measured": "Measured speed", "factors": "Measured speed",
 }  # fmt: skip
 
 
