@@ -155,6 +155,19 @@ class ChosenRecord:
 
 
 @dataclass(frozen=True)
+class MeasureRecord:
+    """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
+    the month's money that it decides. The commands are filled in by launch, on request."""
+
+    instance: str
+    hours: float
+    usd: float
+    serve: str | None
+    bench: str | None
+    decides_usd: float | None
+
+
+@dataclass(frozen=True)
 class NotAskedRecord:
     """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a provider or a
     gpu that was not requested."""
@@ -431,6 +444,7 @@ class CellRecord:
     providers: tuple[ProviderCost, ...]
     owned: OwnedRecord | None
     budget: Budget | None
+    measure: MeasureRecord | None
     runner_up: RunnerUp | None
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from sheetgen.answer.answer_record import (
     Json,
     LeftOut,
     LeverRecord,
+    MeasureRecord,
     MemoryRecord,
     NotAskedRecord,
     NotChosen,
@@ -29,7 +31,7 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
-from sheetgen.answer.confidences import EVEN, by_confidence, is_fallback, measure_first
+from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -47,6 +49,7 @@ from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
+from sheetgen.question.measured_speed import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 
@@ -111,7 +114,7 @@ def _inputs(question: Question) -> Json:
     """Every input, the defaults used among them."""
     settings, filters, rate = question.settings, question.filters, question.rate
     workload, tier = question.headline
-    return {
+    inputs = {
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *KEPT_OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
@@ -136,6 +139,7 @@ def _inputs(question: Question) -> Json:
         "catalog_sha256": question.catalog_sha256,
         "typed": question.overrides.data() or None,
     }
+    return with_measured(inputs, question.measurements)
 
 
 def _money_inputs(question: Question) -> Json:
@@ -203,6 +207,7 @@ def _cell(
         providers=providers,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
+        measure=None if chosen is None else _measure(question, chosen, confidences),
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
@@ -278,6 +283,25 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
             quantities["memory_budget_bytes"] * n_gpus_used,
         ),
     )
+
+
+HOURS_OF_A_MEASUREMENT = 24
+
+
+def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
+    """A day on the machines of one replica."""
+    gpu_count = question.instances[chosen.instance].gpu_count
+    n_machines = math.ceil(chosen.gpus_per_replica / gpu_count)
+    usd = HOURS_OF_A_MEASUREMENT * n_machines * chosen.hourly_usd / chosen.n_instances
+    months = {level.confidence: level.monthly_usd for level in confidences if level}
+    decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
+    return MeasureRecord(chosen.instance, HOURS_OF_A_MEASUREMENT, usd, None, None, decides_usd)
+
+
+def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | None) -> float | None:
+    """The month's money that a measurement decides: what it costs at a confidence of 0.9, or where nothing is so sure
+    what the answer does, less what it costs at 0.5; None where that is not known."""
+    return None if even_usd is None else (answer_usd if surest_usd is None else surest_usd) - even_usd
 
 
 def _runner_up(solved: Solution, row: int) -> RunnerUp | None:

@@ -163,4 +163,6 @@ def options_of_service(
         },
         **{name: getattr(engine, name) for name in OF_ENGINE},
     }
-    return {name: str(value) for name, value in given.items() if value is not None}
+    texts: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
+    measured = (*policy.measured, *engine.measured)
+    return texts | ({"measured": measured} if measured else {})

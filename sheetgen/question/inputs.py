@@ -65,7 +65,8 @@ class Option(NamedTuple):
     """How an input is asked for on the command line and in scenario files.
 
     group: options that commands take together. words: of a flag, what is said for 0 and for 1. in_size: other help in
-    `size`. pairs: an example where the value differs by workload or GPU. hint: said after a refusal.
+    `size`. pairs: an example where the value differs by workload or GPU. hint: said after a refusal. repeated: it may
+    be given several times.
     """
 
     group: str
@@ -76,6 +77,7 @@ class Option(NamedTuple):
     in_size: str = ""
     pairs: str = ""
     hint: str = ""
+    repeated: bool = False
 
 
 class Row(NamedTuple):
@@ -604,9 +606,8 @@ class Settings:
         Option(
             "factors",
             "FACTOR",
-            "What every predicted time per output token is multiplied by, as one measured "
-            "point set it right (size --anchor). Default 1.",
-            in_size="What --anchor works out: measured over predicted time per output token. Default 1.",
+            "What every predicted time per output token is multiplied by, on all hardware alike; --measured sets "
+            "that of one. Default 1.",
         ),
         Row(
             RARE,
@@ -624,7 +625,6 @@ class Settings:
             "factors",
             "FACTOR",
             "The same for the time to the first token. Default 1.",
-            in_size="The same for the time to first token. Default 1.",
         ),
         Row(
             RARE,
@@ -951,13 +951,14 @@ INPUTS: tuple[Input, ...] = (
         Option("rate", "NUMBER", "The same in tokens, prompts and answers together, such as 300M."),
     ),
     _text(
-        "anchor",
+        "measured",
         Option(
-            "pace",
-            "POINT",
-            "One measured point of this model, GPU, engine, precision and parallel sizes: name=value, by commas, of "
-            "concurrent_requests, input_tokens, output_tokens, tpot_ms and, if measured, ttft_ms; or a JSON or YAML "
-            "file.",
+            "measured",
+            "FILE",
+            "A benchmark's result, which sets the times of its model, GPU, engine and layout: of vllm bench serve, "
+            "SGLang's bench_serving, GuideLLM or AIPerf. What it does not say stands behind it: "
+            "result.json,gpu=h100,tp=2. Several: repeat it.",
+            repeated=True,
         ),
     ),
     # What holds for a whole sheet, and what it counts from.
@@ -1084,6 +1085,7 @@ INPUTS: tuple[Input, ...] = (
 
 BY_NAME = {one.name: one for one in INPUTS}
 BY_OPTION = {one.asked_as: one for one in INPUTS if one.option}
+REPEATED = tuple(one.asked_as for one in INPUTS if one.option and one.option.repeated)
 OF_SETTINGS = tuple(BY_NAME[one.name] for one in fields(Settings))
 OF_TERMS = tuple(one for one in INPUTS if one.name in OWNING_TERMS)
 # The inputs of one deployment, in the order of its JSON.
@@ -1131,7 +1133,8 @@ OF_A_POINT = tuple(
     )
 )
 OPTION_GROUPS = (
-    "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors", "money"
+    "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors",
+    "measured", "money",
 )  # fmt: skip
 
 

@@ -17,12 +17,23 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
+from sheetgen.measured.measured_point import MeasuredPoint
+from sheetgen.measured.read_measured import read_measured
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
+from sheetgen.question.measured_speed import (
+    NOTHING_MEASURED,
+    Measurements,
+    Served,
+    asked_once,
+    measurements_of,
+    refuse_factors,
+    split_used,
+)
 from sheetgen.question.parse import name_part
 from sheetgen.question.precision import other_weights, recommended_weights
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
@@ -230,6 +241,7 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
     return found
 
 
+MEASURED = "measured"  # the option
 MOST_TYPED = 1_000_000  # requests at once of a load
 MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
@@ -350,6 +362,7 @@ class Question:
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
     stated: Stated = field(default_factory=dict)
     declined: DeclinedClass | None = None
+    measurements: Measurements = NOTHING_MEASURED
 
     @property
     def catalog_sha256(self) -> str:
@@ -504,6 +517,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         rate=rate,
         draft=draft,
     )
+    question = _measured(question, catalog)
     question = _overridden(question, *overrides)
     in_force = with_stated(question.workloads, stated, question.settings, question.reference)
     question = replace(question, workloads=in_force)
@@ -551,6 +565,39 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             )
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
     return replace(question, loads=tuple(loads))
+
+
+def _measured(question: Question, catalog: Catalog) -> Question:
+    """`question` with what measured points set, as it carries them: each written out, whatever file it was read of.
+
+    Raises ScenarioError for a file that cannot be read, and for a point whose deployment nobody says.
+    """
+    readings = read_measured(question.options.get(MEASURED))
+    if not readings:
+        return question
+    refuse_factors(question.options)
+    engine, settings = question.engine, question.settings
+    of_candidates = dict.fromkeys(one.gpu.id for one in question.candidates)
+    deployments = [
+        Served(one.model.id, gpu, engine.engine, one.weight_dtype, layout.tensor_parallel_size, 1, layout[1])
+        for one in question.models
+        for gpu in of_candidates
+        for layout in question.layouts
+    ]
+    settled = {"engine_version": engine.default_version, "draft_model": question.draft and question.draft.id}
+    if settings.kv_cache_dtype != "auto":
+        settled["kv_cache_dtype"] = settings.kv_cache_dtype
+    found = measurements_of(readings, asked_once(deployments), settled, catalog)
+    # What differs in the weights' precision alone sets the times of answers at that precision.
+    used = {one for one in deployments if found.of(one)}
+    known = {one._replace(weight_dtype="") for one in deployments}
+    kept = tuple(one for one in found.speeds if one.served._replace(weight_dtype="") in known)
+    points = [point.stated for point in readings if isinstance(point, MeasuredPoint)]
+    return replace(
+        question,
+        measurements=replace(split_used(found, used, deployments), speeds=kept),
+        options={**question.options, MEASURED: points},
+    )
 
 
 def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Loc], str]) -> Question:

@@ -301,6 +301,6 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _measure(cell: CellRecord) -> Iterator[str]:
-    if measure := getattr(cell, "measure", None):  # TODO
+    if measure := cell.measure:
         decided = dollars(measure.decides_usd) if measure.decides_usd else ""
         yield str(_MEASURE.fill(usd=dollars(measure.usd), decided=decided, decides=bool(decided)))

@@ -16,6 +16,7 @@ from sheetgen.formula import (
     either,
     fading,
     formula,
+    greatest_of_places,
     largest,
     power,
     ratio,
@@ -26,6 +27,12 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
+
+# What the runs of `measured_factor` are of, whole columns of it.
+MEASUREMENTS = (
+    "measured_models", "measured_weight_dtypes", "measured_gpus", "measured_tensor_parallel_sizes",
+    "measured_data_parallel_sizes", "factors",
+)  # fmt: skip
 
 # What a model makes a step read and compute ---------------------------------------------------------
 
@@ -350,13 +357,15 @@ def request_step_seconds(
     token_exchange_seconds: Quantity,
     busy_ranks: Quantity,
     token_hop_seconds: Quantity,
+    measured_request_factor: Quantity,
 ) -> Any:
-    """Seconds that each request of the batch adds to a step.
+    """Seconds that each request of the batch adds to a step; where runs of this deployment at several loads were
+    given, as they have it.
 
     Source: the sum of its parts.
     """
     links = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
-    return kv_read_seconds + decode_compute_seconds + links
+    return (kv_read_seconds + decode_compute_seconds + links) * _where_measured(measured_request_factor)
 
 
 @formula("Experts that a step leaves alone", PERCENT)
@@ -387,6 +396,45 @@ def step_seconds(
     """
     experts = experts_read_seconds(expert_seconds, untouched_fraction)
     return fixed_step_seconds + request_step_seconds * batch_requests + experts
+
+
+def _where_measured(factor: Quantity) -> Any:
+    """The factor that runs of a deployment set, 1 where there are none."""
+    return where(factor > 0, factor, 1)
+
+
+@formula("Measured / predicted, of a deployment that was measured", FACTOR, rows=MEASUREMENTS)
+def measured_factor(
+    model_name: Quantity,
+    weight_dtype_row: Quantity,
+    gpu_name: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    measured_models: Quantity,
+    measured_weight_dtypes: Quantity,
+    measured_gpus: Quantity,
+    measured_tensor_parallel_sizes: Quantity,
+    measured_data_parallel_sizes: Quantity,
+    factors: Quantity,
+) -> Any:
+    """The factor on predicted times that the runs of this model, precision, GPU and layout set; 0 where none was given.
+
+    Source: --measured.
+    """
+
+    def is_of_runs(model: Quantity, dtype: Quantity, gpu: Quantity, tensor: Quantity, data: Quantity) -> Any:
+        names = (model == model_name) * (gpu == gpu_name) * (dtype == weight_dtype_row)
+        return names * (tensor == tensor_parallel_size) * (data == data_parallel_size) == 1
+
+    return greatest_of_places(
+        factors,
+        is_of_runs,
+        measured_models,
+        measured_weight_dtypes,
+        measured_gpus,
+        measured_tensor_parallel_sizes,
+        measured_data_parallel_sizes,
+    )
 
 
 # A prompt ------------------------------------------------------------------------------------------
@@ -526,22 +574,23 @@ def steps_before_prompt(
 
 
 @formula("Left of the time per token", TWO_DECIMALS)
-def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity) -> Any:
+def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot_factor: Quantity) -> Any:
     """What measurements on this engine and generation of GPUs leave of the time per output token, as a factor: of
-    this kind of model, and of this precision of weights. 1 where none were made.
+    this kind of model, and of this precision of weights, 1 where none were made; and what runs of this deployment
+    leave, where some were given.
 
-    Source: fitted, drawn to 1 where runs are few (docs/speed.md).
+    Source: fitted, drawn to 1 where runs are few (docs/speed.md); --measured.
     """
-    return tpot_of_kind * tpot_of_dtype
+    return tpot_of_kind * tpot_of_dtype * _where_measured(measured_tpot_factor)
 
 
 @formula("Left of the time to first token", TWO_DECIMALS)
-def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity) -> Any:
+def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft_factor: Quantity) -> Any:
     """The same of the time to first token.
 
     Source: as tpot_residual.
     """
-    return ttft_of_kind * ttft_of_dtype
+    return ttft_of_kind * ttft_of_dtype * _where_measured(measured_ttft_factor)
 
 
 @formula(
@@ -797,12 +846,15 @@ def bound_by(
 
 
 @formula("Runs that a band is from", PLAIN)
-def scope_of_factor(factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity) -> Any:
-    """Which runs the band of a figure is from: with a factor of its own, those that a measured point set right.
+def scope_of_factor(
+    factor: Quantity, measured_factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity
+) -> Any:
+    """Which runs the band of a figure is from: with a factor of its own, or runs of this deployment, those that a
+    measured point set right.
 
     Source: docs/speed.md.
     """
-    return where(factor != 1, anchored_scope, measured_scope)
+    return where(either(factor != 1, measured_factor > 0), anchored_scope, measured_scope)
 
 
 @formula("End of a band", FACTOR)

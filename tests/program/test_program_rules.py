@@ -46,8 +46,9 @@ def quantities_of(table: Table | Repeat) -> Iterable[tuple[str, Formula]]:
 
 @pytest.fixture(scope="module")
 def sheet_grid() -> Grid:
-    """A sheet with a mixture, a rate and a draft's kin: everything that its program may read."""
-    options = {"models": "70b,deepseek-v3", "requests_per_second": 3, "survive": "replica"}
+    """A sheet with a mixture, a rate, a measured deployment and a draft's kin: everything that its program may read."""
+    measured = "model=70b,gpu=h100,tp=4,concurrent_requests=8,input_tokens=1k,output_tokens=1k,tpot_ms=20"
+    options = {"models": "70b,deepseek-v3", "requests_per_second": 3, "survive": "replica", "measured": measured}
     return tables(ask(Catalog(), options)).grid
 
 
