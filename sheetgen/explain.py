@@ -36,7 +36,7 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
-from sheetgen.units import DTYPES, ENDS
+from sheetgen.units import AUTO, DTYPES, ENDS, PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Origins:
             option, what = _PRECISION[name]
             dtype, kind = getattr(names, option), "given"
             why = f"{option} {dtype}"
-            if str(self.overrides.get(option) or "auto") == "auto":
+            if str(self.overrides.get(option) or AUTO) in (AUTO, PUBLISHED):
                 kind, why = "default", f"{why}, the checkpoint's own"
             return Origin(kind, f"{what} in {DTYPES[dtype].about} ({why})")
         if name in _ENGINE:

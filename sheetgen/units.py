@@ -85,7 +85,11 @@ KV_NOT_SIZED = {
     ),
     "nvfp4_4over6": "the same size as nvfp4: say that",
 }
-DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
+UNQUANTIZED = ("bf16", "fp16", "fp32")
+AUTO, PUBLISHED, RECOMMENDED = "auto", "published", "recommended"  # auto of the weights is published, by its old name
+DTYPE_CHOICES = (AUTO, *DTYPES, *DTYPE_ALIASES)
+WEIGHT_CHOICES = (RECOMMENDED, PUBLISHED, *DTYPE_CHOICES)
+DEFAULT_WEIGHTS = RECOMMENDED  # of build, recommend and plan; size always takes what was published
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
 
 

@@ -39,9 +39,38 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True)
+class PublishedRecord:
+    """What is rented where the weights are as published, and $ a month; nothing where nothing holds them."""
+
+    weight_dtype: str
+    instance: str | None
+    n_instances: int | None
+    monthly_usd: float | None
+
+
+@dataclass(frozen=True)
+class StartupLog:
+    """What the engine prints of its pool when a replica starts, for requests of the longest length that it takes."""
+
+    kv_pool_bytes_per_gpu: int
+    kv_tokens: int
+    max_concurrency: float
+
+
+@dataclass(frozen=True)
 class RentalRecord:
     """What is rented, and $ a month."""
 
+    instance: str
+    n_instances: int
+    monthly_usd: float
+
+
+@dataclass(frozen=True)
+class AtConfidence:
+    """The very cheapest, of any hardware, that serves a load at a confidence."""
+
+    confidence: float
     instance: str
     n_instances: int
     monthly_usd: float
@@ -62,6 +91,7 @@ class ChosenRecord:
     """The recommendation of a cell, and what users get of it, with 80 % bands."""
 
     instance: str
+    region: str
     gpu: str
     purchase: str
     tensor_parallel_size: int
@@ -296,6 +326,38 @@ class PayLess:
 
 
 @dataclass(frozen=True)
+class MoveRecord:
+    """An input that moves the month: two values of it, and the month at each; None where nothing holds the load then.
+
+    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices.
+    """
+
+    input: str
+    low: float
+    high: float
+    low_usd: float | None
+    high_usd: float | None
+
+
+@dataclass(frozen=True)
+class MeasuredHardware:
+    """The cheapest on hardware that has runs of its own, where the answer has none."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many instances took no part, and why."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True)
 class BreaksRecord:
     """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
     (`capped`: by the engine's limit), the longest context at its requests."""
@@ -325,8 +387,14 @@ class CellRecord:
     kv_cache_dtype: str
     weights_bytes: int
     kv_bytes: int
+    checkpoint: str | None  # the Hugging Face id that a launch names
+    kv_bytes_by_dtype: Mapping[str, int]
+    as_published: PublishedRecord | None  # None where the published weights are in use
+    log: StartupLog | None
     verdict: str
     chosen: ChosenRecord | None = field(metadata={"flat": ChosenRecord})
+    by_confidence: tuple[AtConfidence | None, ...]
+    measure_first: tuple[str, ...]  # why one should measure before renting
     by_purchase: Mapping[str, RentalRecord | None]
     declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
@@ -345,6 +413,9 @@ class CellRecord:
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
+    measured_hardware: MeasuredHardware | None
+    moves: tuple[MoveRecord, ...]  # of a headline
+    left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
@@ -372,11 +443,33 @@ class CellRecord:
 
 
 @dataclass(frozen=True)
-class ModelRecord:
-    """What a model keeps of each request, with a draft's share: bytes of a token, and of what does not grow."""
+class CheckpointRecord:
+    """A quantized checkpoint that is known; kv_cache_dtype where its files state one, license where it is known."""
 
-    kv_bytes_per_token: float
-    state_bytes_per_sequence: float
+    hf_id: str | None
+    weight_dtype: str
+    kv_cache_dtype: str | None
+    publisher: str | None
+    license: str | None
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model, its sizes by precision, and the checkpoints of it.
+
+    kept_bytes_per_token, state_bytes_per_sequence: what it keeps of each request in the precision in use, with a
+    draft's share: bytes of a token, and of what does not grow.
+    """
+
+    id: str
+    name: str
+    n_params: int
+    weights_bytes: Mapping[str, int]
+    kv_bytes_per_token: Mapping[str, int]
+    max_context_tokens: int | None
+    checkpoints: tuple[CheckpointRecord, ...]
+    kept_bytes_per_token: float = field(metadata=UNPRINTED)
+    state_bytes_per_sequence: float = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -401,7 +494,7 @@ class Record:
     fingerprints: tuple[Mapping[str, Any], ...]
     sources: tuple[SourceRecord, ...]
     headline: tuple[int, ...] = field(metadata=UNPRINTED)  # rows of its cells, one for each model
-    models: tuple[ModelRecord, ...] = field(metadata=UNPRINTED)
+    models: tuple[ModelRecord, ...]
     # The bills of one GPU: see `replica_bills.subject`.
     of_replica: Mapping[str, float | int | str] = field(metadata=UNPRINTED)
 

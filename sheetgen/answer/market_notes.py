@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy
 
-from sheetgen.answer.answer_record import NotAskedRecord
+from sheetgen.answer.answer_record import MeasuredHardware, NotAskedRecord
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import tables, was_measured
+from sheetgen.answer.solve import chance_of, tables, was_measured
+from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import BEYOND
+from sheetgen.sizing import speed
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
@@ -45,3 +47,20 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
                 one = others.candidate(offer)
                 found[row].append(NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured))
     return tuple(map(tuple, found))
+
+
+def measured_hardware(solved: Solution, row: int) -> MeasuredHardware | None:
+    """The cheapest of a load on hardware that has runs of its own, with its chance; None where the answer has them, or
+    nothing with runs holds the load."""
+    answer = solved.choices[row].offer
+    if answer is None or was_measured(solved, row, answer):
+        return None
+    grid = solved.grid.along("chosen", {"load": [row]})
+    grid.evaluate((speed.measured_scope,), ("chosen", "offer"))
+    has_runs = grid.spread("measured_scope", ("chosen", "offer")) == SPEED_SCOPES.index("fitted")
+    [picked] = pick(grid, has_runs, "chosen")
+    if picked is None:
+        return None
+    cheapest = picked[1]
+    chance = chance_of(solved, row, cheapest.offer)
+    return MeasuredHardware(solved.candidate(cheapest.offer).instance, cheapest.n_instances, cheapest.usd, chance)

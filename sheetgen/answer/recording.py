@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,17 +9,19 @@ from typing import Any
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.answer_record import (
     SCHEMA_VERSION,
+    AtConfidence,
     CandidateRecord,
     CellRecord,
     ChosenRecord,
     Json,
+    LeftOut,
     LeverRecord,
     MemoryRecord,
-    ModelRecord,
     NotAskedRecord,
     NotChosen,
     OwnedRecord,
     ProviderCost,
+    PublishedRecord,
     Record,
     RentalRecord,
     RunnerUp,
@@ -28,14 +29,17 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
+from sheetgen.answer.confidences import EVEN, by_confidence, is_fallback, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
-from sheetgen.answer.levers.lever import EveryLever, Lever, at_fp8, in_order
-from sheetgen.answer.market_notes import needs_reservation, not_asked
+from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
+from sheetgen.answer.market_notes import measured_hardware, needs_reservation, not_asked
+from sheetgen.answer.moves import moves_of
+from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
-from sheetgen.answer.replica_bills import breaks, replica_bills, subject
+from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import was_measured
 from sheetgen.question.deployment import RATES
@@ -51,7 +55,6 @@ OF_WORKLOAD = (
     "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
     "ttft_target_ms",
 )  # fmt: skip
-OF_MODEL = ("kv_bytes_per_token", "state_bytes_per_sequence")
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
     "weights_bytes_per_gpu", "memory_budget_bytes", "steady_bytes",
@@ -62,11 +65,13 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     """The record of an answer. `levers` are those of each load; `for_page`: with what pages say of the headlines beside
     the JSON."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
-    headline, chosen = headline_rows(solved), _chosen(solved)
-    cells = [
-        _cell(solved, row, chosen.get(row), others[row], providers[row], levers[row] if levers else ())
-        for row in range(len(question.loads))
-    ]
+    headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
+    of_levers = levers or [()] * len(question.loads)
+    parts = zip(confidences, others, providers, as_published(solved), kv_bytes_by_dtype(solved), of_levers, strict=True)
+    cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
+    if levers:
+        loads = Loads(solved)
+        cells = [replace(c, moves=moves_of(solved, c, loads)) if c.row in headline else c for c in cells]
     if for_page:
         terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
         cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
@@ -80,7 +85,7 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
         (),
         tuple(_sources(question)),
         headline,
-        tuple(itertools.starmap(ModelRecord, zip(*(solved.models[name].tolist() for name in OF_MODEL), strict=True))),
+        model_records(solved),
         replica_bills(fit) if fit else {},
     )
 
@@ -146,8 +151,11 @@ def _cell(
     solved: Solution,
     row: int,
     chosen: ChosenRecord | None,
+    confidences: tuple[AtConfidence | None, ...],
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
+    published: PublishedRecord | None,
+    kv_bytes_by_dtype: Mapping[str, int],
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
@@ -169,8 +177,14 @@ def _cell(
         kv_cache_dtype=model.kv_cache_dtype,
         weights_bytes=int(solved.models["weights_bytes"][load.model]),
         kv_bytes=int(solved.loads["kv_bytes"][row]),
+        checkpoint=model.served_as,
+        kv_bytes_by_dtype=kv_bytes_by_dtype,
+        as_published=published,
+        log=startup_log(solved, row),
         verdict=choice.verdict,
         chosen=chosen,
+        by_confidence=confidences,
+        measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
@@ -188,6 +202,9 @@ def _cell(
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
+        measured_hardware=measured_hardware(solved, row),
+        moves=(),
+        left_out=tuple(LeftOut(*reason) for reason in question.left_out),
         pay_less=(),
         row=row,
     )
@@ -196,7 +213,15 @@ def _cell(
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
     checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
-    return replace(cell, pay_less=ways_to_pay_less(cell, None, checkpoints, judged))
+    return replace(cell, pay_less=ways_to_pay_less(cell, _half_sure(cell, question), checkpoints, judged))
+
+
+def _half_sure(cell: CellRecord, question: Question) -> RentalRecord | None:
+    """The answer at an even chance, where more was asked for."""
+    even = next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
+    if even is None or question.settings.confidence <= EVEN:
+        return None
+    return RentalRecord(even.instance, even.n_instances, even.monthly_usd)
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
@@ -231,7 +256,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
     names = {name for name in keys_of(ChosenRecord) if hasattr(choice, name)}
     return ChosenRecord(
         **_fields(choice, *names),
-        **_fields(candidate, "instance", "purchase"),
+        **_fields(candidate, "instance", "region", "purchase"),
         gpu=candidate.gpu.id,
         tensor_parallel_size=layout.tensor_parallel_size,
         data_parallel_size=layout.data_parallel_size,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import BreaksRecord
+from sheetgen.answer.answer_record import BreaksRecord, StartupLog
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.program.grid import Columns, evaluate
-from sheetgen.program.quantities import PEAK, TOKENS, all_of
+from sheetgen.program.quantities import CHARGE, PEAK, TOKENS, all_of
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
@@ -22,6 +22,10 @@ FEWER_SEQUENCES = 256
 NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
 NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
 HOLDS = (*TOKENS, *NEEDS, parallelism.sequences)
+# What an engine's log says of its pool.
+PRINTED = (
+    *CHARGE, memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens,
+)  # fmt: skip
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
 
@@ -47,12 +51,8 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
     question, choice = fit.solved.question, fit.choice
     load, model = question.loads[fit.row], question.models[fit.model]
     stages = choice.pipeline_parallel_size
-    of_stages = {name: fit[name] for name in (*STAGES_IN_ORDER, *SHARES)}
-    of_stages |= {"n_layers": model.model.n_layers, "pipeline_parallel_size": stages}
-    part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
+    staged, (pool, part, weights_part) = stages > 1, _pool(fit)
     layers = fit["layer_bytes_per_gpu"] * weights_part
-    staged, paid = stages > 1, fit["paid_layer_bytes"] * weights_part
-    pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
     ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
     per_replica = _fullest(fit)
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
@@ -99,6 +99,29 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
         "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
     }
+
+
+def _pool(fit: Fit) -> tuple[float, float, float]:
+    """The pool of one GPU of a replica (its fullest stage), and that stage's share of the cache and of the weights."""
+    stages, model = fit.choice.pipeline_parallel_size, fit.solved.question.models[fit.model].model
+    of_stages = {name: fit[name] for name in (*STAGES_IN_ORDER, *SHARES)}
+    of_stages |= {"n_layers": model.n_layers, "pipeline_parallel_size": stages}
+    part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
+    staged = fit["layer_budget_bytes"] - fit["paid_layer_bytes"] * weights_part
+    return staged if stages > 1 else fit["kv_budget_bytes_per_gpu"], part, weights_part
+
+
+def startup_log(solved: Solution, row: int) -> StartupLog | None:
+    """What the engine prints of its pool when a replica of the answer starts; None where nothing holds the load."""
+    fit = Fit.of(solved, row)
+    if fit is None:
+        return None
+    pool, part, _ = _pool(fit)
+    values: dict[str, Any] = {name: fit[name] for one in PRINTED for name in one.inputs if name in fit.numbers}
+    values |= all_of(fit["max_model_len"]) | {"kv_budget_bytes_per_gpu": pool, "stage_fraction": part}
+    values["full_kv_blocks_per_sequence"] = evaluate(CHARGE, values)["kv_blocks_per_sequence"]
+    found = evaluate(PRINTED, values)
+    return StartupLog(int(found["kv_pool_bytes_per_gpu"]), int(found["kv_tokens"]), float(found["max_concurrency"]))
 
 
 def _needed(fit: Fit, requests: int, tokens: int) -> float:

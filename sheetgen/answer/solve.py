@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import RentalRecord
+from sheetgen.answer.confidences import in_force
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
@@ -80,7 +81,7 @@ def tables(question: Question) -> Solution:
     offers = _offers_of(question.candidates, profiles, gpu_index)
     grid = grid_of(question, profiles, offers)
     grid.work_out(*sheet_program(question.draft is not None).tables)
-    return Solution(question, profiles, offers, grid, ())
+    return Solution(question, profiles, offers, in_force(grid, question.settings.confidence), ())
 
 
 def _offers_of(
@@ -303,6 +304,11 @@ def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
     chosen = grid.along("chosen", {"load": rows, "offer": offers})
     chosen.work_out(*CHOSEN.tables)
     return chosen
+
+
+def chance_of(solved: Solution, row: int, offer: int) -> float:
+    """How sure it is that an offer, as many of it as the load takes, serves that load."""
+    return float(_paced(solved.grid, [row], [offer]).spread("chance", OF_CHOSEN)[0])
 
 
 def was_measured(solved: Solution, row: int, offer: int) -> bool:

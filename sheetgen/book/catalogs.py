@@ -11,7 +11,7 @@ from sheetgen import units
 from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
-from sheetgen.book.figures import age_days, dtype_in_use, in_unit
+from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.what_if_choices import SPARE_MODELS
@@ -94,7 +94,10 @@ FIXED = {  # what nobody types of a model
 }
 # Columns that say what a catalog has: head, display, width, note.
 GIVEN: dict[str, tuple[str, Display, int, str]] = {
-    "own_weight_dtype": ("Own weights", TEXT, 12, "The checkpoint's own precision: what auto stands for."),
+    "own_weight_dtype": ("Own weights", TEXT, 12, "The published precision: what published (or auto) stands for."),
+    "recommended_weight_dtype": ("Recommended weights", TEXT, 14,
+     "What recommended stands for: FP8 where an FP8 checkpoint of 16-bit weights is known, and a GPU that takes part"
+     " runs it. Blank: as published."),
     "own_kv_dtype": ("Own KV", TEXT, 12,
      "What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision."),
     "gpu_memory_bytes": ("Memory, bytes", WHOLE, 18, "Total memory as the engine sees it."),
@@ -166,6 +169,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     for name, label, note in SHAPE:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
     _give(table, "own_weight_dtype", [m.auto_weight_dtype for m in models])
+    _give(table, "recommended_weight_dtype", [m.recommended_weight_dtype for m in models])
     _give(table, "own_kv_dtype", [m.auto_kv_cache_dtype for m in models])
     for d in units.DTYPES:
         note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
@@ -231,14 +235,14 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
 def derive_models(table: Table) -> None:
     """What follows from a model's shape at the precisions in use."""
     lists, columns = table.wiring.lists, table.columns
-    for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
+    recommended = {"recommended_dtype": columns["recommended_weight_dtype"]}
+    for which, short, in_use, more in (
+        ("weight_dtype", "Weights", weight_dtype_in_use, recommended),
+        ("kv_dtype", "KV", kv_dtype_in_use, {}),
+    ):
         asked = f"asked_{which}"
-        table.computed(
-            dtype_in_use,
-            {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
-            name=asked,
-            label=f"{short} requested",
-        )
+        env = {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"], **more}
+        table.computed(in_use, env, name=asked, label=f"{short} requested")
         table.looked_up(
             which,
             f"{short} in use",

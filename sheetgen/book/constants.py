@@ -7,7 +7,7 @@ from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECOND
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
 from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
-from sheetgen.book.sheets import AND_AUTO, PRECISIONS, Cell, Range, Ref, Validation, derived
+from sheetgen.book.sheets import AND_AUTO, OF_WEIGHTS, PRECISIONS, Cell, Range, Ref, Validation, derived
 from sheetgen.book.wiring import Wiring, in_words
 from sheetgen.question.deployment import DEFINITIONS
 from sheetgen.question.inputs import BY_NAME
@@ -20,7 +20,7 @@ from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.sizing.targets import ASSUMED
-from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, TEXT, WHOLE
+from sheetgen.units import AUTO, DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, PUBLISHED, RECOMMENDED, TEXT, WHOLE
 
 OF_MONEY = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
@@ -222,8 +222,16 @@ def _precisions(page: InputsSheet) -> None:
         meant.append(page.sheet.put(page.row, VALUE, Cell(name, "label", TEXT)))
         page.sheet.text(page.row, NOTE, f"another name of {name}", "remark")
         page.row += 1
-    auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
-    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
+    words = []
+    for word, about in (
+        (AUTO, "the checkpoint's own precision"),
+        (PUBLISHED, "the same, of the weights"),
+        (RECOMMENDED, "of the weights: FP8 where a checkpoint is known, else as published"),
+    ):
+        words.append(page.sheet.put(page.row, LABEL, Cell(word, "label", TEXT)))
+        page.sheet.text(page.row, NOTE, about, "remark")
+        page.row += 1
     page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
     page.wiring.names[PRECISIONS] = Range((*columns["dtype"], *aliases))
-    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, auto))
+    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, words[0]))
+    page.wiring.names[OF_WEIGHTS] = Range((*columns["dtype"], *aliases, *words))

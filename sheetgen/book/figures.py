@@ -14,6 +14,7 @@ from sheetgen.formula import (
     first_where,
     formula,
     greatest_number,
+    is_blank,
     is_number,
     largest,
     number_where,
@@ -26,16 +27,28 @@ from sheetgen.formula import (
 )
 from sheetgen.report.sentences import OK
 from sheetgen.sizing import choice, kv_cache, parallelism, rates
-from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
+from sheetgen.units import AUTO, ONE_DECIMAL, PERCENT, PLAIN, PUBLISHED, RECOMMENDED, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
 @formula("Precision in use", TEXT)
-def dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
-    """The precision requested, or the checkpoint's own where that is `auto`.
+def kv_dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
+    """The precision requested of the KV cache, or the model's own where that is `auto`.
 
     Source: INTERFACE (dtypes).
     """
-    return where(asked_dtype == "auto", own_dtype, asked_dtype)
+    return where(asked_dtype == AUTO, own_dtype, asked_dtype)
+
+
+@formula("Precision in use", TEXT)
+def weight_dtype_in_use(asked_dtype: Any, own_dtype: Any, recommended_dtype: Any) -> Any:
+    """The precision requested of the weights; the published one where that is `published` (or `auto`, its old name),
+    and the one recommended where it is `recommended` and the model has one.
+
+    Source: INTERFACE (dtypes).
+    """
+    recommended = where(is_blank(recommended_dtype), own_dtype, recommended_dtype)
+    is_own = either(asked_dtype == PUBLISHED, asked_dtype == AUTO)
+    return where(asked_dtype == RECOMMENDED, recommended, where(is_own, own_dtype, asked_dtype))
 
 
 @formula("Amount", ONE_DECIMAL)

@@ -76,6 +76,7 @@ TABS = {
 LEGEND = "Tabs: " + ", ".join(f"{kind.lower()} {color}" for kind, (color, _) in TABS.items()) + "."
 PRECISIONS = "list_precision"  # the defined name of the precisions, without auto
 AND_AUTO = "list_dtype"  # of the same with auto
+OF_WEIGHTS = "list_weight_dtype"  # of the same with recommended and published, too
 MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
 
 
@@ -99,7 +100,7 @@ class Validation:
         said = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
         full = f"{said} {about}" if about else said
         title = title if len(title) <= MOST_TITLE else title[: MOST_TITLE + 1].rpartition(" ")[0]
-        source = {"dtype": PRECISIONS, "auto dtype": AND_AUTO}.get(kind.what)
+        source = {"dtype": PRECISIONS, "auto dtype": AND_AUTO, "weights dtype": OF_WEIGHTS}.get(kind.what)
         return cls(title, full if len(full) <= MOST_MESSAGE else said, source, kind)
 
     @property
@@ -121,6 +122,8 @@ def _said(kind: Kind) -> str:
         return f"A share {'above' if kind.low else 'from'} 0% and up to 100%."
     if kind.what == "auto dtype":
         return "auto or one of the precisions below."
+    if kind.what == "weights dtype":
+        return "recommended, published or one of the precisions below."
     if kind.what == "currency":
         return "Its three letters, such as EUR."
     if kind.is_whole and (kind.low, kind.high) == (0, 1):
@@ -177,11 +180,14 @@ class Ref(NamedTuple):
 
     def expr(self, here: str) -> Expr:
         """This cell as seen from sheet `here`."""
-        if self.name:
-            return Expr(self.name)
-        letters = ("$" if self.lock in ("both", "column") else "") + column_name(self.column)
-        digits = ("$" if self.lock in ("both", "row") else "") + str(self.row + 1)
-        return Expr(_sheet_prefix(self.sheet, here) + letters + digits)
+        return Expr(self.name) if self.name else _address(self.sheet, self.row, self.column, self.lock, here)
+
+
+@functools.lru_cache(maxsize=2**16)  # most cells are read by several formulas of a sheet
+def _address(sheet: str, row: int, column: int, lock: str, here: str) -> Expr:
+    letters = ("$" if lock in ("both", "column") else "") + column_name(column)
+    digits = ("$" if lock in ("both", "row") else "") + str(row + 1)
+    return Expr(_sheet_prefix(sheet, here) + letters + digits)
 
 
 @dataclass(frozen=True)

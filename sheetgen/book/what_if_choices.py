@@ -23,7 +23,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.question.sheet_question import Question
-from sheetgen.units import DTYPE_CHOICES, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPE_CHOICES, TENSOR_PARALLEL_SIZES, WEIGHT_CHOICES
 
 AUTO = "auto"
 CASES = ("low", "base", "high")
@@ -113,7 +113,7 @@ def offered(question: Question, models: Sequence[Model], gpus: Sequence[Gpu]) ->
         "model": (*(m.model.name for m in question.models), *own, *blank, *(m.name for m in models)),
         "hardware": (*(g.id for g in gpus), *(g.id for g in question.gpus), *(name for name, _ in instances(question))),
         "tensor_parallel_size": (AUTO, *TENSOR_PARALLEL_SIZES),
-        "weight_dtype": DTYPE_CHOICES,
+        "weight_dtype": WEIGHT_CHOICES,
         "kv_cache_dtype": DTYPE_CHOICES,
     }
 

@@ -40,9 +40,9 @@ from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZE
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
     "model": "list_whatif_model", "hardware": "list_whatif_hardware", "tensor_parallel_size": "list_whatif_tp",
-    "weight_dtype": "list_dtype", "kv_cache_dtype": "list_dtype",
+    "weight_dtype": "list_weight_dtype", "kv_cache_dtype": "list_dtype",
 }  # fmt: skip
-DTYPES_OF_MODEL = ("own_weight_dtype", "own_kv_dtype")
+DTYPES_OF_MODEL = ("own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype")
 LABELS = {  # by fact of a model
     **{name: in_words(name) for name in DTYPES_OF_MODEL},
     **{name: label for name, label, _ in SHAPE},
@@ -75,6 +75,7 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
         {
             "model": [m.name for m in listed],
             "own_weight_dtype": [m.weight_dtype for m in listed],
+            "recommended_weight_dtype": [solved.question.recommended_weights(m) for m in listed],
             "own_kv_dtype": [m.kv_cache_dtype for m in listed],
         },
         {name: [shape.get(name) for shape in shapes] for name in (*(name for name, _, _ in SHAPE), *FIXED)}

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -30,6 +30,7 @@ MAX_DEPTH = 20
 Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
 Problem = tuple[Loc, str]  # where, and one sentence; of `Entry.problems` without its full stop
 
+_Event: TypeAlias = Any  # of PyYAML's parser, which gives all of them a mark, whatever its types say
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -111,7 +112,7 @@ def read_text(text: str, where: str, repeated: list[Problem] | None = None) -> D
     """The same for text that has been read already."""
     builder = _Builder(where, repeated)
     try:
-        data = builder.document(yaml.parse(text, Loader=_LOADER))
+        data = builder.document(_LOADER(text))
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1 if isinstance(error.position, int) else 1
         raise CatalogError(f"{where}:{line}: holds a control character. Take it out.") from error
@@ -127,9 +128,11 @@ def plain_value(text: str) -> Any:
     """What an unquoted scalar means in YAML 1.2's core schema, less its octal, hex, inf and nan."""
     if text in _WORDS:
         return _WORDS[text]
-    if _INT.fullmatch(text) and len(text) < 40:
+    if text[0] not in "+-.0123456789" or len(text) >= 40:
+        return text
+    if _INT.fullmatch(text):
         return int(text)
-    if _FLOAT.fullmatch(text) and len(text) < 40:
+    if _FLOAT.fullmatch(text):
         number = float(text)
         return number if abs(number) < float("inf") else text
     return text
@@ -149,8 +152,8 @@ def scalar(value: object, plain: re.Pattern[str] = _PLAIN) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
 
 
-def _line(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark is not None else 1
+def _line(event: _Event) -> int:
+    return event.start_mark.line + 1  # type: ignore[no-any-return]
 
 
 class _Builder:
@@ -161,45 +164,48 @@ class _Builder:
         self.repeated = repeated
         self.lines: dict[Loc, int] = {(): 1}
 
-    def document(self, events: Iterator[yaml.Event]) -> Any:
+    def document(self, loader: Any) -> Any:
         data = None
         n_documents = 0
-        for event in events:
+        self.next: Callable[[], Any] = loader.get_event
+        while (event := self.next()) is not None:
             if isinstance(event, yaml.DocumentStartEvent):
                 n_documents += 1
                 if n_documents > 1:
                     self.refuse(event, "starts a second document (---). One file holds one entry")
             elif not isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentEndEvent)):
-                data = self.node(event, events, ())
+                data = self.node(event, ())
         return data
 
-    def refuse(self, event: yaml.Event, what: str) -> NoReturn:
+    def refuse(self, event: _Event, what: str) -> NoReturn:
         raise CatalogError(f"{self.where}:{_line(event)}: {what}.")
 
-    def node(self, event: yaml.Event, events: Iterator[yaml.Event], loc: Loc) -> Any:
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+    def node(self, event: _Event, loc: Loc) -> Any:
+        kind = type(event)
+        if kind is yaml.AliasEvent or event.anchor:
             self.refuse(event, "uses an anchor or alias (& or *). Write the value out")
-        if getattr(event, "tag", None):
+        if event.tag:
             self.refuse(event, "uses a tag (!). Write a plain value")
         if len(loc) > MAX_DEPTH:
             self.refuse(event, f"is nested deeper than {MAX_DEPTH} levels")
-        if isinstance(event, yaml.ScalarEvent):
-            return self.scalar(event)
-        if isinstance(event, yaml.SequenceStartEvent):
-            items: list[Any] = []
-            while not isinstance(child := next(events), yaml.SequenceEndEvent):
-                at = (*loc, len(items))
-                self.lines[at] = _line(child)
-                items.append(self.node(child, events, at))
-            return items
-        return self.mapping(events, loc)
+        if kind is yaml.ScalarEvent:
+            return self.text(event) if event.style else plain_value(self.text(event))
+        return self.sequence(loc) if kind is yaml.SequenceStartEvent else self.mapping(loc)
 
-    def mapping(self, events: Iterator[yaml.Event], loc: Loc) -> dict[str, Any]:
+    def sequence(self, loc: Loc) -> list[Any]:
+        items: list[Any] = []
+        while type(event := self.next()) is not yaml.SequenceEndEvent:
+            at = (*loc, len(items))
+            self.lines[at] = _line(event)
+            items.append(self.node(event, at))
+        return items
+
+    def mapping(self, loc: Loc) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        while not isinstance(event := next(events), yaml.MappingEndEvent):
-            if not isinstance(event, yaml.ScalarEvent) or event.anchor or event.tag:
+        while type(event := self.next()) is not yaml.MappingEndEvent:
+            if type(event) is not yaml.ScalarEvent or event.anchor or event.tag:
                 self.refuse(event, "has a key that is not plain text")
-            key = str(self.scalar(event, key=True))
+            key = self.text(event)
             at = (*loc, key)
             if key in found:
                 twice = f"{shown(key)} is given twice (first on line {self.lines[at]}). Keep one"
@@ -207,17 +213,16 @@ class _Builder:
                     self.refuse(event, twice)
                 self.repeated.append((at, f"{twice}."))
             self.lines[at] = _line(event)
-            found[key] = self.node(next(events), events, at)
+            found[key] = self.node(self.next(), at)
         return found
 
-    def scalar(self, event: yaml.ScalarEvent, key: bool = False) -> Any:
-        text = event.value
+    def text(self, event: _Event) -> str:
+        text: str = event.value
         if len(text) > MAX_STRING:
             self.refuse(event, f"holds a string of {len(text):,} characters; {MAX_STRING:,} is the most")
         if not text.isprintable() and any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text):
             self.refuse(event, "holds a control character. Take it out")
-        is_plain = event.style is None or event.style == ""
-        return plain_value(text) if is_plain and not key else text
+        return text
 
 
 T = TypeVar("T")

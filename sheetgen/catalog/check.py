@@ -16,6 +16,7 @@ from sheetgen.catalog.hosted import HostedFile, model_faults
 from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model
 from sheetgen.catalog.plausible import Plausible
+from sheetgen.catalog.signatures import SignatureFile
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -26,6 +27,7 @@ _FILES: dict[str, type[Entry]] = {
         WorkloadFile,
         TierFile,
         FingerprintFile,
+        SignatureFile,
         AssumptionFile,
         LeverFile,
         StackFile,

@@ -94,10 +94,11 @@ class Remark(Entry):
 class Launcher(Entry):
     """One engine's flags and words.
 
-    kv_cache_from: the first version with a precision that came later. kv_cache_anywhere: precisions of the cache that
-    need nothing of the GPU. quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how.
-    most_share: the largest gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and
-    beyond, that the engine takes and counts nowhere. host_kv: the flags that give host memory to the KV cache, with
+    kv_cache_16_bits: its word for 16 bits outright, where `auto` follows the checkpoint. kv_cache_from: the first
+    version with a precision that came later. kv_cache_anywhere: precisions of the cache that need nothing of the GPU.
+    quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how. most_share: the largest
+    gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and beyond, that the engine
+    takes and counts nowhere. host_kv: the flags that give host memory to the KV cache, with
     {gib} of a whole replica or {gb_of_gpu}.
     """
 
@@ -108,6 +109,7 @@ class Launcher(Entry):
     kv_cache_from: dict[DtypeName, Version] = Field(default_factory=dict)
     kv_cache_anywhere: Many[DtypeName] = ()
     kv_cache_source: Text
+    kv_cache_16_bits: Word | None = None
     weight_dtypes: dict[DtypeName, Many[Word]]
     quantizes_while_loading: dict[DtypeName, Many[Word]] = Field(default_factory=dict)
     weight_source: Text

@@ -14,10 +14,13 @@ from sheetgen.question.stated_load import load_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.notes import doubt, is_old
+from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words
+from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
     first_token,
     is_cheaper_pick,
+    measure_words,
     month_as_budgeted,
     price_class,
     saving,
@@ -154,6 +157,7 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
         ("hardware", _replicas(question, cell)),
         ("serves", _serves(question, cell)),
         ("price", _price(question, cell)),
+        ("weights", _weights(question, cell)),
         ("cheaper", _cheaper(question, cell)),
         ("instead", _instead(cell)),
         ("hosted", _host(question, cell)),
@@ -172,6 +176,7 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     yield from _labelled("helps", map(_helps, helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
         yield "memory", f"alone would take {_rented(alone)}"
+    yield from _labelled("weights", _weights(question, cell))
     yield from _labelled("elsewhere", _not_asked(cell))
     if question.filters.region:
         yield "regions", ", ".join(sorted({one.region for one in question.candidates})) + ", by --region"
@@ -220,7 +225,24 @@ def _price(question: Question, cell: CellRecord) -> Iterator[str]:
         f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
         f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
     )
-    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer)}"
+    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer.chance)}"
+    yield from map(str, measure_words(cell, question.settings.confidence))
+
+
+def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
+    """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
+    if (one := cell.as_published) is not None:
+        yield f"{cell.weight_dtype}: {checkpoint_words(question, cell)}"
+        yield f"as published in {one.weight_dtype}: {as_published_words(cell)}"
+    elif is_passed_over(question, cell):
+        yield f"{cell.weight_dtype} as published: {not_deployed.fill()}"
+
+
+def as_published_words(cell: CellRecord) -> str:
+    """`1x aws/p5.48xlarge, $40,179 a month` of the published weights, or that nothing holds them."""
+    one = cell.as_published
+    held = one is not None and one.instance is not None
+    return str(published_words(cell, f"{one.n_instances:,}x {one.instance}" if one and held else None))
 
 
 def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -240,11 +240,12 @@ def diff(
 
 def headlines(record: Record, question: Question) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.cli.answer_text import headline, load_of
+    from sheetgen.cli.answer_text import as_published_words, headline, load_of
 
     name = question.workloads[question.headline[0]].name
     return {
         cell.row: f"{question.model_of(cell.row).model.name}, {name} at {load_of(question, cell)}: "
         f"{headline(question, cell)}"
+        + (f"; weights {cell.weight_dtype}, as published {as_published_words(cell)}" if cell.as_published else "")
         for cell in record.headline_cells
     }

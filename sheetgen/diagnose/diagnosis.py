@@ -11,6 +11,7 @@ from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.signatures import SignatureFile
 from sheetgen.diagnose.cause import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
 from sheetgen.diagnose.fixes import Fix, Step, fixes_for
 from sheetgen.diagnose.log_facts import Facts, excerpt
@@ -123,7 +124,7 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     if wrong := wrong_values({key: value for key, value in options.items() if value is not None}, catalog):
         raise ScenarioError(*wrong)  # also where nothing is replayed with it
     file = catalog.file(guidance.FingerprintFile)
-    log = read(name, file.signatures, catalog.devices)
+    log = read(name, catalog.file(SignatureFile).signatures, catalog.devices)
     verdict = verdict_of(log)
     engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(log)
     any_start = log.startup if log.startup and engine in (log.startup.engine, "nim", None) else None

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 
-from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
+from sheetgen.catalog.signatures import Signature, compiled
 from sheetgen.errors import shown
 from sheetgen.startup.log_lines import ByShape, Grams, Line, without_digits
 from sheetgen.startup.startup_log import STARTUP_WORDS, UNITS, StartupLog

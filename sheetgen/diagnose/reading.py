@@ -6,8 +6,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sheetgen.catalog.guidance import Signature
 from sheetgen.catalog.hardware import Devices
+from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose.log_facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.log_lines import blocks_of, log_lines, open_log

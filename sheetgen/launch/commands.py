@@ -17,10 +17,12 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import Input, Launcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.importer.model_names import is_path
-from sheetgen.launch.flag_check import UNQUANTIZED, Trial, known_checkpoint
+from sheetgen.launch.flag_check import Trial, known_checkpoint
 from sheetgen.question.deployment import Resolved
-from sheetgen.units import count
+from sheetgen.question.precision import other_weights
+from sheetgen.units import UNQUANTIZED, count
 
+SIXTEEN_BITS = ("bf16", "fp16")
 DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
@@ -62,12 +64,14 @@ class Checkpoint:
     """What stands for the model in a command.
 
     word: a Hugging Face id, a folder, or a blank in capitals where no checkpoint of the precision is known. `words`
-    go beside it; dtype is what 16- or 32-bit weights are to be read as, where that is not their own.
+    go beside it; dtype is what 16- or 32-bit weights are to be read as, where that is not their own. is_ours: it was
+    chosen by its precision and not named, so that it does not decide on the KV cache.
     """
 
     word: str
     is_folder: bool = False
     is_known: bool = True
+    is_ours: bool = False
     words: tuple[str, ...] = ()
     dtype: str | None = None
     notes: tuple[str, ...] = ()
@@ -90,16 +94,14 @@ def checkpoint_for(
     if own is not None:
         spelled = (model.hf_id, *model.same_architecture, *(c.hf_id for c in model.checkpoints))
         own = next((one for one in spelled if one and one.lower() == own.lower()), own)
-    base = own or model.hf_id
+    base = own or other_weights(typed, model) or model.hf_id
     named = catalog.resolve_model(typed)[1] if own else None
     if base and dtype == (named or model.weight_dtype):
         return Checkpoint(base, words=words)
     if base and named is None and dtype in UNQUANTIZED and model.weight_dtype in UNQUANTIZED:
         return Checkpoint(base, words=words, dtype=DTYPE_NAMES[dtype])
-    if own is None or own == model.hf_id:
-        known = known_checkpoint(model, dtype)
-        if known:
-            return Checkpoint(known, words=words)
+    if named is None and (known := known_checkpoint(model, dtype, own or other_weights(typed, model))):
+        return Checkpoint(known, is_ours=True, words=words)
     while_loading = launcher.quantizes_while_loading.get(dtype)
     if base and named is None and while_loading and model.weight_dtype in UNQUANTIZED and loads_unquantized:
         note = (
@@ -161,8 +163,12 @@ class Plan:
 
     @property
     def cache_word(self) -> str:
-        """The engine's word for the precision of the cache."""
-        return self.launcher.kv_cache_dtypes.get(self.value("kv_cache_dtype"), "auto")
+        """The engine's word for the precision of the cache; for 16 bits, where the checkpoint is ours, outright: `auto`
+        would follow its."""
+        dtype, plain = self.value("kv_cache_dtype"), self.launcher.kv_cache_16_bits
+        if plain and self.checkpoint.is_ours and dtype in SIXTEEN_BITS:
+            return plain
+        return self.launcher.kv_cache_dtypes.get(dtype, "auto")
 
     @property
     def caches_prefixes(self) -> bool:
@@ -239,8 +245,8 @@ def vllm(plan: Plan) -> Written:
     # `auto`, but where the engine itself would choose FP8: for sparse attention over a latent cache it does.
     of = plan.trial.names
     chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 or of.engine.keeps_fp8(of.model.id, of.gpu.architecture)
-    says_16_bits = chooses_fp8 and plan.value("kv_cache_dtype") in ("bf16", "fp16")
-    flags[names["kv_cache_dtype"]] = "bfloat16" if says_16_bits else plan.cache_word
+    says_16_bits = chooses_fp8 and plan.value("kv_cache_dtype") in SIXTEEN_BITS
+    flags[names["kv_cache_dtype"]] = plan.launcher.kv_cache_16_bits if says_16_bits else plan.cache_word
     flags |= plan.flags("block_size")
     caching = names["enable_prefix_caching"]
     flags[caching if plan.caches_prefixes else caching.replace("--", "--no-", 1)] = True

@@ -18,9 +18,8 @@ from sheetgen.errors import ScenarioError
 from sheetgen.formula import formula, ratio, round_down, round_up
 from sheetgen.program.row_program import ROW
 from sheetgen.question.deployment import DEFAULTS, Resolved
-from sheetgen.units import DTYPES, GIB
+from sheetgen.units import DTYPES, GIB, PUBLISHED, UNQUANTIZED
 
-UNQUANTIZED = ("bf16", "fp16", "fp32")
 MOST_TRIED = 64  # numbers of sequences tried at once
 # Words that mean something only to the engine they were typed for.
 ENGINES_OWN = ("engine_version", "gpu_memory_utilization", "block_size", "hybrid_kv_manager")
@@ -189,7 +188,7 @@ class Checked:
 def checks(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], Launcher]], catalog: Catalog) -> list[Checked]:
     """Each point under its launcher: the inputs as typed, and their record as `sheetgen size` sized it."""
     rows = [_given(*one) for one in asked]
-    pairs = [row for given in rows for row in (given, {**given, "weight_dtype": "auto"})]
+    pairs = [row for given in rows for row in (given, {**given, "weight_dtype": PUBLISHED})]
     launchers = [launcher for *_, launcher in asked for _ in range(2)]
     tried = trials(pairs, launchers, catalog, range(0, len(pairs), 2))
     return [
@@ -328,7 +327,8 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
             yield "tensor_parallel_size", {**given, "tensor_parallel_size": more}, "at full length"
 
 
-def known_checkpoint(model: Model, dtype: str) -> str | None:
-    """The id of the checkpoint in that precision whose size is charged; None where it has none."""
-    known = model.checkpoint(dtype)
+def known_checkpoint(model: Model, dtype: str, of: str | None = None) -> str | None:
+    """The id of the checkpoint in that precision of the weights `of`, the entry's own where none are named; None where
+    none is known."""
+    known = model.checkpoint(dtype, of)
     return known.hf_id if known else None

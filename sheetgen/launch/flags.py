@@ -9,10 +9,19 @@ from typing import Any
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Launcher, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.launch.commands import WRITERS, Checkpoint, Plan, Written, checkpoint_for, command, here_document
-from sheetgen.launch.flag_check import ENGINES_OWN, UNQUANTIZED, Checked, Remedy, Trial, checks
+from sheetgen.launch.commands import (
+    SIXTEEN_BITS,
+    WRITERS,
+    Checkpoint,
+    Plan,
+    Written,
+    checkpoint_for,
+    command,
+    here_document,
+)
+from sheetgen.launch.flag_check import ENGINES_OWN, Checked, Remedy, Trial, checks
 from sheetgen.report.wording import small_size
-from sheetgen.units import GIB, MIB
+from sheetgen.units import GIB, MIB, UNQUANTIZED
 
 CAVEAT = "Whether a stack knows the model's architecture is not checked here: read its list of models."
 Facts = dict[str, float | str]
@@ -212,7 +221,8 @@ def _flags(
         published = trial.names.model
         # Such a checkpoint somebody quantized after the model was published.
         is_by_others = trial.names.weight_dtype not in (*UNQUANTIZED, published.weight_dtype)
-        if is_by_others and model.word != published.hf_id and trial.names.kv_cache_dtype in ("bf16", "fp16"):
+        is_set = model.is_ours and launcher.kv_cache_16_bits is not None
+        if is_by_others and not is_set and model.word != published.hf_id and trial.names.kv_cache_dtype in SIXTEEN_BITS:
             notes.append("auto follows the checkpoint: one with scales for an FP8 cache keeps FP8, and holds more")
         if draft is not None:
             notes.append(f"{file.speculative_tokens} tokens drafted ahead are an example's: tune them on your prompts")

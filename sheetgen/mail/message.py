@@ -176,7 +176,7 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     what = "your approval" if len(page.asks) == 1 else "the model that you choose"
     answers, one = glance(page), page.asks[0] if len(page.asks) == 1 else None
     priced = [str(text).rstrip(".") for text in page.assumed[-1:]]  # what is not in the prices
-    aside = joined(" ", [text for text in (page.elsewhere, page.hosted_instead) if text]) or ""
+    aside = joined(" ", [text for text in (page.weights_note, page.elsewhere, page.hosted_instead) if text]) or ""
     alternatives = one is not None and len(answers.rows) > 1 and not page.total
     return Said(
         page.title,

@@ -16,7 +16,7 @@ from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
@@ -280,7 +280,7 @@ class Served(Entry):
 
     starts: InQuarter | None = Field(default=None, alias="from")
     id: Line
-    weight_dtype: Line = "auto"
+    weight_dtype: Line = DEFAULT_WEIGHTS
     kv_cache_dtype: Line = "auto"
 
 

@@ -407,6 +407,8 @@ FURTHER_TOKENS = Table(
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"), ("chosen",))
 AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
+# What hangs on the level of certainty, up to the choice.
+AT_LEVEL = ("stages", "steps", "levels", "limits", "sequences", "rates", "held", "costs", "ranks", "choice")
 # The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
 AGAIN = Program(
     AXES,
@@ -417,6 +419,9 @@ AGAIN = Program(
         Again("without_loss", {"survive": 0.0}, ("costs", "choice")),
         Again("at_other_prices", {}, ("offers", "held", "costs", "ranks", "choice")),
         Again("of_other_requests", {}, ("loads", "rates", "costs", "ranks", "choice"), along={"load": ("chosen",)}),
+        Again("at_even_chance", {"level_z": 0.0}, AT_LEVEL),
+        Again("at_sure_chance", {"level_z": "band_end_z"}, AT_LEVEL),
+        Again("at_levels", {}, AT_LEVEL[:-1]),
         Again("prompts_alone", {"batch_requests": 1.0, "busy_ranks": 1.0}, ("first_token",)),
         Again(
             "answers_alone",

@@ -34,10 +34,11 @@ from sheetgen.program.grid import Columns, Grid, View
 from sheetgen.program.row_program import ROW
 from sheetgen.question import parse
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.question.precision import other_weights, recommended_weights
 from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
 from sheetgen.sizing.speed import speed_kind
-from sheetgen.units import DTYPES, GBPS, GIB, STAGES_IN_ORDER
+from sheetgen.units import AUTO, DTYPES, GBPS, GIB, PUBLISHED, RECOMMENDED, STAGES_IN_ORDER
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
@@ -56,7 +57,7 @@ def engine_defaults(engine: Engine) -> dict[str, Any]:
 # Every input of one deployment and its default; None is worked out from the other inputs.
 DEFAULTS: dict[str, Any] = {
     one.asked_as or one.name: one.words[one.default] if one.words else one.default for one in OF_A_POINT
-}
+} | {"weight_dtype": PUBLISHED}
 _KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one.name in DEFAULTS}
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
@@ -377,9 +378,11 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     speed = attempt(catalog.file, SpeedFile)
     if problems or model is None:
         raise ScenarioError(*dict.fromkeys(problems))
-    if weight == "auto":
-        weight = named_dtype or model.weight_dtype
-    kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == "auto" else kv
+    published = named_dtype or model.weight_dtype
+    if weight == RECOMMENDED:
+        weight = recommended_weights(model, published, other_weights(str(row["model"]), model), engine, (gpu,), catalog)
+    weight = published if weight == PUBLISHED else weight
+    kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
     engine = engine.for_models([model.id])
     return Resolved(model, gpu, engine, weight, kv, draft, speed)
 

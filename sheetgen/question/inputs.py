@@ -21,10 +21,12 @@ from sheetgen.question.parse import (
     SHARE_ABOVE_0,
     TEXT,
     TOKENS,
+    WEIGHTS_DTYPE,
     Kind,
 )
 from sheetgen.units import (
     DATE,
+    DEFAULT_WEIGHTS,
     EXACT_PERCENT,
     FACTOR,
     ON_DEMAND,
@@ -45,7 +47,7 @@ PRECISION = "3  Which precision do the weights and the KV cache have?"
 MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be survived?"
 RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
-DTYPES = "auto bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
+DTYPES = "bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
 DATE_OF_SHEET = Kind("date")
 ASKS = "requests_per_user_per_day"
@@ -202,15 +204,21 @@ class Settings:
         Row(MONEY, "Day of the exchange rate", "", DATE, "The sheet's date unless said.", below="fx_rate"),
     )
     weight_dtype: str = entry(
-        "auto",
-        AUTO_DTYPE,
-        Option("precision", "DTYPE", f"Precision of the weights: {DTYPES}. Default auto, the checkpoint's own."),
+        DEFAULT_WEIGHTS,
+        WEIGHTS_DTYPE,
+        Option(
+            "precision",
+            "DTYPE",
+            "Precision of the weights: recommended (FP8 where an FP8 checkpoint of 16-bit weights is known), "
+            f"published (the checkpoint's own, or auto), or {DTYPES}. Default {DEFAULT_WEIGHTS}; of size published.",
+        ),
         Row(
             PRECISION,
             "Weights' precision",
             "",
             AS_TEXT,
-            "auto is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4).",
+            "published is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4); recommended is FP8 "
+            "where an FP8 checkpoint of 16-bit weights is known, else as published.",
             read_as="asked_weight_dtype",
         ),
     )
@@ -218,7 +226,9 @@ class Settings:
         "auto",
         AUTO_DTYPE,
         Option(
-            "precision", "DTYPE", "Precision of the KV cache, the same words. Default auto, 16 bits for most models."
+            "precision",
+            "DTYPE",
+            "Precision of the KV cache: auto, or the same precisions. Default auto, 16 bits for most models.",
         ),
         Row(
             PRECISION,
@@ -406,13 +416,13 @@ class Settings:
         ),
     )
     confidence: float = entry(
-        0.5,
+        0.7,
         CONFIDENCE,
         Option(
             "chance",
             "SHARE",
             "How sure the answer is to be: the targets hold, and memory suffices, with this chance, by the errors of "
-            "measured predictions. 0.5 takes predictions at their word. Default 0.5.",
+            "measured predictions. 0.5 takes predictions at their word. Default 0.7.",
         ),
         Row(
             TARGETS,

@@ -67,7 +67,7 @@ TABLES: dict[str, dict[str, Kind]] = {
     "models": {
         "model": Kind("text", blank=True),  # the name of a model of one's own
         **SHAPE,
-        **dict.fromkeys(("own_weight_dtype", "own_kv_dtype"), Kind("dtype")),
+        **dict.fromkeys(("own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype"), Kind("dtype")),
         **{f"checkpoint_{d}": Kind(blank=True) for d in DTYPES},
     },
     "gpus": {

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
-from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES, FIRST_DAY, KV_NOT_SIZED, LAST_DAY, today
+from sheetgen.units import (
+    AUTO,
+    DTYPE_ALIASES,
+    DTYPE_CHOICES,
+    DTYPES,
+    FIRST_DAY,
+    KV_NOT_SIZED,
+    LAST_DAY,
+    PUBLISHED,
+    WEIGHT_CHOICES,
+    today,
+)
 
 MAX_TOKENS = 100_000_000
 _TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
@@ -69,12 +80,13 @@ def tiers(text: str) -> tuple[int, ...]:
 
 
 def dtype(value: Any, name: str) -> str:
-    """A precision, or auto."""
+    """A precision, or what stands for one: auto, and of the weights recommended, or published, which was auto."""
     text = str(value).strip().lower()
     if name == "kv_cache_dtype" and text in KV_NOT_SIZED:
         raise ScenarioError(f"{name} {text} is not sized: {KV_NOT_SIZED[text]}.")
-    found = one_of(text, name, DTYPE_CHOICES)
-    return DTYPE_ALIASES.get(found, found)
+    of_weights = name == "weight_dtype"
+    found = one_of(text, name, WEIGHT_CHOICES if of_weights else DTYPE_CHOICES)
+    return PUBLISHED if of_weights and found == AUTO else DTYPE_ALIASES.get(found, found)
 
 
 def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) -> str:
@@ -122,7 +134,7 @@ class Kind:
 
     what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
     one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
-    (auto as well), currency, or word (one of `words`).
+    (auto as well), weights dtype (recommended and published as well), currency, or word (one of `words`).
     decimal: 200k is 200,000 where it is written as text.
     """
 
@@ -168,7 +180,7 @@ class Kind:
             return day(value.date() if isinstance(value, datetime.datetime) else value, "")
         if self.what == "dtype":
             found = dtype(value, "")
-            if found == "auto":
+            if found == AUTO:
                 raise ValueError
             return found
         if isinstance(value, bool):
@@ -197,7 +209,7 @@ class Kind:
                 return tokens(value, name)
             case "date":
                 return day(value, name).isoformat()
-            case "auto dtype":
+            case "auto dtype" | "weights dtype":
                 return dtype(value, name)
             case "word":
                 return one_of(value, name, self.words)
@@ -237,6 +249,7 @@ TOKENS = Kind("tokens", 1, MAX_TOKENS)
 TEXT = Kind("text", blank=True)
 DAY = Kind("date", blank=True)
 AUTO_DTYPE = Kind("auto dtype")
+WEIGHTS_DTYPE = Kind("weights dtype")
 
 
 def name_part(text: str) -> str:

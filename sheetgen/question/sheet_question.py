@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.question import overrides as typed
@@ -24,10 +24,11 @@ from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_ge
 from sheetgen.question.inputs import ASKS, BY_NAME, OF_SETTINGS, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.question.parse import name_part
+from sheetgen.question.precision import other_weights, recommended_weights
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
-from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
+from sheetgen.units import AUTO, DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, PUBLISHED, RECOMMENDED, UNQUANTIZED, Layout
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
@@ -232,13 +233,46 @@ OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` 
 
 @dataclass(frozen=True)
 class SheetModel:
-    """A model on the sheet, and the precisions that `auto` stands for."""
+    """A model on the sheet, and the precisions that `published`, `auto` and `recommended` stand for.
+
+    of: the Hugging Face id of its weights, where they are not the entry's own but others of its architecture.
+    checkpoint_named: the id of the checkpoint, where the model was named by it.
+    """
 
     model: Model
     weight_dtype: str
     kv_cache_dtype: str
     auto_weight_dtype: str
     auto_kv_cache_dtype: str
+    recommended_weight_dtype: str
+    of: str | None = None
+    checkpoint_named: str | None = None
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The listed checkpoint whose weights are in use, where somebody quantized them after they were published; None
+        for the published weights, and where none is known."""
+        if self.checkpoint_named is not None:
+            low, is_used = self.checkpoint_named.lower(), self.weight_dtype == self.auto_weight_dtype
+            return next((one for one in self.model.checkpoints if is_used and (one.hf_id or "").lower() == low), None)
+        is_published = self.weight_dtype == self.model.weight_dtype
+        return None if is_published else self.model.checkpoint(self.weight_dtype, self.of)
+
+    @property
+    def served_as(self) -> str | None:
+        """The Hugging Face id of the weights in use; None where none is known. Weights of 16 bits are read as any."""
+        if self.checkpoint_named is not None:
+            return self.checkpoint_named if self.weight_dtype == self.auto_weight_dtype else None
+        is_wide = {self.weight_dtype, self.model.weight_dtype} <= set(UNQUANTIZED)
+        if is_wide or self.weight_dtype == self.model.weight_dtype:
+            return self.of or self.model.hf_id
+        return self.checkpoint.hf_id if self.checkpoint else None
+
+    @property
+    def as_published(self) -> SheetModel | None:
+        """The same with the weights that were published; None where these are in use."""
+        is_same = self.weight_dtype == self.auto_weight_dtype
+        return None if is_same else replace(self, weight_dtype=self.auto_weight_dtype)
 
 
 @dataclass(frozen=True)
@@ -320,6 +354,11 @@ class Question:
         elsewhere = itertools.chain.from_iterable((*self.beyond, *self.others.values()))
         return {one.instance: one for one in (*elsewhere, *self.candidates)}
 
+    def recommended_weights(self, model: Model) -> str:
+        """The weights that are recommended of a model of the catalog, on the GPUs that take part."""
+        gpus = {one.gpu.id: one.gpu for one in self.candidates}.values()
+        return recommended_weights(model, model.weight_dtype, None, self.engine, gpus, self.reference.catalog)
+
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""
         return self.models[self.loads[row].model]
@@ -375,7 +414,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     attempt = problems.attempt
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
-    models = attempt(_models, catalog, options, engine, settings)
+    models = attempt(_models, catalog, options, engine)
     engine = engine and engine.for_models([one.model.id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
@@ -427,6 +466,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
     if problems or workloads is None or headline is None or stated is None:
         raise ScenarioError(*dict.fromkeys(problems))
+    gpus = {one.gpu.id: one.gpu for one in candidates}.values()
+    models = tuple(at_settings(_with_recommended(one, engine, gpus, catalog), settings) for one in models)
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     given |= {name: value for name, value in of_page.items() if name in given}
     given |= {"providers": ",".join(filters.providers)} if "providers" in given else {}
@@ -530,9 +571,11 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
 
     def model(one: SheetModel) -> SheetModel:
         row = overrides.models.get(one.model.id, {})
-        weight = row.get("own_weight_dtype", one.auto_weight_dtype)
-        kv = row.get("own_kv_dtype", one.auto_kv_cache_dtype)
-        return sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
+        precisions = {"own_weight_dtype": "auto_weight_dtype", "own_kv_dtype": "auto_kv_cache_dtype"}
+        precisions["recommended_weight_dtype"] = "recommended_weight_dtype"
+        changes = {field: row[column] for column, field in precisions.items() if column in row}
+        changed = replace(one, model=typed.overridden_model(one.model, row), **changes)
+        return at_settings(changed, question.settings)
 
     def workload(one: Workload) -> Workload:
         answer, prompt = (overrides.input(f"{what}_{name_part(one.id)}", None) for what in ("output", "prompt"))
@@ -559,16 +602,20 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
     )
 
 
-def sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
-    """A model of these precisions of its own, at those of the settings where they name others."""
-    weight, kv = (settings.weight_dtype, settings.kv_cache_dtype) if settings else ("auto", "auto")
-    return SheetModel(
+def at_settings(model: SheetModel, settings: Settings) -> SheetModel:
+    """A model at the precisions of the settings: at what they stand for, where they name none."""
+    weights = {PUBLISHED: model.auto_weight_dtype, RECOMMENDED: model.recommended_weight_dtype}
+    return replace(
         model,
-        weight_dtype if weight == "auto" else weight,
-        kv_cache_dtype if kv == "auto" else kv,
-        weight_dtype,
-        kv_cache_dtype,
+        weight_dtype=weights.get(settings.weight_dtype, settings.weight_dtype),
+        kv_cache_dtype=model.auto_kv_cache_dtype if settings.kv_cache_dtype == AUTO else settings.kv_cache_dtype,
     )
+
+
+def sheet_model(model: Model, recommended_weight_dtype: str, settings: Settings) -> SheetModel:
+    """A model of the catalog at the precisions of the settings."""
+    own = model.weight_dtype, model.kv_cache_dtype
+    return at_settings(SheetModel(model, *own, *own, recommended_weight_dtype), settings)
 
 
 def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]) -> int | None:
@@ -584,9 +631,16 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
         ) from None
 
 
-def _models(
-    catalog: Catalog, options: Mapping[str, Any], engine: Engine | None, settings: Settings | None
-) -> tuple[SheetModel, ...]:
+def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], catalog: Catalog) -> SheetModel:
+    """A model with the weights that are recommended on these GPUs; a checkpoint that the user named is kept."""
+    own = model.auto_weight_dtype
+    named = model.checkpoint_named is not None
+    dtype = own if named else recommended_weights(model.model, own, model.of, engine, gpus, catalog)
+    return replace(model, recommended_weight_dtype=dtype)
+
+
+def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
+    """The models named, at the precisions of their own."""
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
@@ -600,7 +654,10 @@ def _models(
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
         elif model is not None:
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
-            found.append(sheet_model(model, named_dtype or model.weight_dtype, kv, settings))
+            weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)
+            named = name if is_id and named_dtype else None
+            of = other_weights(name, model) if named is None else None
+            found.append(SheetModel(model, weights, kv, weights, kv, weights, of, named))
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:

@@ -23,6 +23,7 @@ from sheetgen.report.fingerprints import breaks, fingerprints_of
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import in_currency
 from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
+from sheetgen.report.precision_words import weights_note
 from sheetgen.report.wording import (
     dollars,
     gpus,
@@ -37,7 +38,7 @@ from sheetgen.report.wording import (
     whole,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, UNIT_NAMES, WHOLE, Layout
+from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PUBLISHED, UNIT_NAMES, WHOLE, Layout
 
 TITLE = "LLM serving sizing sheet"
 LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
@@ -62,6 +63,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         title=_stated(question, "title") or TITLE,
         question=_question(question),
         precision_line=_precision(question),
+        weights_note=weights_note(record, question),
         as_of=question.as_of.isoformat(),
         price_banner=notes.price_banner(question, stale_after),
         version=notes.own_version(),
@@ -164,7 +166,7 @@ def _precision(question: Question) -> str:
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
     return " · ".join(
         (
-            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
+            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == PUBLISHED else ""),
             f"KV cache {kv}",
             f"{engine.name} {engine.default_version}",
             *([wording.draft_words(question.draft)] if question.draft else []),
@@ -212,7 +214,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         first_token=wording.first_token(cell),
         sized_by=wording.sized_by(question, cell),
         runner_up=_runner_up(cell),
-        chance=wording.sure(chosen),
+        chance=wording.sure(chosen.chance),
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,

@@ -430,6 +430,7 @@ class Page:
     title: str
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
+    weights_note: Text  # under the first table: each model's checkpoint, and the answer as published; "" where all are
     as_of: str
     price_banner: str
     version: str

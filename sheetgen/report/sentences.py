@@ -94,6 +94,16 @@ sure = first_of(
 sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
 )
+# Why one should measure before renting, by the reasons of the record.
+MEASURE_FIRST = {
+    "impossible": template(
+        "Measure first: nothing is {confidence:percent} sure to serve this; this is an even chance."
+    ),
+    "asked_dear": template("Measure first: an even chance costs {usd} a month, on {rent}."),
+    "one_each": template("Measure first: each machine would have one request; an even chance costs {usd} a month."),
+    "sure_impossible": template("Measure first: nothing is 90% sure to serve this."),
+    "sure_dear": template("Measure first: being 90% sure costs {usd} a month."),
+}
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
 owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")
@@ -136,6 +146,25 @@ runner_up_words = template(
     "What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over\n"
     "what is cheaper for fewer machines.",
     "the next cheapest on Workings.",
+)
+
+# Precision of the weights -------------------------------------------------------------------------------------------
+
+checkpoint_words = template(
+    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|licence not known here]|no checkpoint is known here]",
+    listed=is_text(q.hf_id),
+    licensed=is_text(q.license),
+)
+published_words = template("[held?{rented}, {usd} a month|nothing holds it]", held=is_number(q.n_instances))
+not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
+weights_of_model = template(
+    "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"
+    "[deployable?, as {not_deployed}]]",
+    changed=is_text(q.published_dtype),
+    deployable=q.has_deployed == 1,
+    checkpoint=checkpoint_words,
+    published=published_words,
+    not_deployed=not_deployed,
 )
 
 # What it serves, and how fast ----------------------------------------------------------------------------------

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     CellRecord,
-    ChosenRecord,
     LeverRecord,
     ModelRecord,
     NotAskedRecord,
@@ -326,9 +325,18 @@ def picked(one: RentalRecord) -> Cell:
     return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
-def sure(one: ChosenRecord) -> Cell:
+def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
-    return sentences.sure.fill(chance=one.chance, chance_step=sentences.CHANCE_STEP)
+    return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
+
+
+def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
+    """Why one should measure before renting, in words."""
+    at = [one for one in cell.by_confidence if one]
+    for reason in cell.measure_first:
+        one = at[-1] if reason == "sure_dear" else at[0] if at else None
+        values = {} if one is None else {"usd": money(one.monthly_usd), "rent": rent(one.n_instances, one.instance)}
+        yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
 
 
 def is_cheaper_pick(cell: CellRecord) -> bool:
@@ -480,7 +488,7 @@ SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: f
 
 def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
     units, model, total = question.settings.units, one.model, one.model.params.total
-    token, state = kept.kv_bytes_per_token, kept.state_bytes_per_sequence
+    token, state = kept.kept_bytes_per_token, kept.state_bytes_per_sequence
     full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]

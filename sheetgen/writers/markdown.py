@@ -24,6 +24,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"**{plain(page.request)}**",
         plain(bodies[0]) if len(page.asks) == 1 and bodies else "",
         table_text(glance(page)),
+        plain(page.weights_note) if page.weights_note else "",
         plain(page.elsewhere) if page.elsewhere else "",
         plain(page.hosted_instead) if page.hosted_instead else "",
         "## Uncertain",

@@ -57,7 +57,7 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
     chosen = replace(
         chosen,
         model=chosen.model if state == OK else overridden_model(chosen.model, NOTHING | {"n_layers": layers or 1}),
-        weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "auto" else settings.weight_dtype,
+        weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "published" else settings.weight_dtype,
         kv_cache_dtype=chosen.auto_kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype,
     )
     asked_for = str(picked["hardware"])  # an instance stands for its GPU, whether or not it has a price
@@ -95,7 +95,7 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
 
 
 def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str) -> SheetModel:
-    return SheetModel(model, weight_dtype, kv_cache_dtype, weight_dtype, kv_cache_dtype)
+    return SheetModel(model, weight_dtype, kv_cache_dtype, weight_dtype, kv_cache_dtype, weight_dtype)
 
 
 def _own_model(row: Mapping[str, Any], like: Model) -> SheetModel:

@@ -18,8 +18,8 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.question.sheet_question import OF_ASKED, OPTIONS, SHEET_OPTIONS
 
-TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
-CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "hourly_usd", "price_as_of"}
+TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"}
+CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "sold_as", "hourly_usd", "price_as_of"}
 SPEEDS = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
 CELL = set(
     [
@@ -35,6 +35,10 @@ CELL = set(
         "kv_cache_dtype",
         "weights_bytes",
         "kv_bytes",
+        "checkpoint",
+        "kv_bytes_by_dtype",
+        "as_published",
+        "log",
         "verdict",
         "instance",
         "gpu",
@@ -50,7 +54,16 @@ CELL = set(
         "hourly_usd",
         "monthly_usd",
         *("chance", "chance_of", "served_at_target", "memory_holds"),
-        *("cheapest", "by_purchase", "fp8", "without_ttft", "without_survival", "hosted"),
+        *(
+            "by_confidence",
+            "measure_first",
+            "cheapest",
+            "by_purchase",
+            "fp8",
+            "without_ttft",
+            "without_survival",
+            "hosted",
+        ),
         "headroom_fraction",
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
         *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),

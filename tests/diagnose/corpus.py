@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sheetgen.catalog import Catalog, guidance
-from sheetgen.catalog.guidance import Signature
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.signatures import Signature, SignatureFile
 from sheetgen.diagnose.cause import UNDETERMINED, Verdict, verdict_of
 from sheetgen.diagnose.reading import read
 
@@ -85,7 +85,7 @@ def written() -> dict[str, tuple[set[str], str]]:
 
 @cache
 def signatures() -> tuple[Signature, ...]:
-    return Catalog().file(guidance.FingerprintFile).signatures
+    return Catalog().file(SignatureFile).signatures
 
 
 def verdict_on(path: Path, rules: tuple[Signature, ...] | None = None) -> Verdict:

@@ -136,7 +136,7 @@ TEXT = """# Diagnose: how often it is right
 
 Written by `python tests/diagnose/measure_diagnose.py`. The logs are {n} excerpts of {n_threads} public threads
 (`tests/diagnose/logs/`), each with the label that its reporter, a maintainer or the line itself gives, and whether
-the file alone can decide it. `catalogs/fingerprints.yaml` has {n_signatures} texts of engines, each with its source.
+the file alone can decide it. `catalogs/signatures.yaml` has {n_signatures} texts of engines, each with its source.
 
 | decidable from the file | right | percent |
 | --- | ---: | ---: |

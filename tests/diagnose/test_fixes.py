@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from corpus import signatures
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.guidance import EngineFlag
@@ -71,7 +72,7 @@ def test_every_flag_has_its_source() -> None:
         assert len({one.flag for one in flags}) == len(flags), engine
         for one in flags:
             assert len(one.source) > 5, one.flag
-    for one in FILE.signatures:
+    for one in signatures():
         assert one.source, one.id
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from corpus import signatures, verdict_on
 
-from sheetgen.catalog.guidance import Signature
+from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose.cause import filled_by
 from sheetgen.diagnose.log_facts import Sample, amounts
 from sheetgen.units import GIB, MIB

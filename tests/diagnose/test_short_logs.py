@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus import verdict_on
+from corpus import signatures, verdict_on
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.diagnose.cause import Verdict, soon_full
@@ -35,7 +35,7 @@ def verdict(text: str, folder: Path) -> Verdict:
 def advice(text: str, folder: Path) -> dict[str, Fix]:
     path = folder / "short.log"
     path.write_text(text, encoding="utf-8")
-    found = read(str(path), FILE.signatures, Catalog().devices)
+    found = read(str(path), signatures(), Catalog().devices)
     shares = guidance.assumptions(Catalog())
     fixes = fixes_for(verdict_on(path), engine_of(found), FILE, shares, found.startup, None)
     return {fix.flag: fix for fix in fixes}

@@ -166,6 +166,7 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
         title="LLM serving sizing sheet",
         question="RAG, 16,384 tokens a request, 32 requests at once",
         precision_line="weights bf16 · KV cache bf16 · vLLM 0.19.0 · every user counted as active",
+        weights_note="",
         as_of="2026-11-20",
         price_banner="on-demand prices, the oldest of 2026-03-02",
         version="0.1.0",

@@ -258,7 +258,7 @@ class Plans:
         self.plan(
             lever,
             row,
-            Change(row, workload=_with_context(workload, context_tokens)),
+            Change(row, workload=with_context(workload, context_tokens)),
             words=f"context {after}, not {before}",
             changed=f"context {workload.context_tokens:,} to {context_tokens:,} tokens",
         )
@@ -307,7 +307,7 @@ class Plans:
 
         most = -(-context // step)  # the first multiple of the step that is not below the load as it is
         before = Rented.of(self.solved, row)
-        return _Search(before, most, lambda n: Change(row, workload=_with_context(workload, step * n)), plan)
+        return _Search(before, most, lambda n: Change(row, workload=with_context(workload, step * n)), plan)
 
     def _requests(self, row: int) -> _Search:
         def plan(steps: int) -> None:
@@ -493,7 +493,7 @@ class Plans:
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
         total, draft = model.model.params.total, self.question.draft
         others = [
-            sheet_model(m, m.weight_dtype, m.kv_cache_dtype, settings)
+            sheet_model(m, self.question.recommended_weights(m), settings)
             for m in every
             if m.id != model.model.id
             and abs(m.params.total / total - 1) <= share
@@ -518,7 +518,7 @@ class _Search:
     low: int = 0
 
 
-def _with_context(workload: Workload, context_tokens: int) -> Workload:
+def with_context(workload: Workload, context_tokens: int) -> Workload:
     """A workload at another context: the answer's length stays, the prompt takes the rest, as `--contexts` has it."""
     answer = workload.output_tokens if context_tokens > workload.output_tokens else context_tokens // 2
     prompt = min(workload.input_tokens, context_tokens - answer)

@@ -1,0 +1,91 @@
+"""What an answer costs at other confidences, and where a measurement comes before the machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sheetgen.answer.answer_record import AtConfidence, ChosenRecord
+from sheetgen.answer.picks import Pick, picks_of
+from sheetgen.answer.solution import Solution
+from sheetgen.program.grid import Grid
+from sheetgen.program.sheet_program import AGAIN
+
+EVEN, SURE = 0.5, 0.9
+AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
+# When one measures first: judgements, docs/speed.md.
+MOST_OF_SURE = 3.0  # times the month of an even chance, for 0.9
+MOST_OF_ASKED = 1.5  # times the same, for the confidence asked for
+ABOUT = 1 + 1e-9  # three times as many of the same machines are not more than three times as dear
+MOST_MACHINES = 8  # that have one request each
+
+
+def in_force(grid: Grid, confidence: float) -> Grid:
+    """The grid of a sheet in which contexts that no hardware serves at the confidence asked for are answered at an
+    even chance, where that serves them."""
+    if confidence <= EVEN or _served(grid).all():
+        return grid
+    even = grid.read_again(AGAIN.again(AT_LEVEL[EVEN]), AGAIN)
+    falls_back = _served(even) & ~_served(grid)
+    if not falls_back.any():
+        return grid
+    paces = grid.places["load", "pace"][falls_back]
+    levels = grid.spread("level_z", ("pace",)).copy()
+    levels[paces] = 0.0
+    grid.put(("pace",), {"level_z": levels})
+    return grid.read_again(AGAIN.again("at_levels"), AGAIN)
+
+
+def _served(grid: Grid) -> Any:
+    """By load whether some offer serves it."""
+    return (grid.spread("monthly_usd", ("load", "offer")) > 0).any(axis=1)
+
+
+def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
+    """By load the very cheapest at an even chance, at the confidence asked for and at 0.9, the least first; None where
+    nothing holds it."""
+    asked = solved.question.settings.confidence
+    columns: list[list[AtConfidence | None]] = []
+    for confidence in sorted({EVEN, asked, SURE}):
+        if confidence == asked:
+            picks = [None if is_fallback(solved, row) else one.cheapest for row, one in enumerate(solved.choices)]
+        else:
+            grid = solved.grid.read_again(AGAIN.again(AT_LEVEL[confidence]), AGAIN)
+            picks = [pair and pair[1] for pair in picks_of(grid)]
+        columns.append([_at(solved, row, confidence, least) for row, least in enumerate(picks)])
+    return list(zip(*columns, strict=True))
+
+
+def _at(solved: Solution, row: int, confidence: float, least: Pick | None) -> AtConfidence | None:
+    if least is None or solved.question.loads[row].over_limit:
+        return None
+    return AtConfidence(confidence, solved.candidate(least.offer).instance, least.n_instances, least.usd)
+
+
+def is_fallback(solved: Solution, row: int) -> bool:
+    """Whether a load is answered at an even chance, as nothing serves it at the confidence asked for."""
+    if solved.question.settings.confidence <= EVEN:
+        return False
+    return float(solved.grid.spread("level_z", ("load",))[row]) == 0.0
+
+
+def measure_first(
+    chosen: ChosenRecord | None, at: Sequence[AtConfidence | None], asked: float, is_even: bool
+) -> tuple[str, ...]:
+    """Why one should measure before renting: `impossible` at the confidence asked for, which answers at an even chance;
+    what it costs (`asked_dear`) or its machines with one request each (`one_each`); 0.9 that nothing holds
+    (`sure_impossible`) or that costs several times an even chance (`sure_dear`)."""
+    if chosen is None:
+        return ()
+    usd = {one.confidence: one.monthly_usd for one in at if one}
+    even, sure = usd.get(EVEN, math.nan), usd.get(SURE)
+    alone = chosen.n_instances > MOST_MACHINES and chosen.requests_per_replica <= 1
+    reasons = {
+        "impossible": is_even,
+        "asked_dear": usd.get(asked, 0.0) > MOST_OF_ASKED * even * ABOUT,
+        "one_each": alone and asked > EVEN and not is_even,
+        "sure_impossible": sure is None,
+        "sure_dear": sure is not None and sure > MOST_OF_SURE * even * ABOUT,
+    }
+    return tuple(reason for reason, holds in reasons.items() if holds)

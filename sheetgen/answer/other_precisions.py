@@ -1,0 +1,102 @@
+"""What an answer would be, and keep, in other precisions than those in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sheetgen.answer.answer_record import CheckpointRecord, ModelRecord, PublishedRecord
+from sheetgen.answer.picks import pick
+from sheetgen.answer.sheet_facts import grid_of
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import OF_CHOSEN, tables
+from sheetgen.program.sheet_program import CELL_KV, sheet_program
+from sheetgen.question.deployment import model_columns
+from sheetgen.question.sheet_question import Load, Question, SheetModel
+from sheetgen.sizing.kv_cache import kv_bytes_per_token
+from sheetgen.sizing.weights import weights_bytes
+
+FP8 = "fp8"
+OF_KV = ("inputs", "models", "shards", "paces")  # the tables that what a cache keeps follows from
+
+
+def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
+    """By load what would be rented for the weights that were published; None where these are in use."""
+    question = solved.question
+    models = {m: one.as_published for m, one in enumerate(question.models)}
+    loads = {
+        row: load for row, load in enumerate(question.loads) if models[load.model] is not None and not load.over_limit
+    }
+    found: list[PublishedRecord | None] = [None] * len(question.loads)
+    if not loads:
+        return tuple(found)
+    published = _asked_again(question, [one for one in models.values() if one], loads.values())
+    others = tables(published)
+    for (row, load), picked in zip(loads.items(), pick(others.grid), strict=True):
+        dtype = question.models[load.model].auto_weight_dtype
+        if picked is None:
+            found[row] = PublishedRecord(dtype, None, None, None)
+        else:
+            offer, n_instances, usd = picked[0]
+            found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd)
+    return tuple(found)
+
+
+def _asked_again(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:
+    """The question of these loads with those models in place of the same ones in other precisions."""
+    places = {one.model.id: m for m, one in enumerate(models)}
+    moved = tuple(replace(one, model=places[question.models[one.model].model.id]) for one in loads)
+    return replace(question, models=tuple(models), loads=moved, headline=(0, 0))
+
+
+def kv_bytes_by_dtype(solved: Solution) -> list[dict[str, int]]:
+    """By load what stays in memory of all its caches, in the precisions that a cache is kept in, before division."""
+    question, models, loads = solved.question, list[SheetModel](), list[Load]()
+    rows: list[tuple[int, str]] = []
+    for row, load in enumerate(question.loads):
+        for dtype in kv_dtypes(question.models[load.model]):
+            one = replace(question.models[load.model], kv_cache_dtype=dtype)
+            models += [one] if one not in models else []
+            loads.append(replace(load, model=models.index(one)))
+            rows.append((row, dtype))
+    asked = replace(question, models=tuple(models), loads=tuple(loads))
+    grid, program = grid_of(asked, solved.profiles, solved.offers), sheet_program(question.draft is not None)
+    grid.work_out(*(program[name] for name in OF_KV))
+    profiles = [solved.undivided_profile(row) for row, _ in rows]
+    grid = grid.along("chosen", {"load": range(len(loads)), "profile": profiles})
+    grid.work_out(CELL_KV)
+    found: list[dict[str, int]] = [{} for _ in question.loads]
+    for (row, dtype), kept in zip(rows, grid.spread("kv_bytes", OF_CHOSEN).tolist(), strict=True):
+        found[row][dtype] = int(kept)
+    return found
+
+
+def kv_dtypes(one: SheetModel) -> tuple[str, ...]:
+    """The precisions of the cache that a model is compared in: the one in use, its own, and FP8."""
+    return tuple(dict.fromkeys((one.kv_cache_dtype, one.auto_kv_cache_dtype, FP8)))
+
+
+def model_records(solved: Solution) -> tuple[ModelRecord, ...]:
+    """The models of a sheet, with their sizes by precision and the checkpoints that are known."""
+    of_requests = [solved.models[name].tolist() for name in ("kv_bytes_per_token", "state_bytes_per_sequence")]
+    return tuple(_model_record(one, *kept) for one, *kept in zip(solved.question.models, *of_requests, strict=True))
+
+
+def _model_record(one: SheetModel, kept_bytes_per_token: float, state_bytes_per_sequence: float) -> ModelRecord:
+    model, known = one.model, [c for c in one.model.checkpoints if c.hf_id and c.of == one.of]
+    own = one.weight_dtype, one.auto_weight_dtype, one.recommended_weight_dtype
+    sizes = dict.fromkeys((*own, *(c.weight_dtype for c in known)))
+    kv = {d: kv_bytes_per_token.of(model_columns(model, own[0], d)) for d in kv_dtypes(one)}
+    return ModelRecord(
+        model.id,
+        model.name,
+        model.params.total,
+        {d: int(weights_bytes.of(model_columns(model, d, one.kv_cache_dtype))) for d in sizes},
+        {d: int(kept) for d, kept in kv.items()},
+        model.max_context_tokens,
+        tuple(
+            CheckpointRecord(c.hf_id, c.weight_dtype, c.kv_cache_dtype, c.publisher, model.license_of(c)) for c in known
+        ),
+        kept_bytes_per_token,
+        state_bytes_per_sequence,
+    )

@@ -1,0 +1,260 @@
+"""The answer to one load in whole sentences, each with a label: for the terminal, and the text of a mail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from sheetgen.answer.answer_record import CellRecord, PayLess
+from sheetgen.formula import is_text
+from sheetgen.question.sheet_question import Question
+from sheetgen.question.stated_load import people_words, stated_words
+from sheetgen.report import wording
+from sheetgen.report.notes import doubt, is_old
+from sheetgen.report.templates import q, template
+from sheetgen.units import Layout, count, rate_text
+
+SHOWN_WAYS = 3
+MARGIN = 0.9  # the confidence beside the answer's own
+STALE = "stale_after_days"
+
+_QUESTION = template(
+    "{model} ({weights} weights) for {load}, each of {context} tokens ({prompt} prompt + {answer} answer)."
+)
+_AT_ONCE = template("{at_once} at once[many?, enough for at least {people}]", many=is_text(q.people))
+_ARRIVING = template("{stated}: {rate} requests a second at peak, {at_once} at once")
+_MONTH = template("{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}]", differs=is_text(q.budget))
+_SURE = template(
+    "{chance} that these machines are fast enough for this load; not that the load is right, nor that no machine "
+    "fails. [margin?{level} costs {month} a month: {rent}.|Nothing is {level}.]",
+    margin=is_text(q.month),
+)
+_SERVES = template("up to {most}; memory alone would hold {memory} at once.")
+_WAIT = template(
+    "The first word comes after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
+    "[paced? (target {pace_target})].",
+    aimed=is_text(q.first_target),
+    paced=is_text(q.pace_target),
+)
+_HARDWARE = template(
+    "{replicas} of {gpus} ({layout}), {prices} in {region}, price of {day}[old?, which is old].[doubted? {doubt}.]",
+    old=q.is_old,
+    doubted=is_text(q.doubt),
+)
+_RESERVE = template("{machines} at once need a reservation: ask for capacity.")
+_NEVER_MEASURED = template("Never measured by us: {what}.")
+_WAY = template("{month}: {what}[rented?, {rent}]; gives up {gives_up}", rented=is_text(q.rent))
+_PUBLISHED = template("in {dtype}, as published: [held?{month}, {rent}|nothing holds it].", held=is_text(q.month))
+_ALL_AT_ONCE = template("all {people} ask at the same moment: {month}, {rent}.")
+_ASKING = template("they ask {times} times a day: {month}, {rent}.")
+_MEASURE = template(
+    "one machine for a day costs {usd}[decides?, and decides {decided} a month].", decides=is_text(q.decided)
+)
+_DECLINED = template(
+    "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load]; "
+    "{unpriced} of {instances} machines have no price of that class.",
+    held=is_text(q.month),
+)
+
+
+class Line(NamedTuple):
+    """A sentence, and the label before it; none where it goes on with the one above."""
+
+    label: str
+    text: str
+
+
+class Rental(Protocol):
+    """How many of which instance are rented."""
+
+    @property
+    def instance(self) -> str: ...
+    @property
+    def n_instances(self) -> int: ...
+
+
+def rented(rental: Rental) -> str:
+    """How many of which instance: 2x aws/p5.48xlarge."""
+    return f"{rental.n_instances:,}x {rental.instance}"
+
+
+def dollars(usd: float) -> str:
+    """An amount as a text has it: $40,179."""
+    return f"${usd:,.0f}"
+
+
+def question_words(question: Question, cell: CellRecord) -> str:
+    """The question as it was understood, in people, a rate and requests at once."""
+    model, workload = question.model_of(cell.row), question.workload_of(cell.row)
+    sentence = _QUESTION.fill(
+        model=model.model.name,
+        weights=model.weight_dtype.upper(),
+        load=load_of(question, cell),
+        context=f"{cell.context_tokens:,}",
+        prompt=f"{workload.input_tokens:,}",
+        answer=f"{workload.output_tokens:,}",
+    )
+    return str(sentence)
+
+
+def load_of(question: Question, cell: CellRecord) -> str:
+    """A load in people, a rate and requests at once, as far as they follow."""
+    if not cell.is_rate:
+        people = people_words(cell.users) if cell.users >= 1 else ""
+        return str(_AT_ONCE.fill(at_once=count(cell.requests, "request"), people=people, many=bool(people)))
+    at_once = rate_text(cell.concurrent_requests) if cell.concurrent_requests else "none"
+    stated = stated_words(question, cell)
+    rate = rate_text(cell.requests_per_second)
+    if not stated:
+        return f"{rate} requests a second at peak, {at_once} at once"
+    return str(_ARRIVING.fill(stated=stated, rate=rate, at_once=at_once))
+
+
+def answer_words(question: Question, cell: CellRecord) -> str:
+    """What is rented, its month and its year, with what is budgeted where that differs; or why there is none."""
+    if cell.chosen is None:
+        return cell.verdict
+    usd, settings = cell.answer.monthly_usd, question.settings
+    budget = wording.month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
+    sentence = _MONTH.fill(
+        rent=rented(cell.answer),
+        month=dollars(usd),
+        year=dollars(cell.units.annual_usd),
+        budget=budget,
+        differs=bool(budget),
+    )
+    return str(sentence)
+
+
+def answer_lines(question: Question, cell: CellRecord) -> Iterator[Line]:
+    """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published and
+    under other loads, what a measurement decides."""
+    for label, texts in (
+        ("sure", _sure(question, cell)),
+        ("serves", _serves(question, cell)),
+        ("hardware", _hardware(question, cell)),
+        ("class", _declined(cell)),
+        ("pay less", _pay_less(cell)),
+        ("published", _published(cell)),
+        ("if", _other_loads(cell)),
+        ("measure", _measure(cell)),
+    ):
+        yield from (Line("" if i else label, text) for i, text in enumerate(texts))
+
+
+def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
+    margin = next((one for one in cell.by_confidence if one and one.confidence == MARGIN), None)
+    sentence = _SURE.fill(
+        chance=str(wording.sure(cell.answer.chance)),
+        level=str(wording.sure(MARGIN)),
+        month=dollars(margin.monthly_usd) if margin else "",
+        rent=rented(margin) if margin else "",
+        margin=margin is not None,
+    )
+    yield str(sentence)
+    for words in wording.measure_words(cell, question.settings.confidence):
+        yield str(words)
+
+
+def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
+    answer, workload = cell.answer, question.workload_of(cell.row)
+    settings = question.settings
+    most = (
+        f"{rate_text(answer.served_at_target)} requests a second"
+        if cell.is_rate
+        else f"{answer.served_at_target:,.0f} at once"
+    )
+    if settings.survive:
+        most += f" after the loss of a {wording.lost(question)}"
+    yield str(_SERVES.fill(most=most, memory=f"{answer.memory_holds:,}"))
+    first, pace = workload.ttft_target_ms, workload.tpot_target_ms
+    aimed, paced = bool(first and settings.speed_targets), bool(pace and settings.speed_targets)
+    sentence = _WAIT.fill(
+        first=f"{answer.ttft_seconds:.1f}",
+        first_target=f"{(first or 0) / 1000:.1f}",
+        pace=f"{1 / answer.tpot_seconds:.0f}",
+        pace_target=f"{1000 / pace:.0f}" if pace else "",
+        aimed=aimed,
+        paced=paced,
+    )
+    if workload.output_tokens > 1:
+        yield str(sentence)
+
+
+def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
+    answer, candidate = cell.answer, question.instances[cell.answer.instance]
+    allowed = question.overrides.input(STALE, question.reference.assumption(STALE))
+    less = question.discount(candidate.provider, candidate.purchase)
+    reason = doubt(candidate, question)
+    sentence = _HARDWARE.fill(
+        replicas=count(answer.n_replicas, "replica"),
+        gpus=f"{answer.gpus_per_replica}x {candidate.gpu.short_name}",
+        layout=Layout(answer.tensor_parallel_size, answer.data_parallel_size).words(answer.pipeline_parallel_size),
+        prices=wording.price_class(candidate.purchase, less),
+        region=candidate.region or "no stated region",
+        day=candidate.price_as_of or "no stated date",
+        old=is_old(candidate, question, allowed),
+        doubt=f"An implausible price, {reason}" if reason else "",
+        doubted=bool(reason),
+    )
+    yield str(sentence)
+    if cell.needs_reservation:
+        yield str(_RESERVE.fill(machines=f"{answer.n_instances:,} machines"))
+    if question.draft is not None:
+        yield str(_NEVER_MEASURED.fill(what=f"a draft model, {question.draft.name}, whose speed-up is not counted"))
+    elif not answer.measured:
+        yield str(_NEVER_MEASURED.fill(what="no run of this kind is in the fit of the speed"))
+
+
+def _declined(cell: CellRecord) -> Iterator[str]:
+    if declined := cell.declined:
+        usd = declined["monthly_usd"]
+        sentence = _DECLINED.fill(
+            term=declined["purchase"],
+            month=dollars(usd) if usd else "",
+            held=bool(usd),
+            unpriced=f"{declined['unpriced']:,}",
+            instances=f"{declined['instances']:,}",
+        )
+        yield str(sentence)
+
+
+def _pay_less(cell: CellRecord) -> Iterator[str]:
+    for way in cell.pay_less[:SHOWN_WAYS]:
+        yield way_words(way)
+
+
+def way_words(way: PayLess) -> str:
+    """A way to pay less in a sentence."""
+    rent = f"{way.n_instances:,}x {way.instance}" if way.instance else ""
+    sentence = _WAY.fill(
+        month=dollars(way.monthly_usd), what=way.what, rent=rent, rented=bool(rent), gives_up=way.gives_up
+    )
+    return str(sentence)
+
+
+def _published(cell: CellRecord) -> Iterator[str]:
+    if published := cell.as_published:
+        is_held = published.instance is not None
+        sentence = _PUBLISHED.fill(
+            dtype=published.weight_dtype.upper(),
+            month=dollars(published.monthly_usd or 0),
+            rent=f"{published.n_instances or 0:,}x {published.instance}",
+            held=is_held,
+        )
+        yield str(sentence)
+
+
+def _other_loads(cell: CellRecord) -> Iterator[str]:
+    if every := cell.all_at_once:
+        people = people_words(every.concurrent_requests)
+        yield str(_ALL_AT_ONCE.fill(people=people, month=dollars(every.monthly_usd), rent=rented(every)))
+    for asking in cell.by_requests_per_day:
+        times = f"{asking.requests_per_user_per_day:g}"
+        yield str(_ASKING.fill(times=times, month=dollars(asking.monthly_usd), rent=rented(asking)))
+
+
+def _measure(cell: CellRecord) -> Iterator[str]:
+    if measure := cell.measure:
+        decided = dollars(measure.decides_usd) if measure.decides_usd else ""
+        yield str(_MEASURE.fill(usd=dollars(measure.usd), decided=decided, decides=bool(decided)))

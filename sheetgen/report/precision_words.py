@@ -1,0 +1,72 @@
+"""Which weights an answer is of, who published them, and what it would be with the weights as published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.question.precision import has_deployed
+from sheetgen.question.sheet_question import Question
+from sheetgen.report import sentences
+from sheetgen.report.page import NONE, Cell, Text, joined, words
+from sheetgen.report.wording import money, rent
+from sheetgen.units import RECOMMENDED
+
+
+def weights_note(record: Record, question: Question) -> Text:
+    """Each model's weights in words, below the first table; nothing where all are as published and of one precision."""
+    cells = record.headline_cells
+    is_plain = all(cell.as_published is None and not is_passed_over(question, cell) for cell in cells)
+    if is_plain and len({cell.weight_dtype for cell in cells}) == 1:
+        return ""
+    return words("Weights: {}.", joined("; ", [_weights_of_model(question, cell) for cell in cells]))
+
+
+def _weights_of_model(question: Question, cell: CellRecord) -> Cell:
+    return sentences.weights_of_model.fill(
+        model=question.model_of(cell.row).model.name,
+        weight_dtype=cell.weight_dtype,
+        published_dtype=cell.as_published.weight_dtype if cell.as_published else NONE,
+        has_deployed=int(is_passed_over(question, cell)),
+        **_of_checkpoint(question, cell),
+        **_of_published(cell),
+    )
+
+
+def checkpoint_words(question: Question, cell: CellRecord) -> Cell:
+    """The checkpoint in use, with its publisher and licence."""
+    return sentences.checkpoint_words.fill(**_of_checkpoint(question, cell))
+
+
+def published_words(cell: CellRecord, rented: Text | None = None) -> Cell:
+    """What would be rented for the published weights; `rented` says the instances in other words than a page."""
+    facts = _of_published(cell)
+    return sentences.published_words.fill(**facts | ({"rented": rented} if rented is not None else {}))
+
+
+def is_passed_over(question: Question, cell: CellRecord) -> bool:
+    """Whether an FP8 checkpoint is known and was recommended, but no GPU that takes part runs it."""
+    one = question.model_of(cell.row)
+    published = one.weight_dtype == one.auto_weight_dtype and one.checkpoint_named is None
+    asked = question.settings.weight_dtype == RECOMMENDED
+    return published and asked and has_deployed(one.model, one.auto_weight_dtype, one.of)
+
+
+def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, Any]:
+    model, known = question.model_of(cell.row).model, question.model_of(cell.row).checkpoint
+    return {
+        "hf_id": cell.checkpoint or NONE,
+        "publisher": cell.checkpoint.split("/")[0] if cell.checkpoint else NONE,
+        "license": (model.license_of(known) if known else None) or NONE,
+    }
+
+
+def _of_published(cell: CellRecord) -> dict[str, Any]:
+    one = cell.as_published
+    if one is None or one.instance is None or one.n_instances is None:
+        return {"n_instances": float("nan"), "rented": NONE, "usd": NONE}
+    return {
+        "n_instances": one.n_instances,
+        "rented": rent(one.n_instances, one.instance),
+        "usd": money(one.monthly_usd),
+    }

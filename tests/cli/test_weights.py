@@ -1,0 +1,24 @@
+"""What outputs say of the weights: whose they are, and the answer with those that were published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import Run
+
+import sheetgen
+
+
+def test_every_format_says_whose_weights_and_what_the_published_ones_cost(run: Run, tmp_path: Path) -> None:
+    asked = ("--model", "70b", "--context", "16k", "--concurrent-requests", "16", "--weight-dtype", "recommended")
+    text = run("recommend", *asked).stdout
+    asked_alone = {"model": "70b", "context": "16k", "concurrent_requests": 16, "weight_dtype": "recommended"}
+    published = sheetgen.recommend(**asked_alone)["as_published"]
+    rented = f"{published['n_instances']}x {published['instance']}, ${published['monthly_usd']:,.0f} a month"
+    assert f"as published in bf16: {rented}" in text and "nvidia/Llama-3.1-70B-Instruct-FP8, by nvidia" in text
+    run("build", "--models", "70b,gpt-oss-120b", "--weight-dtype", "recommended", "--workloads", "rag", "--tiers", "16",
+        "--format", "md,html", "--out", str(tmp_path))  # fmt: skip
+    for ending in ("md", "html"):
+        page = (tmp_path / f"sizing-sheet.{ending}").read_text(encoding="utf-8")
+        assert "nvidia/Llama-3.1-70B-Instruct-FP8" in page and "as published in bf16" in page
+        assert "mxfp4 as published" in page

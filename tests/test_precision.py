@@ -1,0 +1,211 @@
+"""The precision that one deploys: what `recommended` stands for, what is launched, and the answer as published."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from answers import document
+
+import sheetgen
+from sheetgen.answer.answer_record import Record
+from sheetgen.answer.recording import record_of
+from sheetgen.api import recommended
+from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.engines import load_engine
+from sheetgen.errors import ScenarioError
+from sheetgen.launch.recommended import launches
+from sheetgen.question.precision import other_weights, recommended_weights
+from sheetgen.question.sheet_question import ask
+from sheetgen.units import DEFAULT_WEIGHTS
+
+# Models of 16 bits with an FP8 checkpoint, of all families that the catalogs have; and some that have none.
+DEPLOYED = (
+    "8b", "70b", "405b", "gemma-3-27b", "qwen3-235b", "qwen3-next-80b-a3b", "qwen3.5-35b-a3b", "glm-4.5-air",
+    "llama-4-scout", "phi-4", "nvidia-nemotron-nano-9b-v2", "laguna-s-2.1",
+)  # fmt: skip
+AS_IS = ("deepseek-v3", "gpt-oss-120b", "qwen2.5-72b")
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@functools.cache
+def answer(model: str, weight_dtype: str = "recommended", **more: Any) -> dict[str, Any]:
+    asked = {"model": model, "context": "16k", "concurrent_requests": 16, "as_of": "2026-11-20", **more}
+    return sheetgen.recommend(**asked, weight_dtype=weight_dtype)
+
+
+def entries() -> Iterator[dict[str, Any]]:
+    """The models' files as they are written."""
+    for path in sorted((default_folder() / "models").glob("*.yaml")):
+        yield yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def test_the_rule_over_the_whole_catalog() -> None:
+    """FP8 where the weights have 16 bits and an FP8 checkpoint of these weights is listed; 17 models of 352 had one
+    before the list of those that are deployed was entered."""
+    engine, h100 = load_engine(catalog(), "vllm", None), catalog().gpu("h100")
+    expected, wide = set(), 0
+    for entry in entries():
+        if entry["weight_dtype"] in ("bf16", "fp16"):
+            wide += 1
+            known = [one for one in entry.get("checkpoints") or () if one["weight_dtype"] == "fp8" and one["hf_id"]]
+            expected |= {entry["id"]} if any("of" not in one for one in known) else set()
+    found = set()
+    for model in catalog().models():
+        dtype = recommended_weights(model, model.weight_dtype, None, engine, (h100,), catalog())
+        if dtype != model.weight_dtype:
+            assert dtype == "fp8"
+            found.add(model.id)
+    assert found == expected
+    assert (len(found), wide) == (51, 352)
+
+
+def test_only_what_runs_and_loads_is_recommended() -> None:
+    model = catalog().model("8b")
+    vllm, llama_cpp = (load_engine(catalog(), name, None) for name in ("vllm", "llama.cpp"))
+
+    def of(engine: Any, *gpus: str) -> str:
+        return recommended_weights(model, "bf16", None, engine, [catalog().gpu(name) for name in gpus], catalog())
+
+    assert of(vllm, "a100") == "fp8", "weights alone"
+    assert of(vllm, "t4") == "bf16" and of(vllm, "t4", "l4") == "fp8"
+    assert of(llama_cpp, "h100") == "bf16"
+
+
+def test_a_derivative_has_its_own_checkpoint_or_none() -> None:
+    """A checkpoint of Llama 3.3 is none of the model distilled into its shape."""
+    for name, expected in (
+        ("Qwen/Qwen3.6-35B-A3B", "Qwen/Qwen3.6-35B-A3B-FP8"),
+        ("qwen3.6-35b-a3b", "Qwen/Qwen3.6-35B-A3B-FP8"),
+        ("qwen3.5-35b-a3b", "Qwen/Qwen3.5-35B-A3B-FP8"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", None),
+        ("meta-llama/Llama-3.3-70B-Instruct", "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"),
+    ):
+        model = catalog().model(name)
+        known = model.checkpoint("fp8", other_weights(name, model))
+        if expected == "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic":
+            assert known is not None and known.of is None
+        else:
+            assert (known and known.hf_id) == expected
+
+
+def test_size_takes_what_was_published_and_auto_is_its_old_name() -> None:
+    sized = [sheetgen.size(model="70b", gpu="h100", **more)["weight_dtype"] for more in (
+        {}, {"weight_dtype": "auto"}, {"weight_dtype": "published"}, {"weight_dtype": "recommended"})]  # fmt: skip
+    assert sized == ["bf16", "bf16", "bf16", "fp8"]
+    assert ask(catalog(), {"models": "8b"}).settings.weight_dtype == DEFAULT_WEIGHTS
+    assert ask(catalog(), {"models": "8b", "weight_dtype": "auto"}).settings.weight_dtype == "published"
+    with pytest.raises(ScenarioError, match="Allowed: auto, bf16"):
+        ask(catalog(), {"models": "8b", "kv_cache_dtype": "recommended"})
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("model", (*DEPLOYED, *AS_IS))
+def test_beside_it_stands_the_answer_as_published(model: str) -> None:
+    """As if the question were asked with the published weights."""
+    found, published = answer(model), answer(model, "published")
+    assert published["as_published"] is None and published["weight_dtype"] == catalog().model(model).weight_dtype
+    assert found["kv_cache_dtype"] == published["kv_cache_dtype"], "weights alone"
+    if model in AS_IS:
+        assert found["as_published"] is None
+        assert (found["weight_dtype"], found["monthly_usd"]) == (published["weight_dtype"], published["monthly_usd"])
+        return
+    assert found["weight_dtype"] == "fp8"
+    expected = {name: published[name] for name in ("weight_dtype", "instance", "n_instances", "monthly_usd")}
+    assert found["as_published"] == expected
+    assert found["weights_bytes"] < 0.75 * published["weights_bytes"]
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("model", (*DEPLOYED, *AS_IS))
+def test_the_launch_names_the_checkpoint_and_sets_sixteen_bits_outright(model: str) -> None:
+    record, command = launched(model)
+    cell = record.cells[0]
+    assert command[:3] == ("vllm", "serve", cell.checkpoint)
+    at = command.index("--kv-cache-dtype")
+    chooses_fp8 = "deepseek-v3.2" in model
+    assert command[at + 1] == ("auto" if model in AS_IS and not chooses_fp8 else "bfloat16")
+    listed = {one.hf_id: one for one in record.models[0].checkpoints}
+    assert model in AS_IS or listed[cell.checkpoint].weight_dtype == "fp8"
+
+
+def launched(model: str, **more: Any) -> tuple[Record, tuple[str, ...]]:
+    """The record of an answer, and the words of its command."""
+    asked = {"model": model, "context": "16k", "concurrent_requests": 16, "weight_dtype": "recommended", **more}
+    solved = recommended({**asked, "as_of": "2026-11-20"}, catalog())
+    record = record_of(solved)
+    flags = launches(record, solved.question, ("vllm",), catalog())[0].flags["vllm"]
+    assert flags.written is not None
+    return record, tuple(word for group in flags.written.groups for word in group)
+
+
+def test_only_a_named_checkpoint_keeps_its_own_cache() -> None:
+    """Laguna's FP8 checkpoint states an FP8 cache: chosen by its precision it is served with 16 bits."""
+    record, command = launched("laguna-s-2.1")
+    assert (record.cells[0].kv_cache_dtype, record.cells[0].checkpoint) == ("bf16", "poolside/Laguna-S-2.1-FP8")
+    named, words = launched("poolside/Laguna-S-2.1-FP8")
+    assert (named.cells[0].kv_cache_dtype, named.cells[0].as_published) == ("fp8", None)
+    caches = [of[of.index("--kv-cache-dtype") + 1] for of in (command, words)]
+    assert caches == ["bfloat16", "fp8"] and words[2] == command[2]
+
+
+def test_a_checkpoint_without_scales_goes_first() -> None:
+    for model in catalog().models():
+        known = [one for one in model.checkpoints if one.weight_dtype == "fp8" and one.hf_id and one.of is None]
+        first = model.checkpoint("fp8")
+        if first is not None and any(one.kv_cache_dtype is None for one in known):
+            assert first.kv_cache_dtype is None, model.id
+
+
+def test_sizes_by_precision() -> None:
+    """Published figures: Llama 3.1 70B keeps 327,680 bytes a token in 16 bits, and weighs 141,107,412,992 bytes."""
+    asked = {"model": "70b", "context": "16k", "concurrent_requests": 16, "weight_dtype": "recommended"}
+    record = document(recommended({**asked, "as_of": "2026-11-20"}, catalog()))
+    [model], [cell] = record["models"], record["cells"]
+    assert model["weights_bytes"]["bf16"] == 141_107_412_992
+    assert model["weights_bytes"]["fp8"] == cell["weights_bytes"]
+    assert model["kv_bytes_per_token"] == {"bf16": 327_680, "fp8": 163_840}
+    assert cell["kv_bytes_by_dtype"] == {"bf16": cell["kv_bytes"], "fp8": cell["kv_bytes"] // 2}
+    assert cell["kv_bytes"] == 16 * 16_384 * 327_680
+
+
+@pytest.mark.parametrize(
+    "model,context,at_once",
+    [("70b", "16k", 32), ("gemma-3-27b", "32k", 8), ("deepseek-v3", "16k", 32), ("qwen3-next-80b-a3b", "16k", 32),
+     ("gpt-oss-120b", "16k", 16), ("kimi-k3", "16k", 1)],
+)  # fmt: skip
+def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) -> None:
+    """As `size` has it of the fullest replica: full attention, windows, latents, states."""
+    found = sheetgen.recommend(model=model, context=context, concurrent_requests=at_once)
+    sizes = {name: found[name] for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")}
+    ranks = sizes["tensor_parallel_size"] * sizes["data_parallel_size"] if sizes["data_parallel_size"] > 1 else 1
+    one = sheetgen.size(
+        model=model,
+        gpu=found["gpu"],
+        context=context,
+        concurrent_requests=found["requests_per_replica"],
+        expert_parallel_size=ranks,
+        **sizes,
+    )
+    assert found["log"] == {name: one[name] for name in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency")}
+
+
+@pytest.mark.parametrize(
+    "model,asked",
+    [
+        ("8b", {"context": "4k", "requests_per_second": 20, "confidence": 0.7}),
+        ("gemma-3-27b", {"context": "16k", "users": 200}),
+        ("70b", {"context": "16k", "concurrent_requests": 32, "purchase": "spot", "survive": "machine"}),
+    ],
+)
+def test_as_published_at_rates_confidences_and_in_other_classes(model: str, asked: dict[str, Any]) -> None:
+    found, published = (sheetgen.recommend(model=model, weight_dtype=w, **asked) for w in ("recommended", "published"))
+    expected = {name: published[name] for name in ("weight_dtype", "instance", "n_instances", "monthly_usd")}
+    assert found["as_published"] == expected and found["monthly_usd"] < published["monthly_usd"]
