@@ -19,7 +19,8 @@ from sheetgen.api import Sized
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
-from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS
+from sheetgen.program.declared import by_name
+from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS, speed_ends
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.program.sheet_program import BESIDE_DRAFT, counted
@@ -320,7 +321,7 @@ SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed)
 _OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
-SPEED_BANDS = {f"{name}_{end}": (name, f"{figure}_band_{end}") for figure, name in BANDS_OF.items() for end in ENDS}
+SPEED_BANDS = {name: at_end.inputs for name, at_end in by_name(speed_ends())}
 # Quantities that are another formula read once more, under other circumstances: its name, and which reading.
 READ_AGAIN = {
     "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),

@@ -521,12 +521,17 @@ def _bands(page: InputsSheet) -> None:
     page.sheet.text(page.row, 0, f"{question.speed.bands_source}; those of GPUs stand on GPUs", "remark")
     page.row += 1
     gpu, engine = question.gpus[0], question.engine.engine  # the same for all
-    places: list[tuple[Scope, ModelKind, tuple[str, ...]]] = [(scope, MODEL_KINDS[0], ()) for scope in OF_ANY_KIND]
-    places += [("anchored", kind, (kind,)) for kind in MODEL_KINDS]
-    columns: dict[str, list[Ref]] = {}
-    for scope, kind, of in places:
-        for name, end in speed_band_columns(question.speed, scope, kind, engine, gpu).items():
-            label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*of, scope))}"
-            ref = page.put("_".join((name, *of)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
-            columns.setdefault(name, []).append(ref)
-    page.wiring.lists |= {name: Range(columns[name]) for name in band_names("anchored")}
+
+    def ends(scope: Scope, kind: ModelKind) -> Mapping[str, Any]:
+        return speed_band_columns(question.speed, scope, kind, engine, gpu)
+
+    def put(name: str, scope: Scope, end: Any, *kinds: ModelKind) -> Ref:
+        label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*kinds, scope))}"
+        return page.put("_".join((name, *kinds)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
+
+    for scope in OF_ANY_KIND:
+        for name, end in ends(scope, MODEL_KINDS[0]).items():
+            put(name, scope, end)
+    anchored = {kind: ends("anchored", kind) for kind in MODEL_KINDS}
+    for name in band_names("anchored"):  # its kinds next to one another: a list is a range of cells
+        page.wiring.lists[name] = Range(tuple(put(name, "anchored", anchored[k][name], k) for k in MODEL_KINDS))
