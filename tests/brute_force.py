@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import yaml
@@ -353,6 +354,7 @@ class Load:
     draft: str = ""
     rate: float = 0.0
     wait: float = 0.05
+    confidence: float = 0.5
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -391,19 +393,43 @@ def room(wait: float) -> float:
     return low
 
 
-def turn(load: Load, one: Replica, each: int, factor: float = 1) -> float:
-    """Seconds of a request where a replica has `each` at once; factor: what a token's time is multiplied by."""
+def turn(load: Load, one: Replica, each: int) -> float:
+    """Seconds of a request where a replica has `each` at once."""
     batch = each / (one.dp * one.pp)
     answer_tokens = workload(load.context, load.asked)[1]
-    return ttft(one.times, batch) + (answer_tokens - 1) * factor * tpot(one.times, batch)
+    return ttft(one.times, batch) + (answer_tokens - 1) * tpot(one.times, batch)
 
 
-def places(load: Load, one: Replica, each: int, factor: float = 1) -> int:
-    """Requests at once to plan for: as stated; of a rate those of full replicas, and allowance for chance."""
+MOST_PROMPTS = 0.8  # of a replica's time
+
+
+def prompt_seconds(one: Replica) -> float:
+    """Work of a prompt on a replica, whose ranks and stages work side by side."""
+    return one.times["tpot_left"] * one.times["prompt"] / (one.times["ranks"] * one.pp)
+
+
+def prompt_replicas(load: Load, one: Replica) -> int:
+    """Replicas whose prompts take no more of their time than they may."""
+    return math.ceil(load.rate * prompt_seconds(one) / MOST_PROMPTS * (1 - 1e-12))
+
+
+def mean_places(load: Load, one: Replica, each: int) -> float:
+    """Places of a rate that are taken on average."""
+    return load.rate * turn(load, one, each)
+
+
+def chance_places(load: Load, one: Replica, each: int) -> int:
+    """Places of a rate with allowance for chance."""
+    offered = mean_places(load, one, each)
+    return math.ceil((offered + room(load.wait) * math.sqrt(offered)) * (1 - 1e-12))
+
+
+def places(load: Load, one: Replica, each: int) -> int:
+    """Requests at once to plan for: as stated; of a rate those of full replicas, with allowance for chance, and no
+    fewer than those of as many replicas as the prompts take."""
     if not load.rate:
         return load.requests
-    offered = load.rate * turn(load, one, each, factor)
-    return math.ceil((offered + room(load.wait) * math.sqrt(offered)) * (1 - 1e-12))
+    return max(chance_places(load, one, each), each * prompt_replicas(load, one))
 
 
 @cache
@@ -437,6 +463,26 @@ def parts_of_stage(model: str, stages: int) -> tuple[Fraction, Fraction]:
     return Fraction(max(weights_of), sum(weights_of)), Fraction(max(caches_of), sum(caches_of))
 
 
+BAND_END = 1.2816  # standard deviations to an end of an 80 % band
+
+
+def slower(ends: tuple[float, float], confidence: float) -> float:
+    """The factor of a time that is not exceeded with that chance: both sides of a band have a spread of their own."""
+    z = NormalDist().inv_cdf(confidence)
+    spread = (math.log(ends[1]) if z >= 0 else -math.log(ends[0])) / BAND_END
+    return math.exp(z * spread)
+
+
+def pool_error(hardware: dict[str, Any], confidence: float) -> float:
+    """What a pool has more than predicted with that chance, in bytes: this version is none that constants were set
+    on, so by all other logs."""
+    engine, z = read("engines/vllm.yaml"), NormalDist().inv_cdf(confidence)
+    scope = "shared" if yes(hardware["memory"].get("shared_with_host", False)) else "other"
+    [of] = [one for one in engine["bands"] if (one["figure"], one["scope"]) == ("kv_pool", scope)]
+    end = float(of["low"]) if z >= 0 else -float(of["high"])
+    return 2**30 * end * z / BAND_END
+
+
 @lru_cache(maxsize=4096)
 def replica(
     model: str,
@@ -449,9 +495,10 @@ def replica(
     tp: int,
     dp: int,
     spans: bool,
+    confidence: float = 0.5,
 ) -> Replica | None:
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
-    the weights and one request."""
+    the weights and one request. Times and memory are those that hold with the chance asked for."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
     if hardware["architecture"].startswith(WITHOUT_SPARSE) and {"indexer", "compressed"} & {
         one["kind"] for one in entry["attention"]
@@ -460,6 +507,7 @@ def replica(
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
+    budget += Fraction(pool_error(hardware, confidence))
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
@@ -483,6 +531,8 @@ def replica(
     prompt, reply = workload(context, asked)[:2]
     loaded = float(weights(model, weight_dtype))
     times = parts(model, gpu, tp, weight_dtype, kv_dtype, prompt, reply, loaded, BYTES, stages, dp, draft=draft)
+    for figure in ("tpot", "ttft"):
+        times[f"{figure}_left"] *= slower(band(figure, model, gpu, tp, stages, dp, bool(draft)), confidence)
     return Replica(tp, dp, stages, min(held, seqs), times)
 
 
@@ -522,8 +572,9 @@ class Plan:
         n = self.left(self.instances) * self.requests
         if not self.load.rate:
             return n
-        z = room(self.load.wait)
-        return ((math.sqrt(z * z + 4 * n) - z) / 2) ** 2 / turn(self.load, self.replica, self.requests)
+        z, one = room(self.load.wait), self.replica
+        by_places = ((math.sqrt(z * z + 4 * n) - z) / 2) ** 2 / turn(self.load, one, self.requests)
+        return min(by_places, self.left(self.instances) * MOST_PROMPTS / prompt_seconds(one))
 
     def left(self, instances: int) -> int:
         """Replicas on so many instances, as full as they can be, after the worst loss of one thing."""
@@ -543,12 +594,12 @@ class Plan:
         return self.room * self.replica.dp * self.replica.sequences
 
 
-def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float, factor: float = 1) -> Plan | None:
+def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float) -> Plan | None:
     """So many of the instances that they serve the load; None where a lone request misses a target."""
     each = one.requests(seconds, first)
     if each < 1:
         return None
-    in_flight = places(load, one, each, factor)
+    in_flight = places(load, one, each)
     needed = -(-in_flight // each)
     spanned = offer.machines(one)
     carried = 1 if spanned > 1 else offer.count // (one.tp * one.dp)
@@ -573,11 +624,11 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
         linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
         for tp, dp in layouts(load.model):
             if tp * dp <= offer.linked and (dp == 1 or linked):
-                inside = replica(*what, offer.gpu, tp, dp, False)
+                inside = replica(*what, offer.gpu, tp, dp, False, load.confidence)
                 found += [(offer, inside)] if inside else []
     if not found and load.may_span:
         for offer, (tp, dp) in itertools.product(able, layouts(load.model)):
-            across = replica(*what, offer.gpu, tp, 1, True) if dp == 1 else None
+            across = replica(*what, offer.gpu, tp, 1, True, load.confidence) if dp == 1 else None
             if across and offer.joins(across):
                 found.append((offer, across))
     tried = [plan(load, offer, one, seconds, first) for offer, one in found]
@@ -606,7 +657,6 @@ class Answer:
     cheapest: Plan
     runner_up: Plan | None
     by_purchase: dict[str, Plan | None]
-    ends: tuple[Decimal | None, Decimal | None]  # $ a month where the time of a token is at an end of its band
     sized_by: str
 
 
@@ -623,12 +673,17 @@ def answer(load: Load, discount: str = "0") -> Answer | str:
     for purchase in CLASSES:
         of_class = plans(load, candidates(discount, purchase), seconds, first)[0]
         by_purchase[purchase] = choose(of_class)[0] if of_class else None
-    one = best.replica
-    factors = band("tpot", load.model, best.offer.gpu, one.tp, one.pp, one.dp, bool(load.draft))
-    at_ends = [plan(load, best.offer, one, seconds / factor, first, factor) for factor in factors]
-    low, high = (end.monthly if end else None for end in at_ends)
     runner_up = choose(others)[0] if others else None
-    return Answer(best, cheapest, runner_up, by_purchase, (low, high), _sized_by(load, best, discount))
+    return Answer(best, cheapest, runner_up, by_purchase, _sized_by(load, best, discount))
+
+
+def serves(load: Load, best: Plan, confidence: float) -> bool:
+    """Whether what is rented for a load still serves it at another confidence."""
+    old = best.replica
+    what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
+    one = replica(*what, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence)
+    each = one.requests(*load.targets) if one else 0
+    return one is not None and each > 0 and best.left(best.instances) * each >= places(load, one, each)
 
 
 def _sized_by(load: Load, best: Plan, discount: str) -> str:
@@ -643,6 +698,12 @@ def _sized_by(load: Load, best: Plan, discount: str) -> str:
     if alone.monthly < best.monthly:
         without_first = choose(plans(load, candidates(discount), seconds, never)[0])[0]
         return "ttft" if without_first.monthly < best.monthly else "tpot"
+    if load.rate:
+        needed = -(-chance_places(load, one, best.requests) // best.requests)
+        if prompt_replicas(load, one) > needed:
+            return "prefill"
+        if math.ceil(mean_places(load, one, best.requests)) <= best.requests * (needed - 1):
+            return "rate"
     if best.needed == -(-best.places // (one.dp * one.sequences)):
         return "memory"
     batch = best.requests // (one.dp * one.pp)

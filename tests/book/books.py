@@ -247,7 +247,7 @@ def with_instance(question: Question, name: str, **fields: Any) -> Question:
 # What solve says of every load --------------------------------------------------------------------------
 
 WORKINGS = (
-    "Context", "At once", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP", "DP",
+    "Context", "At once", "Tokens charged per sequence", "People", "Load", "$ per month", "Instances", "TP", "DP",
     "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
     "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
     "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Next cheapest", "Next cheapest, $ per month",
@@ -268,7 +268,7 @@ def _load(solved: Solution, row: int) -> dict[str, Any]:
         "Context": cell.context_tokens,
         "At once": cell.concurrent_requests,
         "Tokens charged per sequence": kv["charged_tokens"][row],
-        "Users": kv["users"][row],
+        "People": kv["users"][row],
         "Load": kv["load_requests"][row],
         "Steady KV per sequence": kv["kv_bytes_per_sequence_steady"][row],
         "KV for all requests": kv["kv_bytes"][row],

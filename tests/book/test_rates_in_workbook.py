@@ -34,6 +34,7 @@ EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"requests_per_second": 11.25}, {"requests_per_second": 11.25}),
     ({"requests_per_second": 0.01}, {"requests_per_second": 0.01}),
     ({"max_wait_fraction": 0.001}, {"max_wait_fraction": 0.001}),
+    ({"confidence": 0.7, "max_prefill_utilization": 0.1}, {"confidence": 0.7, "max_prefill_utilization": 0.1}),
     (
         {"requests_per_day": 200_000, "peak_hour_share": 0.2, "burst_factor": 1.5},
         {"requests_per_second": None, "requests_per_day": 200_000, "peak_hour_share": 0.2, "burst_factor": 1.5},
@@ -72,9 +73,10 @@ def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> li
             "Time to first token": choice.ttft_seconds,
             "Instances": choice.n_instances,
             "Output tokens per second": choice.output_tokens_per_second,
-            "Users": solved.loads["users"][row - 5],
+            "People": solved.loads["users"][row - 5],
             "KV for all requests": solved.loads["kv_bytes"][row - 5],
             "Headroom": choice.headroom_fraction,
+            "Chance": choice.chance,
         }.items():
             cell = found["Workings", f"{heads[head]}{row}"]
             same = isinstance(cell, float) and math.isclose(cell, float(value), rel_tol=1e-9, abs_tol=1e-12)

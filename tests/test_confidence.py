@@ -1,0 +1,135 @@
+"""How sure an answer is: properties, the ceiling of prompts, what nothing serves at the confidence asked for, words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from amounts import amount
+from recalculation import edit, needs_libreoffice, poison, recalculate
+from workbook_cells import values
+
+import sheetgen
+from sheetgen.answer.solve import solve
+from sheetgen.catalog import Catalog
+from sheetgen.question.sheet_question import ask
+from sheetgen.report import sentences
+from sheetgen.sizing import certainty
+
+LEVELS = (0.3, 0.5, 0.7, 0.9)
+MODELS = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-235b-a22b", "deepseek-v3", "qwen3-next-80b-a3b")
+EMBEDDINGS = {
+    "model": "qwen3-embedding-8b", "input_tokens": 512, "output_tokens": 1, "tpot_ms": "off", "ttft_ms": 500,
+    "instances": "aws/p5.4xlarge",
+}  # fmt: skip
+ALMOST = 1 - 1e-9
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def random_load(draw: random.Random) -> dict[str, Any]:
+    load = {"model": draw.choice(MODELS), "context": draw.choice(("2k", "8k", "16k", "64k"))}
+    if draw.random() < 0.5:
+        return load | {"requests_per_second": round(10 ** draw.uniform(-2, 2), 3)}
+    return load | {"concurrent_requests": draw.choice((1, 4, 32, 200, 1000))}
+
+
+def test_more_confidence_is_never_cheaper_and_every_answer_is_as_sure_as_it_was_asked_to_be() -> None:
+    draw, n_dearer = random.Random(34), 0
+    for _ in range(amount(4, 300)):
+        load = random_load(draw)
+        answers = {level: sheetgen.recommend(**load, confidence=level) for level in LEVELS}
+        months = {
+            level: answer["cheapest"]["monthly_usd"] if "impossible" not in answer["measure_first"] else math.inf
+            for level, answer in answers.items()
+            if answer["verdict"] == "fits"
+        }
+        for low, high in itertools.pairwise(months):
+            assert months[high] >= months[low] * ALMOST, (load, low, high)
+            n_dearer += months[high] > months[low] / ALMOST
+        for level, answer in answers.items():
+            if level in months and months[level] < math.inf:
+                assert answer["chance"] >= level - 1e-12, (load, level)
+                assert answer["chance"] <= min(answer["chance_of"].values()) + 1e-9, (load, level)
+            at = [one for one in answer["by_confidence"] if one]
+            assert [one["confidence"] for one in at] == sorted(one["confidence"] for one in at)
+            assert all(a["monthly_usd"] <= b["monthly_usd"] / ALMOST for a, b in itertools.pairwise(at)), load
+            for one in at:
+                if one["confidence"] in months and months[one["confidence"]] < math.inf:
+                    assert one["monthly_usd"] == pytest.approx(months[one["confidence"]], rel=1e-12), (load, level)
+    assert n_dearer > 1, "confidence moved hardly an answer"
+
+
+def test_prompts_fill_no_more_of_a_replica_than_they_may() -> None:
+    rate = 866.7
+    answer = sheetgen.recommend(**EMBEDDINGS, requests_per_second=rate)
+    assert answer["sized_by"] == "prefill"
+    model = Catalog().gpu(answer["gpu"])
+    flops = 2 * 7.5e9 * 512 * rate / answer["n_instances"]  # two operations a parameter and token
+    assert flops < 0.8 * (model.peak_flops_for("bf16") or 0), "more than a GPU's published peak"
+    served = sheetgen.recommend(**EMBEDDINGS, requests_per_second=answer["served_at_target"] * ALMOST)
+    assert served["n_instances"] == answer["n_instances"]
+    more = sheetgen.recommend(**EMBEDDINGS, requests_per_second=answer["served_at_target"] * 1.001)
+    assert more["n_instances"] == answer["n_instances"] + 1
+    half = sheetgen.recommend(**EMBEDDINGS, requests_per_second=rate, max_prefill_utilization=0.4)
+    assert half["n_instances"] == pytest.approx(2 * answer["n_instances"], abs=1)
+
+
+def test_what_nothing_serves_at_the_confidence_is_answered_at_an_even_chance() -> None:
+    load = {"model": "70b", "context": "16k", "concurrent_requests": 8, "tpot_ms": 12, "ttft_ms": 1500}
+    even = sheetgen.recommend(**load, confidence=0.5)
+    sure = sheetgen.recommend(**load, confidence=0.95)
+    assert even["verdict"] == "fits" and even["chance"] < 0.95
+    assert sure["measure_first"][0] == "impossible" and "impossible" not in even["measure_first"]
+    same = ("instance", "n_instances", "monthly_usd", "sequences_per_replica", "served_at_target", "chance")
+    assert {name: sure[name] for name in same} == {name: even[name] for name in same}
+    assert sure["by_confidence"][-1] is None and sure["by_confidence"][0]["confidence"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("level", "factor", "pool"), [(0.5, 1, 0), (0.9, 1.6, -2), (0.1, 0.8, 1), (0.7, 1.6 ** (0.5244 / 1.2816), -0.8184)]
+)
+def test_a_level_is_between_the_ends_of_the_band(level: float, factor: float, pool: float) -> None:
+    """To four digits, as 1.2816 has five."""
+    z = float(certainty.confidence_z(level))
+    assert certainty.level_factor(z, 0.8, 1.6, 1.2816) == pytest.approx(factor, rel=1e-4)
+    assert certainty.pool_level_bytes(z, -2, 1, 1.2816) == pytest.approx(pool, rel=1e-4, abs=1e-12)
+
+
+def test_a_chance_is_that_at_which_the_time_is_its_target() -> None:
+    for seconds in (0.02, 0.045, 0.05, 0.06, 0.2):
+        z = float(certainty.time_z(0.05, seconds, 0.8, 1.6, 1.2816))
+        assert seconds * certainty.level_factor(z, 0.8, 1.6, 1.2816) == pytest.approx(0.05, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("chance", "words"),
+    [(0.01, "under 5% sure"), (0.05, "5% sure"), (0.724, "70% sure"), (0.726, "75% sure"), (0.951, "over 95% sure")],
+)
+def test_a_chance_is_said_to_a_twentieth(chance: float, words: str) -> None:
+    known: Mapping[str, float] = {"chance": chance, "chance_step": sentences.CHANCE_STEP}
+    assert sentences.sure.fill(**known) == words
+    assert sentences.sure_words.of({**known, "n_instances": 1}) == words
+
+
+@needs_libreoffice
+def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) -> None:
+    """LibreOffice works the chances, and what they move, out anew."""
+    path, _ = books.build(tmp_path, "small", books.SMALL)
+    edited = edit(path, tmp_path / "edited.xlsx", {"in_confidence": 0.7})
+    poison(edited, tmp_path / "poisoned.xlsx")
+    solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.7}))
+    found = values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / "out"))
+    n, wrong = books.differences(found, books.Sheets(path), solved)
+    assert n > 300 and not wrong, wrong[:5]
+    base = solve(ask(books.catalog(), books.SMALL))
+    assert books.expected(solved) != books.expected(base)
