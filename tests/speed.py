@@ -421,10 +421,9 @@ def _reliability(found: Reliability | None) -> list[str]:
         " Tried in nested folds, cut in four ways, with ends at nine of ten: bands by engine and GPU (4 to 16"
         " configurations each; half as wide again for a time per token, what happened 0.02 nearer), by kind of model"
         " alone (a third wider, no nearer), and a factor of each GPU on the times (what happened over all levels"
-        " changed by at most 0.01). So times have no factor by GPU, and one half stays what is predicted. A"
-        " generation's GPUs"
-        " without as many runs take the band of its runs of the same kind of model, or, where these are of fewer than"
-        " 20 configurations, of all kinds; all others that of whole engines and generations held out.",
+        " changed by at most 0.01). So times have no factor by GPU, and one half stays what is predicted. GPUs of a"
+        " generation without as many runs take the band of its runs of the same kind of model, or, where these are of"
+        " fewer than 20 configurations, of all kinds; all others that of whole engines and generations held out.",
         "",
         "Said and seen: both limits at the same level, for levels from 0.05 to 0.95; each configuration weighs one."
         f" Nested: the bands of each of 8 outer folds are drawn from errors of {INNER_FOLDS} inner folds of the other"

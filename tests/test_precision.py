@@ -195,3 +195,17 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
         **sizes,
     )
     assert found["log"] == {name: one[name] for name in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency")}
+
+
+@pytest.mark.parametrize(
+    "model,asked",
+    [
+        ("8b", {"context": "4k", "requests_per_second": 20, "confidence": 0.7}),
+        ("gemma-3-27b", {"context": "16k", "users": 200}),
+        ("70b", {"context": "16k", "concurrent_requests": 32, "purchase": "spot", "survive": "machine"}),
+    ],
+)
+def test_as_published_at_rates_confidences_and_in_other_classes(model: str, asked: dict[str, Any]) -> None:
+    found, published = (sheetgen.recommend(model=model, weight_dtype=w, **asked) for w in ("recommended", "published"))
+    expected = {name: published[name] for name in ("weight_dtype", "instance", "n_instances", "monthly_usd")}
+    assert found["as_published"] == expected and found["monthly_usd"] < published["monthly_usd"]

@@ -66,8 +66,8 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     the JSON."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
     headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
-    published, caches, none = as_published(solved), kv_bytes_by_dtype(solved), [()] * len(question.loads)
-    parts = zip(confidences, others, providers, published, caches, levers or none, strict=True)
+    of_levers = levers or [()] * len(question.loads)
+    parts = zip(confidences, others, providers, as_published(solved), kv_bytes_by_dtype(solved), of_levers, strict=True)
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
         loads = Loads(solved)

@@ -180,11 +180,14 @@ class Ref(NamedTuple):
 
     def expr(self, here: str) -> Expr:
         """This cell as seen from sheet `here`."""
-        if self.name:
-            return Expr(self.name)
-        letters = ("$" if self.lock in ("both", "column") else "") + column_name(self.column)
-        digits = ("$" if self.lock in ("both", "row") else "") + str(self.row + 1)
-        return Expr(_sheet_prefix(self.sheet, here) + letters + digits)
+        return Expr(self.name) if self.name else _address(self.sheet, self.row, self.column, self.lock, here)
+
+
+@functools.lru_cache(maxsize=2**16)  # most cells are read by several formulas of a sheet
+def _address(sheet: str, row: int, column: int, lock: str, here: str) -> Expr:
+    letters = ("$" if lock in ("both", "column") else "") + column_name(column)
+    digits = ("$" if lock in ("both", "row") else "") + str(row + 1)
+    return Expr(_sheet_prefix(sheet, here) + letters + digits)
 
 
 @dataclass(frozen=True)

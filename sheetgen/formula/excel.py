@@ -5,6 +5,7 @@ The vocabulary is that of Excel 2007. An argument is a piece of text, or a const
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from decimal import Decimal
@@ -25,6 +26,7 @@ Constant: TypeAlias = bool | int | float | str
 Part: TypeAlias = Text | Constant
 
 
+@functools.lru_cache(maxsize=2**12, typed=True)  # 1, 1.0 and TRUE are equal
 def constant(value: object) -> Text:
     """A constant as text: text quoted, truth values named, numbers without an exponent."""
     if isinstance(value, bool):
