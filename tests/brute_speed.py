@@ -213,14 +213,21 @@ def kind_of(model: str) -> str:
 
 def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, drafted: bool) -> tuple[float, float]:
     """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
-    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others; no
-    run had a draft."""
+    has, with data-parallel ranks that share experts, of this GPU where it has bands and runs of this kind of model, of
+    the engine's generation of GPUs and the kind, or of the kind on any; no run had a draft."""
     file, kind = read("speed.yaml"), kind_of(model)
-    measured = [c for c in file["cells"] if c["engine"] == "vllm" and kind in c["kinds"]]
-    scope = "fitted" if not drafted and any(gpu_id in c["measured_gpus"] for c in measured) else "other"
+    cell = cell_of("vllm", read(f"gpus/{gpu_id}.yaml")["architecture"])
+    measured = kind in cell.get("kinds", [])
+    of_figure = [b for b in file["bands"] if b["figure"] == figure]
+    own = [b for b in of_figure if b.get("gpu") == gpu_id]
+    others = [b for b in of_figure if b["scope"] == "other" and b["kind"] == kind]
+    on_any = [b for b in others if "generation" not in b]
+    held_for = [b for b in others if measured and b.get("generation") == cell["generation"]] or on_any
+    if own and measured and gpu_id in cell["measured_gpus"] and not drafted:
+        held_for = own
     if dp > 1 and read(f"models/{model}.yaml").get("experts"):
-        scope, kind = "ranks", "any"
+        held_for = [b for b in of_figure if b["scope"] == "ranks"]
     if stages > 1 or tp * dp > file["nvlink_gpus"]:
-        scope, kind = "stages", "any"
-    of = {(b["figure"], b["scope"], b["kind"]): (b["low"], b["high"]) for b in file["bands"]}
-    return of[figure, scope, kind]
+        held_for = [b for b in of_figure if b["scope"] == "stages"]
+    [of] = held_for
+    return of["low"], of["high"]
