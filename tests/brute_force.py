@@ -125,21 +125,34 @@ def batch_limits(gpu: str) -> tuple[int, int]:
     return 1024 if tokens > 2048 else 256, tokens
 
 
+def weights_in_use(model: str, asked: str) -> str:
+    """The precision that is meant: as published, or as one deploys, FP8 where the published weights have 16 bits and a
+    checkpoint of them in FP8 is listed."""
+    entry = read(f"models/{model}.yaml")
+    published = str(entry["weight_dtype"])
+    listed = [c for c in entry.get("checkpoints") or [] if "of" not in c and c["hf_id"] != "null"]
+    deployed = published in ("bf16", "fp16") and any(c["weight_dtype"] == "fp8" for c in listed)
+    return {"recommended": "fp8" if deployed else published, "published": published, "auto": published}.get(
+        asked, asked
+    )
+
+
 def weights(model: str, dtype: str) -> int | Fraction:
-    """Bytes loaded: of a known checkpoint (the vendor's own, then NVIDIA's, then RedHatAI's), else by the formula."""
+    """Bytes loaded: of a known checkpoint of these weights (one without scales for the cache first; the vendor's own,
+    then NVIDIA's, then RedHatAI's), else by the formula."""
     entry = read(f"models/{model}.yaml")
     own = entry["hf_id"]
 
-    def rank(checkpoint: Any) -> int:
-        name = checkpoint["hf_id"]
+    def rank(checkpoint: Any) -> tuple[bool, int]:
+        name, has_scales = checkpoint["hf_id"], "kv_cache_dtype" in checkpoint
         if name == "null":
-            return 4
+            return has_scales, 4
         order = [own.split("/")[0], "nvidia", "RedHatAI"]
         owner = name.split("/")[0]
-        return -1 if name == own else order.index(owner) if owner in order else 3
+        return has_scales, -1 if name == own else order.index(owner) if owner in order else 3
 
     p = {k: int(v) for k, v in entry["params"].items() if k != "note"}
-    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype]
+    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype and "of" not in c]
     size = int(min(known, key=rank)["size_bytes"]) if known else None
     if size is not None and not p.get("mtp_extra"):
         return size
@@ -334,6 +347,17 @@ def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
     return prompt, answer, 50 * max(1, context / 16384) ** (1 / 3), 1000 + 0.4 * prompt
 
 
+PEAK_HOUR, BURST = 0.12, 1.3  # of a day's requests those of the busiest hour, and of its mean rate the busiest minutes
+
+
+def asked_per_day(context: int, asked: bool) -> float:
+    """Requests of a person: a load of one's own 20, those of the catalog their own."""
+    prompt, reply = workload(context, asked)[:2]
+    entries = [] if asked else read("workloads.yaml")["workloads"]
+    lengths = {(int(w["input_tokens"]), int(w["output_tokens"])): w["requests_per_user_per_day"] for w in entries}
+    return float(lengths.get((prompt, reply), 20))
+
+
 @dataclass(frozen=True)
 class Load:
     """What is asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds where
@@ -355,6 +379,7 @@ class Load:
     rate: float = 0.0
     wait: float = 0.05
     confidence: float = 0.7
+    purchase: str = "on-demand"
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -658,12 +683,36 @@ class Answer:
     runner_up: Plan | None
     by_purchase: dict[str, Plan | None]
     sized_by: str
+    load: Load  # as it was answered: in the class and at the confidence in force
+
+
+EVEN = 0.5
 
 
 def answer(load: Load, discount: str = "0") -> Answer | str:
-    """The answer, or the verdict where nothing serves the load."""
+    """The answer, or the verdict where nothing serves the load: at an even chance where nothing serves it at the
+    confidence asked for; on demand where a commitment costs no less."""
+    found = answer_in_class(load, discount)
+    if not load.purchase.startswith("reserved"):
+        return found
+    on_demand = answer_in_class(replace(load, purchase="on-demand"), discount)
+    if isinstance(on_demand, str) or (isinstance(found, Answer) and found.best.monthly < on_demand.best.monthly):
+        return found
+    return on_demand
+
+
+def answer_in_class(load: Load, discount: str) -> Answer | str:
+    """The answer among what is sold in the class."""
+    found = answer_at(load, discount)
+    if isinstance(found, str) and load.confidence > EVEN:
+        return answer_at(replace(load, confidence=EVEN), discount)
+    return found
+
+
+def answer_at(load: Load, discount: str) -> Answer | str:
+    """The answer at the confidence of the load."""
     seconds, first = load.targets
-    served, slow = plans(load, candidates(discount), seconds, first)
+    served, slow = plans(load, candidates(discount, load.purchase), seconds, first)
     if not served:
         return "no count meets the target" if slow else "nothing fits"
     best, cheapest = choose(served)
@@ -673,8 +722,40 @@ def answer(load: Load, discount: str = "0") -> Answer | str:
     for purchase in CLASSES:
         of_class = plans(load, candidates(discount, purchase), seconds, first)[0]
         by_purchase[purchase] = choose(of_class)[0] if of_class else None
+    usual = by_purchase["on-demand"]
+    for purchase, committed in by_purchase.items():  # a commitment that saves nothing is no answer
+        if purchase.startswith("reserved") and purchase != load.purchase and committed and usual:
+            by_purchase[purchase] = committed if committed.monthly < usual.monthly else None
     runner_up = choose(others)[0] if others else None
-    return Answer(best, cheapest, runner_up, by_purchase, _sized_by(load, best, discount))
+    if runner_up and (runner_up.monthly > 3 * best.monthly or runner_up.instances > max(8, 3 * best.instances)):
+        runner_up = None  # nobody would rent that instead
+    return Answer(best, cheapest, runner_up, by_purchase, _sized_by(load, best, discount), load)
+
+
+def cheapest_at(load: Load, confidence: float, discount: str = "0") -> Plan | None:
+    """The very cheapest that serves a load at a confidence, or nothing."""
+    served = plans(replace(load, confidence=confidence), candidates(discount, load.purchase), *load.targets)[0]
+    return choose(served)[1] if served else None
+
+
+def rate_in_words(load: Load) -> tuple[float, int] | None:
+    """Of requests at once the rate and the people of whom they are: each request as slow as its targets allow, places
+    to spare for chance, people in two figures, rounded down; none without a target."""
+    answer_tokens, asks = workload(load.context, load.asked)[1], asked_per_day(load.context, load.asked)
+    seconds, first = load.targets
+    turn_seconds = first + ((answer_tokens - 1) * seconds if answer_tokens > 1 else 0)
+    if turn_seconds == math.inf:
+        return None
+    z = room(load.wait)
+    mean = ((math.sqrt(z * z + 4 * load.requests) - z) / 2) ** 2
+    people = mean / turn_seconds * 3600 / BURST / PEAK_HOUR / asks
+    step = 10 ** max(0, len(str(math.floor(people))) - 2)
+    return mean / turn_seconds, math.floor(people / step) * step
+
+
+def rate_of_people(people: int, asks: float) -> float:
+    """Requests a second in the busiest minutes."""
+    return people * asks * PEAK_HOUR * BURST / 3600
 
 
 def serves(load: Load, best: Plan, confidence: float) -> bool:
@@ -689,14 +770,14 @@ def serves(load: Load, best: Plan, confidence: float) -> bool:
 def _sized_by(load: Load, best: Plan, discount: str) -> str:
     """Memory, or the target that asks for more replicas, or for dearer hardware."""
     seconds = load.targets[0]
-    one, never = best.replica, math.inf
+    one, never, offers = best.replica, math.inf, candidates(discount, load.purchase)
     if load.survive != "none":
         unharmed = replace(load, survive="none")
-        if choose(plans(unharmed, candidates(discount), *load.targets)[0])[0].monthly < best.monthly:
+        if choose(plans(unharmed, offers, *load.targets)[0])[0].monthly < best.monthly:
             return "survival"
-    alone = choose(plans(load, candidates(discount), never, never)[0])[0]
+    alone = choose(plans(load, offers, never, never)[0])[0]
     if alone.monthly < best.monthly:
-        without_first = choose(plans(load, candidates(discount), seconds, never)[0])[0]
+        without_first = choose(plans(load, offers, seconds, never)[0])[0]
         return "ttft" if without_first.monthly < best.monthly else "tpot"
     if load.rate:
         needed = -(-chance_places(load, one, best.requests) // best.requests)

@@ -213,17 +213,21 @@ def kind_of(model: str) -> str:
 
 def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, drafted: bool) -> tuple[float, float]:
     """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
-    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others; no
-    run had a draft."""
-    file, kind, gpu = read("speed.yaml"), kind_of(model), read(f"gpus/{gpu_id}.yaml")
-    rows = [one for one in file["bands"] if one["figure"] == figure]
+    has, with data-parallel ranks that share experts, of this GPU where it has bands and runs of this kind of model, of
+    the engine's generation of GPUs and the kind, or of the kind on any; no run had a draft."""
+    file, kind = read("speed.yaml"), kind_of(model)
+    cell = cell_of("vllm", read(f"gpus/{gpu_id}.yaml")["architecture"])
+    measured = kind in cell.get("kinds", [])
+    of_figure = [b for b in file["bands"] if b["figure"] == figure]
+    own = [b for b in of_figure if b.get("gpu") == gpu_id]
+    others = [b for b in of_figure if b["scope"] == "other" and b["kind"] == kind]
+    on_any = [b for b in others if "generation" not in b]
+    held_for = [b for b in others if measured and b.get("generation") == cell["generation"]] or on_any
+    if own and measured and gpu_id in cell["measured_gpus"] and not drafted:
+        held_for = own
+    if dp > 1 and read(f"models/{model}.yaml").get("experts"):
+        held_for = [b for b in of_figure if b["scope"] == "ranks"]
     if stages > 1 or tp * dp > file["nvlink_gpus"]:
-        found = [one for one in rows if one["scope"] == "stages"]
-    elif dp > 1 and read(f"models/{model}.yaml").get("experts"):
-        found = [one for one in rows if one["scope"] == "ranks"]
-    else:
-        own = [] if drafted else [one for one in rows if one["scope"] == "fitted" and one.get("gpu") == gpu_id]
-        others = [one for one in rows if one["scope"] == "other" and one["kind"] == kind]
-        alike = [one for one in others if one.get("generation") == gpu["architecture"]]
-        found = own or alike or [one for one in others if not one.get("generation")]
-    return found[0]["low"], found[0]["high"]
+        held_for = [b for b in of_figure if b["scope"] == "stages"]
+    [of] = held_for
+    return of["low"], of["high"]

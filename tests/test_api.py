@@ -378,7 +378,7 @@ def test_recommend_agrees_with_size() -> None:
         ("gpt-oss-120b", "32k", 64),
         ("405b", "8k", 9),
     ):
-        answer = sheetgen.recommend(model=model, context=context, concurrent_requests=users)
+        answer = sheetgen.recommend(model=model, context=context, concurrent_requests=users, confidence=0.5)
         if answer["pipeline_parallel_size"] > 1:
             continue
         point = {
@@ -386,6 +386,7 @@ def test_recommend_agrees_with_size() -> None:
             "gpu": answer["gpu"],
             "tensor_parallel_size": answer["tensor_parallel_size"],
             "context": context,
+            "weight_dtype": answer["weight_dtype"],
         }
         held = answer["sequences_per_replica"]
         assert sheetgen.size(**point, concurrent_requests=held)["fits"] is True

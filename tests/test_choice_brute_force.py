@@ -17,19 +17,25 @@ from amounts import IN_LONG, amount
 from answers import document
 from brute_force import (
     CLASSES,
+    EVEN,
     Answer,
     Load,
     Offer,
     Plan,
     Replica,
     answer,
+    answer_in_class,
     batch_limits,
     candidates,
+    cheapest_at,
     choose,
+    rate_in_words,
+    rate_of_people,
     read,
     replica,
     runs,
     serves,
+    weights_in_use,
 )
 
 from sheetgen.answer.solve import solve
@@ -40,6 +46,7 @@ from sheetgen.question.sheet_question import ask
 THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
 WITH_MLA = "8b,70b,405b,deepseek-v3,gemma-3-27b"
+SURE = 0.9
 N_ASKED, N_SHEETS = amount(72, 400), amount(1, 12)  # loads of one's own; sheets of 24 loads
 MODELS = (
     "llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "falcon-7b", "falcon-40b",
@@ -86,51 +93,82 @@ def check(
     discount: str = "0",
     over: bool = False,
     limits: Mapping[str, Any] | None = None,
+    dtypes: Mapping[str, str] | None = None,
 ) -> None:
-    """Compare one record of the JSON with the brute force, and count what kinds of answer it was."""
-    kinds = Kinds() if kinds is None else kinds
+    """Compare one record of the JSON with the brute force, and count what kinds of answer it was. limits: what was
+    asked beside the load. dtypes: the precisions that were."""
+    kinds, dtypes = Kinds() if kinds is None else kinds, dtypes or {}
+    kv_dtype = dtypes.get("kv_cache_dtype", "auto")
     load = Load(
         cell["model"],
         cell["context_tokens"],
         cell["concurrent_requests"],
-        cell["weight_dtype"],
-        cell["kv_cache_dtype"],
+        weights_in_use(cell["model"], dtypes.get("weight_dtype", "recommended")),
+        read(f"models/{cell['model']}.yaml")["kv_cache_dtype"] if kv_dtype == "auto" else kv_dtype,
         cell["workload"] == "asked",
         **(limits or {}),
-        rate=cell["requests_per_second"] if cell["n_places"] else 0,
+        rate=0 if cell["tier"] else cell["requests_per_second"],
     )
+    assert (cell["weight_dtype"], cell["kv_cache_dtype"]) == (load.weight_dtype, load.kv_dtype), load
     found = "over the model's" if over else answer(load, discount)
-    if isinstance(found, str) and load.confidence > 0.5 and not over:  # what nothing serves: an even chance of it
-        load = replace(load, confidence=0.5)
-        found = answer(load, discount)
-        assert ("impossible" in cell["measure_first"]) is not isinstance(found, str), load
+    if not load.rate:
+        check_people(load, cell)
     if isinstance(found, str):
         assert cell["instance"] is None and cell["monthly_usd"] is None, load
         assert cell["verdict"].startswith(found), load
         kinds["over" if over else "too slow" if found.startswith("no count") else "nothing fits"] += 1
         return
-    best = found.best
+    best, in_force = found.best, found.load
     got = {k: cell[k] for k in EXPECTED}
     assert got == {k: of(best) for k, of in EXPECTED.items()}, load
+    assert cell["purchase"] == in_force.purchase, load
+    assert (cell["declined"] is not None) is (in_force.purchase != load.purchase), load
+    assert ("impossible" in cell["measure_first"]) is (in_force.confidence != load.confidence), load
     assert cell["served_at_target"] == pytest.approx(best.served, rel=1e-9), load
     assert told(cell) == rented(best), load
     assert told(cell["cheapest"]) == rented(found.cheapest), load
     assert {k: told(one) for k, one in cell["by_purchase"].items()} == {
-        k: None if one and k.startswith("reserved") and one.monthly >= best.monthly else rented(one)
-        for k, one in found.by_purchase.items()
-    }, load  # a commitment that saves nothing is no answer
-    check_chance(load, best, cell["chance"])
+        k: rented(one) for k, one in found.by_purchase.items()
+    }, load
+    check_chance(in_force, best, cell["chance"])
+    check_other_answers(replace(load, purchase=in_force.purchase), cell, discount)
     assert cell["sized_by"] == found.sized_by, load
     assert cell["headroom_fraction"] == pytest.approx(
         1 - best.places / (best.replicas * best.replica.dp * best.replica.sequences), abs=1e-12
     ), load
     second, runner_up = found.runner_up, cell["runner_up"]
-    if second and (second.monthly > 3 * best.monthly or second.instances > max(8, 3 * best.instances)):
-        second = None  # nobody would rent that instead
     assert told(runner_up) == rented(second), load
     if second is not None:
         assert runner_up["tensor_parallel_size"] == second.replica.tp, load
-    kinds.update(kinds_of(found))
+    kinds.update(kinds_of(load, found))
+
+
+def check_people(load: Load, cell: dict[str, Any]) -> None:
+    """Requests at once in people and as a rate."""
+    words = rate_in_words(load)
+    said = cell["requests_per_second"], cell["users"]
+    assert said == ((None, None) if words is None else (pytest.approx(words[0], rel=1e-9), words[1])), load
+
+
+def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None:
+    """What is cheapest at an even chance, at the confidence asked for and at 0.9; and what is rented as published."""
+    levels = sorted({EVEN, load.confidence, SURE})
+    assert [told(one) for one in cell["by_confidence"]] == [
+        rented(cheapest_at(load, level, discount)) for level in levels
+    ], load
+    assert [one["confidence"] for one in cell["by_confidence"] if one] == [
+        level for level, one in zip(levels, cell["by_confidence"], strict=True) if one
+    ], load
+    published = weights_in_use(load.model, "published")
+    if cell["weight_dtype"] == published:
+        assert cell["as_published"] is None, load
+        return
+    other = answer_in_class(replace(load, weight_dtype=published), discount)
+    assert cell["as_published"]["weight_dtype"] == published, load
+    if isinstance(other, str):
+        assert cell["as_published"]["instance"] is None, load
+    else:
+        assert told(cell["as_published"]) == rented(other.best), load
 
 
 def check_chance(load: Load, best: Plan, chance: float) -> None:
@@ -144,8 +182,17 @@ def check_chance(load: Load, best: Plan, chance: float) -> None:
         assert not serves(load, best, chance + around), (load, chance)
 
 
-def kinds_of(found: Answer) -> Iterator[str]:
+def kinds_of(load: Load, found: Answer) -> Iterator[str]:
     best = found.best
+    if found.load.confidence != load.confidence:
+        yield "at an even chance"
+    if found.load.purchase != load.purchase:
+        yield "on demand for a commitment"
+    elif load.purchase != "on-demand":
+        yield "for a term"
+    if load.weight_dtype != weights_in_use(load.model, "published"):
+        yield "in other weights"
+    yield f"at {load.confidence}"
     yield "data-parallel" if best.replica.dp > 1 else "stages" if best.replica.pp > 1 else "one rank"
     yield "several replicas" if best.replicas > 1 else "one replica"
     yield f"by {found.sized_by}"
@@ -227,12 +274,15 @@ def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount:
 
 def _limits(draw: random.Random) -> dict[str, Any]:
     """Now and then targets other than the workload's, and that a replica may not span machines."""
-    tpot_ms, ttft_ms = draw.choice((8, 15, 25, 40, 80, 200, math.inf)), draw.choice((200, 1000, 10_000, math.inf))
+    tpot_ms = draw.choice((4, 8, 15, 25, 40, 80, 200, math.inf))
+    ttft_ms = draw.choice((50, 200, 1000, 10_000, math.inf))
     loss, zones = draw.choice(("replica", "machine", "zone")), draw.choice((2, 3, 4))
     every = {"tpot_ms": tpot_ms, "ttft_ms": ttft_ms, "may_span": False, "survive": loss, "zones": zones}
     drawn = {name: limit for name, limit in every.items() if draw.random() < 0.3}
     if draw.random() < 0.6:
-        drawn["confidence"] = draw.choice((0.3, 0.7, 0.7, 0.9))
+        drawn["confidence"] = draw.choice((0.3, 0.5, 0.9))
+    if draw.random() < 0.25:
+        drawn["purchase"] = draw.choice(("reserved-1yr", "reserved-3yr"))
     if drawn.get("survive") != "zone":  # zones alone are refused
         drawn.pop("zones", None)
     return drawn
@@ -246,7 +296,7 @@ def _options(limits: Mapping[str, Any]) -> dict[str, str]:
 def _dtypes(draw: random.Random, *models: str) -> dict[str, str]:
     own = {read(f"models/{model}.yaml")["weight_dtype"] for model in models}
     narrow = "int4" if own == {"bf16"} else "auto"
-    weight_dtype = draw.choice(("auto", "auto", "bf16", "fp8", narrow))
+    weight_dtype = draw.choice(("recommended", "recommended", "published", "bf16", "fp8", narrow))
     return {"weight_dtype": weight_dtype, "kv_cache_dtype": draw.choice(("auto", "auto", "fp8"))}
 
 
@@ -268,18 +318,19 @@ def random_sheets(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         models, workloads = draw.sample(long, 3), draw.sample(("chat", "rag", "long-doc"), 2)
         tiers = sorted([1, *draw.sample(range(2, 3000), 2), draw.randint(3000, 5000)])
         options = {"models": ",".join(models), "workloads": ",".join(workloads), "tiers": ",".join(map(str, tiers))}
-        yield {**options, **_dtypes(draw, *models)}, _limits(draw)
+        limits = {name: limit for name, limit in _limits(draw).items() if name != "purchase"}  # that recommend declines
+        yield {**options, **_dtypes(draw, *models)}, limits
 
 
 def test_random_loads(catalog: Catalog) -> None:
     kinds, n = Kinds(), 0
     for load, limits in random_loads(20261120):
         (cell,) = document(recommended({**load, **_options(limits)}, catalog))["cells"]
-        check(cell, kinds, limits=limits)
+        check(cell, kinds, limits=limits, dtypes=load)
         n += 1
     for sheet, limits in random_sheets(20261124):
         for cell in document(solve(ask(catalog, {**sheet, **_options(limits)})))["cells"]:
-            check(cell, kinds, limits=limits)
+            check(cell, kinds, limits=limits, dtypes=sheet)
             n += 1
     print(f"{n} random loads of {len(MODELS)} models: {kinds}")
     assert n >= amount(96, 400)
@@ -294,9 +345,16 @@ def test_random_rates(catalog: Catalog) -> None:
             break
         del load["concurrent_requests"]
         rate, wait = 10 ** draw.uniform(-2.5, 2.5), draw.choice((0.05, 0.05, 0.2, 0.001))
-        options = {**load, **_options(limits), "requests_per_second": rate, "max_wait_fraction": wait}
+        stated: dict[str, float] = {"requests_per_second": rate}
+        if draw.random() < 0.5:
+            people, asks = round(2 ** draw.uniform(0, 17)), draw.choice((20.0, 20.0, 4.0, 200.0))
+            stated = {"users": people, **({"requests_per_user_per_day": asks} if asks != 20 else {})}
+            rate = rate_of_people(people, asks)
+        options = {**load, **_options(limits), **stated, "max_wait_fraction": wait}
         (cell,) = document(recommended(options, catalog))["cells"]
-        check(cell, kinds, limits=limits | {"wait": wait})
+        assert cell["requests_per_second"] == pytest.approx(rate, rel=1e-12) and cell["tier"] is None
+        assert cell["users"] == stated.get("users", cell["users"])
+        check(cell, kinds, limits=limits | {"wait": wait}, dtypes=load)
     print(f"rates: {kinds}")
     assert all(kinds[kind] > 0 for kind in of_rates), kinds
 
@@ -314,7 +372,14 @@ OFTEN = (
     "too slow",
     *(f"in {one}" for one in CLASSES),
 )
-SELDOM = ("stages", *(("nothing fits",) if IN_LONG else ()))
+SELDOM = (
+    "stages",
+    "at an even chance",
+    "for a term",
+    "in other weights",
+    *(f"at {level}" for level in (0.3, 0.5, 0.7, 0.9)),
+    *(("nothing fits", "on demand for a commitment") if IN_LONG else ()),
+)
 
 
 @pytest.mark.parametrize("model", ["llama-3_1-nemotron-ultra-253b-v1", "llama-3_3-nemotron-super-49b-v1"])
@@ -348,15 +413,16 @@ def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest
     kinds, spanning, stages = Kinds(), 0, set()
     losses: tuple[dict[str, Any], ...] = (
         {},
-        *({"survive": loss} for loss in ("replica", "machine")),
-        {"survive": "zone", "zones": 3},
+        {"survive": "replica", "confidence": 0.5},
+        {"survive": "machine"},
+        {"survive": "zone", "zones": 3, "confidence": 0.5},
     )
     models = (("llama-3.1-405b", "auto"), ("kimi-k2", "bf16"), ("deepseek-v3", "auto"), ("llama-3.1-70b", "auto"))
     for (model, weight_dtype), limits in itertools.product(models, losses):
         for context, users in ((16384, 32), (131072, 5), (4096, 300)):
             load = {"model": model, "context": context, "concurrent_requests": users, "weight_dtype": weight_dtype}
             (cell,) = document(recommended({**load, "gpus": "gb200", **limits}, catalog))["cells"]
-            check(cell, kinds, limits=limits)
+            check(cell, kinds, limits=limits, dtypes=load)
             spanning += bool(cell["spans_machines"])
             stages.add((weight_dtype, cell["tensor_parallel_size"], cell["pipeline_parallel_size"]))
     print(f"racks: {kinds}, {spanning} over trays, {stages}")
@@ -378,8 +444,11 @@ def test_a_context_over_the_limit_and_a_model_that_nothing_holds(catalog: Catalo
 def test_the_brute_force_can_fail(catalog: Catalog) -> None:
     cell = document(solve(ask(catalog, {"models": "70b"})))["cells"][5]
     check(cell)
-    wrong: dict[str, Any] = {name: 99 for name in EXPECTED} | {name: 1.0 for name in ("monthly_usd", "chance")}
+    wrong: dict[str, Any] = {name: 99 for name in EXPECTED} | {"monthly_usd": 1.0, "chance": cell["chance"] - 1e-3}
     wrong |= {"cheapest": None, "runner_up": None, "by_purchase": {**cell["by_purchase"], "spot": None}}
+    wrong |= {"weight_dtype": "bf16", "kv_cache_dtype": "fp8", "users": cell["users"] + 10, "requests_per_second": 0.5}
+    published = {**cell["as_published"], "n_instances": 99}
+    wrong |= {"by_confidence": cell["by_confidence"][:2], "as_published": published, "measure_first": ["impossible"]}
     for name, value in wrong.items():
         with pytest.raises(AssertionError):
             check({**cell, name: value})

@@ -31,8 +31,10 @@ DOES_NOT = (("8b", "4k", 3.5), ("70b", "4k", 0.02), ("8b", "16k", 0.76), ("70b",
 
 @cache
 def asked(model: str, context: str, rate: float, **options: Any) -> tuple[Solution, Apart]:
-    catalog = Catalog()
-    solved = recommended({"model": model, "context": context, "requests_per_second": rate, **options}, catalog)
+    """By default as published and at an even chance, whose times are those predicted."""
+    usual = {"weight_dtype": "published", "confidence": 0.5}
+    load = {"model": model, "context": context, "requests_per_second": rate}
+    solved = recommended({**usual, **load, **options}, Catalog())
     found = disaggregated(solved, 0)
     assert found is not None
     return solved, found
@@ -240,6 +242,14 @@ def test_a_window_sends_its_window() -> None:
     every = read("models/gemma-3-27b.yaml")["attention"]
     whole = sum(g["n_layers"] * g["n_kv_heads"] * (g["key_width"] + g["value_width"]) * 2 for g in every) * 15_360
     assert found.kv_transfer_bytes < 0.3 * whole
+
+
+def test_two_pools_that_are_surer_never_cost_less() -> None:
+    """Times longer by the band: as many machines or more, and the predicted times leave room to the targets."""
+    answers = [asked("70b", "16k", 5.0, near_tie_fraction=0, confidence=level)[1] for level in (0.3, 0.5, 0.7, 0.9)]
+    months = [one.monthly_usd for one in answers]
+    assert months == sorted(months) and months[-1] > months[0]
+    assert answers[-1].ttft_seconds < answers[0].ttft_seconds
 
 
 def test_more_requests_never_cost_less_than_the_tie_allows() -> None:

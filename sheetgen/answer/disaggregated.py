@@ -108,7 +108,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
         return None
     prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
     limit = float(solved.grid.spread("ttft_limit_seconds", ("load",))[row])
-    first, second = _pairs(solved, inside, prompts.seconds <= limit, answers.places > 0)
+    first, second = _pairs(solved, inside, prompts.turn_seconds <= limit, answers.places > 0)
     if not len(first):
         return None
     moved = kv_transfer_bytes(solved, row)
@@ -118,7 +118,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     slowest, sums = _fabric(solved, of, machines, first, second)
     with numpy.errstate(divide="ignore"):
         transfer = numpy.where(rate * moved < sums, moved / slowest / (1 - rate * moved / sums), numpy.inf)
-    ttft = prompts.seconds[first] + transfer
+    ttft = prompts.turn_seconds[first] + transfer
     usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
     gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
     monthly = numpy.where(ttft <= limit, usd, numpy.nan)
@@ -153,7 +153,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
         for sized, i in ((prompts, first[at]), (answers, second[at]))
     )
     spare = solved.question.settings.extra_headroom_fraction
-    by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - one.seconds)) / (1 + spare)
+    by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - prompts.turn_seconds[first[at]])) / (1 + spare)
     holds = of["replicas_per_instance"]
     splits = [[float(n * holds[i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)]]
     if shared[at]:  # what the last machine has left goes to either
@@ -282,8 +282,8 @@ def _inside(solved: Solution, row: int) -> Any:
 
 @dataclass(frozen=True)
 class _Sized:
-    """By offer: seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its place on
-    a full one, and replicas for the rate and the loss that is to be survived."""
+    """By offer: predicted seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its
+    place on a full one at the confidence, and replicas for the rate and the loss that is to be survived."""
 
     seconds: Any
     places: Any
@@ -305,7 +305,7 @@ def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     sure = seconds * at.spread("ttft_level_factor", OF_CHOSEN)
     alone = at.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
     n_places = rates.places.of({"offered_requests": rate * sure, "wait_z": _z(solved)})
-    return _Sized(numpy.where(alone, sure, numpy.inf), one, sure, _replicas(at, n_places, one))
+    return _Sized(seconds, one, numpy.where(alone, sure, numpy.inf), _replicas(at, n_places, one))
 
 
 def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:

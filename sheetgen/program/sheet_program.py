@@ -52,7 +52,8 @@ def counted(formula: Formula) -> Formula:
         "kv_budget_bytes_per_gpu": "counted_kv_budget_bytes",
         "layer_budget_bytes": "counted_layer_budget_bytes",
     }
-    return formula.reading(**{name: read for name, read in pools.items() if name in formula.inputs})
+    own = {name: read for name, read in pools.items() if name in formula.inputs and read != formula.name}
+    return formula.reading(**own)
 
 
 def _levels() -> Iterator[Named]:
