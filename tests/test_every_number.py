@@ -93,7 +93,6 @@ COLUMNS = {
     "runner_up_monthly_usd": "Next cheapest, $ per month", "instance": "Instance", "gpu": "GPU",
     "runner_up_instance": "Next cheapest",
 }  # fmt: skip
-ENDS = ("monthly_usd_low", "monthly_usd_high")  # at the band of TPOT: of the same instances, which the workbook prices
 # Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
 LACKING = {
     "sequences_per_replica", "pipeline_parallel_size", "requests_per_replica", "headroom_fraction", "instance", "gpu",
@@ -191,11 +190,6 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
             same = want == got if isinstance(got, str) or not got else Place((float(want),)).has(float(got))
             if not same and not (got is None and want in ("-", None)):
                 wrong.append(f"load {n} {key}: {got!r}, the workbook has {want!r}")
-            whole = [load[key] and load[key] / month * load["n_instances"] for key in ENDS]  # instances at both ends
-            told = [n for n in whole if n is not None]
-            ordered = [load[key] for key in (ENDS[0], "monthly_usd", ENDS[1]) if load[key] is not None]
-            if any(abs(n - round(n)) > 1e-9 * n for n in told) or ordered != sorted(ordered):
-                wrong.append(f"load {n}: {ordered} are no whole instances around the month")
         if load["runner_up_n_instances"] is not None:
             second = next(r for r in built.book.rows[PRICES_SHEET] if r.get("Instance") == load["runner_up_instance"])
             settings = built.solved.question.settings
