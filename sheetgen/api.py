@@ -17,11 +17,22 @@ from sheetgen.answer.verdict import judge, put_pace_words
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
+from sheetgen.measured.measured_point import Reading
+from sheetgen.measured.read_measured import read_measured
 from sheetgen.program.grid import Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
-from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, objects
+from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, is_blank, objects
 from sheetgen.question.inputs import INPUTS
+from sheetgen.question.measured_speed import (
+    NOTHING_MEASURED,
+    Measurements,
+    asked_of,
+    measurements_of,
+    put_measured,
+    refuse_factors,
+    with_measured,
+)
 from sheetgen.sizing.rates import in_flight_at_peak
 from sheetgen.units import ENDS, ON_DEMAND
 
@@ -29,7 +40,6 @@ if TYPE_CHECKING:
     import pandas
 
     from sheetgen.answer.answer_record import Record
-    from sheetgen.answer.calibration import Anchored
     from sheetgen.answer.levers import EveryLever
     from sheetgen.answer.reverse import Reverse
     from sheetgen.answer.solution import Solution
@@ -121,7 +131,7 @@ class Sized:
     grid: Grid
     inputs: dict[str, Any]
     results: dict[str, Any]
-    anchored: Anchored | None = None
+    measured: Measurements = NOTHING_MEASURED
     follows: tuple[str, ...] = ()  # inputs that follow from a rate, in some row
 
     @property
@@ -130,12 +140,20 @@ class Sized:
         return self.grid.table(*ROW)
 
 
-def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named: NamedRows | None = None) -> Sized:
+def size_columns(
+    given: Mapping[str, Any],
+    n_rows: int,
+    catalog: Catalog,
+    named: NamedRows | None = None,
+    measured: Sequence[Reading] = (),
+) -> Sized:
     """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`.
 
-    `named` are the rows of a frame by their names, see `complete`.
+    `named` are the rows of a frame by their names, see `complete`. `measured`: points that set the times of the rows
+    whose deployment they are of.
     """
     points = complete(given, n_rows, catalog, named)
+    measurements = _measurements(measured, given, points, catalog)
     inputs, results = dict(points.inputs), dict[str, Any]()
     good = points.good if len(points.good) < n_rows else slice(None)
     grid, in_flight = _at_rates(points.grid) if len(points.good) else (points.grid, None)
@@ -157,7 +175,32 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
             results[name][good] = answered.spread(name, ROW)
     failed = numpy.flatnonzero(numpy.not_equal(points.errors, NO_TEXT))
     results["error"][failed] = [" ".join(error.splitlines()) for error in points.errors[failed]]
-    return Sized(points, grid, inputs, results, follows=() if in_flight is None else ("concurrent_requests",))
+    follows = () if in_flight is None else ("concurrent_requests",)
+    return Sized(points, grid, inputs, results, measurements, follows)
+
+
+# Inputs of a deployment that bear on how fast it runs a given load, beside its names and sizes.
+OF_PACE = (
+    "engine_version", "kv_cache_dtype", "gpu_memory_utilization", "max_model_len", "max_num_seqs",
+    "max_num_batched_tokens", "block_size", "draft_model", "kv_cache_memory_bytes", "kv_allocation",
+    "hybrid_kv_manager", "enable_prefix_caching", "network_gbps",
+)  # fmt: skip
+
+
+def _measurements(
+    measured: Sequence[Reading], given: Mapping[str, Any], points: Points, catalog: Catalog
+) -> Measurements:
+    """What measured points set of rows, whose factors they put in."""
+    if not measured:
+        return NOTHING_MEASURED
+    refuse_factors(given)
+    columns = {name: points.inputs[name][points.good].tolist() for name in OF_PACE}
+    settings = {
+        name: column[0]
+        for name, column in columns.items()
+        if column and all(value == column[0] for value in column) and not is_blank(column[0])
+    }
+    return put_measured(points, measurements_of(measured, asked_of(points), settings, catalog))
 
 
 def _put_names(grid: Grid, points: Points) -> None:
@@ -213,16 +256,16 @@ def _as_result(name: str, column: Any) -> Any:
     return numpy.round(column * scale) / scale
 
 
-def size(*, catalogs: Catalogs = (), anchor: Any = None, **inputs: Any) -> dict[str, Any]:
+def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dict[str, Any]:
     """One deployment, part by part: every input with the defaults used, and every result of INTERFACE.
 
     `context` is the short spelling of context_tokens. The load is `users` (the active share of them at once),
     `concurrent_requests`, or a rate, from which the requests at once follow. What does not fit is a verdict, not an
-    error. `anchor` is a measured point of the same configuration, a mapping of `anchor.KEYS`
-    or a file of one, that sets speed_factor and ttft_factor. Raises ScenarioError or CatalogError with every problem
-    found.
+    error. `measured` is a benchmark's file, or a list of them, as `--measured` takes it: its points set the times
+    where they are of this deployment. Raises ScenarioError or CatalogError with every problem found.
     """
-    return record(sized_point({**inputs, "anchor": anchor}, _catalog(catalogs)))
+    sized = sized_point({**inputs, "measured": measured}, _catalog(catalogs))
+    return with_measured(record(sized), sized.measured)
 
 
 def _catalog(catalogs: Catalogs) -> Catalog:
@@ -242,6 +285,8 @@ def _check_types(given: Mapping[str, Any]) -> None:
         if isinstance(value, str):
             if not value.strip():
                 problems.append(f"{name} is blank. Give a value, or leave it out for its default.")
+        elif name == "measured":
+            continue
         elif name in WORDS and not (name == "as_of" and isinstance(value, datetime.date)):
             allowed = "text, or a list of texts" if name in NAME_LISTS and name not in NAMES else "text"
             problems.append(f"{name} is {shown(repr(value))}. It must be {allowed}.")
@@ -256,20 +301,15 @@ def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
     named: dict[str, Any] = {}
     for name, value in inputs.items():
         long = SHORT_SPELLINGS.get(name, name)
-        if name != "anchor" and long not in DEFAULTS:
+        if name != "measured" and long not in DEFAULTS:
             raise ScenarioError(f"unknown input {shown(name)!r}.{did_you_mean(name, (*DEFAULTS, *SHORT_SPELLINGS))}")
         if named.get(long) is not None and value is not None:
             raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
         if value is not None:
             named[long] = value
-    anchor, found = named.pop("anchor", None), None
+    measured = read_measured(named.pop("measured", None))
     _check_types(named)
-    given = {name: [value] for name, value in named.items()}
-    if anchor is not None:
-        from sheetgen.answer.calibration import anchored
-
-        found = anchored(anchor, given, 1, catalog)
-    sized = replace(size_columns({**given, **(found.inputs if found else {})}, 1, catalog), anchored=found)
+    sized = size_columns({name: [value] for name, value in named.items()}, 1, catalog, measured=measured)
     if (error := sized.points.errors[0]) is not None:
         raise ScenarioError(*error.splitlines())
     return sized
@@ -289,13 +329,13 @@ def _plain(name: str, value: Any) -> Any:
     return int(value) if is_whole else float(value)
 
 
-def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any = None) -> pandas.DataFrame:
+def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: Any = None) -> pandas.DataFrame:
     """Size every row of `frame`, all rows at once.
 
     Returns its columns, completed with the defaults used, and all results, in the same order and with the
     same index: numbers as float64 with NaN for null, texts (and `fits`) as object. Unknown columns stay as
     they are; `context` is read where the long name is missing. A row that cannot be sized has
-    its reason in `error`. `anchor` is a measured point of the one configuration that all rows then are of.
+    its reason in `error`. `measured` as in `size`: points set the times of the rows whose deployment they are of.
     """
     import pandas
 
@@ -305,16 +345,13 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
-    catalog = _catalog(catalogs)
-    if anchor is not None:
-        from sheetgen.answer.calibration import frame_factors
-
-        given |= frame_factors(anchor, given, len(frame), catalog)
+    catalog, points = _catalog(catalogs), read_measured(measured)
     whole: dict[str, Any] = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
-        sized = size_columns({name: column[start:stop] for name, column in given.items()}, stop - start, catalog, named)
+        part = {name: column[start:stop] for name, column in given.items()}
+        sized = size_columns(part, stop - start, catalog, named, points)
         for name, column in {**sized.inputs, **sized.results}.items():
             if not start:
                 whole[name] = numpy.empty(len(frame), object if name in NAMES or name in TEXTS else float)

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sheetgen.answer.calibration import Anchored
 from sheetgen.answer.solution import Solution
 from sheetgen.api import Sized
 from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
-from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS
+from sheetgen.program.declared import by_name
+from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS, speed_ends
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.program.sheet_program import BESIDE_DRAFT, counted
@@ -34,6 +34,7 @@ from sheetgen.question.deployment import (
     model_kind,
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.question.measured_speed import MeasuredSpeed
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
 from sheetgen.units import AUTO, DTYPES, ENDS, PUBLISHED
 
@@ -51,7 +52,8 @@ class Origin:
 
 
 _BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in BANDS_OF for end in ENDS}
-_FACTORS = {"speed_factor": "tpot", "ttft_factor": "ttft"}  # what a measured point sets, by which figure
+# What measured points set, by which figure.
+_FACTORS = {"measured_tpot_factor": "tpot", "measured_ttft_factor": "ttft", "measured_request_factor": "tpot"}
 _OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
     "network_hop_seconds": "network_source",
@@ -140,7 +142,7 @@ class Origins:
     overrides: Mapping[str, Any]  # what the user gave, under the long names
     reference: Reference
     scope: str = "other"  # which runs the bands of speed are from
-    anchored: Anchored | None = None  # the measured point that sets factors
+    measured: MeasuredSpeed | None = None  # what measured points set
 
     def of(self, name: str) -> Origin:
         names, engine = self.names, self.names.engine
@@ -148,6 +150,8 @@ class Origins:
             return Origin("search", *SEARCHED[name])
         if name in DEFAULTS:
             return self._of_input(name)
+        if figure := _FACTORS.get(name):
+            return self._measured(figure)
         if name in DERIVED:
             about, inputs = DERIVED[name]
             if name == "non_torch_bytes_per_tp":
@@ -199,12 +203,6 @@ class Origins:
         return self._in_file(f"gpus/{gpu.id}.yaml", loc, words, gpu.source, kind)
 
     def _of_input(self, name: str) -> Origin:
-        if self.anchored and (figure := _FACTORS.get(name)):
-            measured = getattr(self.anchored.anchor, f"{figure}_seconds")
-            predicted = getattr(self.anchored, f"predicted_{figure}_seconds")
-            if measured is not None:
-                ms = f"{1000 * measured:,.6g} ms measured over {1000 * predicted[0]:,.6g} ms predicted"
-                return Origin("given", f"anchor: {figure.upper()} of {ms}, {self.anchored.anchor.words} at once")
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
         if name == "concurrent_requests":
@@ -219,6 +217,16 @@ class Origins:
             return Origin("default", "follows from context_tokens", ("context_tokens",))
         source = self.names.engine.batch_defaults_source if name.startswith("max_num") else ""
         return self._of_engine(", the engine's own", source, "default")
+
+    def _measured(self, figure: str) -> Origin:
+        """The runs of this deployment that set the times of a figure; 0 where none was given."""
+        runs = [
+            f"{1000 * measured:,.6g} ms measured over {1000 * getattr(run, f'predicted_{figure}_seconds'):,.6g} ms"
+            f" predicted, {run.point.load_words} ({run.point.source})"
+            for run in (self.measured.runs if self.measured else ())
+            if (measured := getattr(run.point, f"{figure}_seconds")) is not None
+        ]
+        return Origin("given", f"measured: {'; '.join(runs)}") if runs else Origin("default", "0: not measured")
 
     def _checkpoint(self) -> Origin:
         model, dtype = self.names.model, self.names.weight_dtype
@@ -304,6 +312,7 @@ _NOT_OF_SIZE = (
     speed.at_speed_band,
     speed.band_of_scope,
     speed.scope_of_factor,
+    speed.measured_factor,
     speed.waiting_requests,
     speed.output_tokens_per_second_per_gpu,  # of DESCRIBED
     speed.network_bytes_per_second,  # one network for all; here --network-gbps
@@ -312,7 +321,7 @@ SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed)
 _OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
-SPEED_BANDS = {f"{name}_{end}": (name, f"{figure}_band_{end}") for figure, name in BANDS_OF.items() for end in ENDS}
+SPEED_BANDS = {name: at_end.inputs for name, at_end in by_name(speed_ends())}
 # Quantities that are another formula read once more, under other circumstances: its name, and which reading.
 READ_AGAIN = {
     "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
@@ -451,7 +460,7 @@ class Derivation:
         self.texts = {name: sized.results[name][0] for name in TEXTS}
         self.grows = bool(known["grows"][0] == 1)
         names, scope = sized.points.names[0], self.texts["speed_scope"]
-        self.origins = Origins(names, overrides, sized.points.reference, scope, sized.anchored)
+        self.origins = Origins(names, overrides, sized.points.reference, scope, next(iter(sized.measured.speeds), None))
         self.step = functools.cache(self._step)
 
     def value(self, name: str, reading: str = "point") -> Any:

@@ -531,8 +531,8 @@ def replica(
         return None
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
-    budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
-    budget += Fraction(pool_error(hardware, confidence))
+    predicted = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
+    budget = predicted + Fraction(pool_error(hardware, confidence))
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank

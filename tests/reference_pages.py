@@ -107,10 +107,11 @@ def commands_document() -> str:
 
 GROUPS = {
     "sheet": "A sheet: what it is of, and what its page says", "market": "What may be rented", "people": "The load",
-    "active": "The load", "rate": "The load", "load": "The load", "split": "The load", "targets": "Targets of speed",
-    "chance": "Targets of speed", "headroom": "Headroom and losses", "billing": "Money", "money": "Money",
-    "precision": "Precision", "engine": "The engine", "caches": "The engine", "limits": "The engine",
-    "gpu": "One deployment", "parallel": "One deployment", "pace": "Measured speed", "factors": "Measured speed",
+    "at_once": "The load", "active": "The load", "rate": "The load", "load": "The load", "split": "The load",
+    "targets": "Targets of speed", "chance": "Targets of speed", "headroom": "Headroom and losses",
+    "billing": "Money", "money": "Money", "precision": "Precision", "engine": "The engine", "caches": "The engine",
+    "limits": "The engine", "gpu": "One deployment", "parallel": "One deployment", "pace": "Measured speed",
+    "factors": "Measured speed",
 }  # fmt: skip
 
 

@@ -300,7 +300,7 @@ def report(runs: Runs, results: Results) -> str:
         *_before_and_after(runs, results),
         *_ranks(runs, found),
         *_reliability(results.nested),
-        "## With one measured point of the configuration (`--anchor`)",
+        "## With one measured point of the configuration (`--measured`)",
         "",
         *_table(errors(runs, one_point, ~points)),
         "",

@@ -130,3 +130,44 @@ def test_more_people_never_make_the_very_cheapest_cheaper(draw: int) -> None:
         assert choice.cheapest is not None
         months.append(choice.cheapest.usd)
     assert months == sorted(months)
+
+
+def test_a_sheet_shows_the_default_workloads_and_agents_when_they_are_named() -> None:
+    assert [w.id for w in ask(CATALOG, {"models": "8b"}).workloads] == ["chat", "rag", "long-doc"]
+    (agent,) = ask(CATALOG, {"models": "70b", "workloads": "agent", "tiers": "32"}).workloads
+    assert (agent.requests_per_user_per_day, agent.history_hit_fraction) == (200, 0.9)
+    # The first token by what is new of the prompt: a tenth.
+    assert agent.ttft_target_ms == pytest.approx(1000 + 0.4 * 10_137.6)
+
+
+def test_what_is_stated_of_workloads() -> None:
+    asked = {"models": "8b", "requests_per_user_per_day": "30,rag=7", "history_hit_fraction": "chat=0.5"}
+    chat, rag, long = ask(CATALOG, asked).workloads
+    assert [w.requests_per_user_per_day for w in (chat, rag, long)] == [30, 7, 30]
+    assert [w.history_hit_fraction for w in (chat, rag, long)] == [0.5, 0, 0]
+
+
+@pytest.mark.parametrize("tokens", ["0", "1"])
+def test_an_embedding_has_no_time_per_token(tokens: str) -> None:
+    load = {"model": "qwen3-embedding-8b", "context": 513, "input_tokens": 512, "output_tokens": tokens}
+    usual = {**load, "requests_per_second": 5, "ttft_ms": 500}
+    answer, off, tight = (sheetgen.recommend(**usual, **more) for more in ({}, {"tpot_ms": "off"}, {"tpot_ms": 1}))
+    for name in ("monthly_usd", "n_replicas", "users", "served_at_target", "sized_by"):
+        assert answer[name] == off[name] == tight[name], name
+    assert answer["concurrent_requests"] == pytest.approx(5 * answer["ttft_seconds"])
+
+
+def test_what_people_take_who_ask_otherwise() -> None:
+    usual = {"model": "70b", "context": "16k", "near_tie_fraction": 0}
+    answer = sheetgen.recommend(**usual, users=200)
+    for one, asks in zip(answer["by_requests_per_day"], (10, 40), strict=True):
+        alone = sheetgen.recommend(**usual, users=200, requests_per_user_per_day=asks)
+        assert one == {"requests_per_user_per_day": asks} | {
+            name: alone[name] for name in ("instance", "n_instances", "monthly_usd")
+        }
+    alone = sheetgen.recommend(**usual, concurrent_requests=200)
+    assert answer["all_at_once"] == {"concurrent_requests": 200} | {
+        name: alone[name] for name in ("instance", "n_instances", "monthly_usd")
+    }
+    assert alone["all_at_once"] is None and alone["by_requests_per_day"] == []
+    assert sheetgen.recommend(**usual, users=501)["all_at_once"] is None

@@ -77,6 +77,26 @@ class AtConfidence:
 
 
 @dataclass(frozen=True)
+class AllAtOnceRecord:
+    """What is rented where all people of a load wait for an answer at the same moment."""
+
+    concurrent_requests: int
+    instance: str
+    n_instances: int
+    monthly_usd: float
+
+
+@dataclass(frozen=True)
+class AskingRecord:
+    """What is rented where each person asks so often a day."""
+
+    requests_per_user_per_day: float
+    instance: str
+    n_instances: int
+    monthly_usd: float
+
+
+@dataclass(frozen=True)
 class MemoryRecord:
     """Bytes of all GPUs at work: what lies beside weights and KV cache, that cache on every rank that keeps it, and
     what the engine may use."""
@@ -132,6 +152,19 @@ class ChosenRecord:
     @property
     def gpus_per_replica(self) -> int:
         return self.tensor_parallel_size * self.data_parallel_size * self.pipeline_parallel_size
+
+
+@dataclass(frozen=True)
+class MeasureRecord:
+    """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
+    the month's money that it decides. The commands are filled in by launch, on request."""
+
+    instance: str
+    hours: float
+    usd: float
+    serve: str | None
+    bench: str | None
+    decides_usd: float | None
 
 
 @dataclass(frozen=True)
@@ -398,6 +431,8 @@ class CellRecord:
     by_purchase: Mapping[str, RentalRecord | None]
     declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
+    all_at_once: AllAtOnceRecord | None  # these two of people
+    by_requests_per_day: tuple[AskingRecord, ...]
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None
     without_survival: RentalRecord | None
@@ -409,6 +444,7 @@ class CellRecord:
     providers: tuple[ProviderCost, ...]
     owned: OwnedRecord | None
     budget: Budget | None
+    measure: MeasureRecord | None
     runner_up: RunnerUp | None
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None

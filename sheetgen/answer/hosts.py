@@ -23,7 +23,7 @@ def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
         units["million_input_tokens_per_month"],
         units["million_output_tokens_per_month"],
         question.loads[row].input_tokens,
-        question.settings.prefix_cache_hit_fraction,
+        float(solved.at(row)["cached_fraction"][0]),
     )
     return tuple(hosted(price, usd, _break_even(solved, row, usd)) for usd, price in best[:SHOWN_HOSTS])
 
@@ -49,7 +49,7 @@ def by_host(
     million_input_tokens: float,
     million_output_tokens: float,
     input_tokens: float,
-    prefix_cache_hit_fraction: float = 0.0,
+    cached_fraction: float = 0.0,
 ) -> list[tuple[float, HostedPrice]]:
     """What each host that accepts the prompt takes for a month's tokens, in US dollars, by its price that is lowest for
     them; the cheapest host first, to the cent."""
@@ -60,7 +60,7 @@ def by_host(
                 million_input_tokens,
                 million_output_tokens,
                 input_tokens,
-                prefix_cache_hit_fraction,
+                cached_fraction,
                 one.input_usd_per_million,
                 _number(one.cached_usd_per_million),
                 one.output_usd_per_million,

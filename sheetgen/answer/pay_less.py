@@ -53,7 +53,7 @@ def _every_way(
         yield _rented("term", rental, commits_usd, commits_usd / answer.monthly_usd, detail=purchase)
     if cell.not_asked:
         other = min(cell.not_asked, key=lambda rental: rental.monthly_usd)
-        of = other.vendor if other.kind == "vendor" else ""
+        of = other.vendor if other.kind == "vendor" else other.kind
         yield PayLess("provider", other.monthly_usd, other.instance, other.n_instances, detail=of)
     if cell.owned is not None:
         own = cell.owned.base

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import CHOICE
+from sheetgen.program.sheet_program import AGAIN, CHOICE, RATE
 
 Picks = list[tuple["Pick", "Pick"] | None]
 
@@ -29,6 +30,18 @@ def pick(grid: Grid, among: Any = True, loads: str = "load") -> Picks:
     chosen.put((loads, "offer") if numpy.ndim(among) > 1 else ("offer",), {"among": among})
     chosen.work_out(CHOICE.along({"load": (loads,)}))
     return picks_of(chosen, loads)
+
+
+def with_other_requests(
+    grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float], among: Any = True
+) -> Grid:
+    """The grid in which loads, by their rows, are chosen for with other requests: so many at once, or of a rate so many
+    a second. Where no load of the grid is a rate, none of these may be. among: as in `pick`."""
+    other = grid.along("chosen", {"load": rows})
+    rates = {RATE: arriving} if RATE in other.columns else {}
+    other.put(("chosen",), {"concurrent_requests": at_once, **rates})
+    other.put(("chosen", "offer") if numpy.ndim(among) > 1 else (), {"among": among})
+    return other.read_again(AGAIN.again("of_other_requests"), AGAIN)
 
 
 def picks_of(chosen: Grid, loads: str = "load") -> Picks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from sheetgen.answer.answer_record import (
     Json,
     LeftOut,
     LeverRecord,
+    MeasureRecord,
     MemoryRecord,
     NotAskedRecord,
     NotChosen,
@@ -29,7 +31,7 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
-from sheetgen.answer.confidences import EVEN, by_confidence, is_fallback, measure_first
+from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -37,6 +39,7 @@ from sheetgen.answer.market_notes import measured_hardware, needs_reservation, n
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
+from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
@@ -44,16 +47,16 @@ from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import was_measured
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
-from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, asked_in
+from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
+from sheetgen.question.measured_speed import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
-OF_WORKLOAD = (
-    "id", "context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day", "tpot_target_ms",
-    "ttft_target_ms",
+KEPT_OF_WORKLOAD = (
+    "id", "context_tokens", "input_tokens", "output_tokens", *OF_WORKLOAD, "tpot_target_ms", "ttft_target_ms",
 )  # fmt: skip
 OF_OFFER = (
     "replicas_per_instance", "paced_requests", "overhead_bytes_per_gpu", "loaded_weights_bytes_per_gpu",
@@ -67,7 +70,8 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
     headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
     of_levers = levers or [()] * len(question.loads)
-    parts = zip(confidences, others, providers, as_published(solved), kv_bytes_by_dtype(solved), of_levers, strict=True)
+    otherwise, published, caches = asking_otherwise(solved), as_published(solved), kv_bytes_by_dtype(solved)
+    parts = zip(confidences, others, providers, published, caches, otherwise, of_levers, strict=True)
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
         loads = Loads(solved)
@@ -110,9 +114,9 @@ def _inputs(question: Question) -> Json:
     """Every input, the defaults used among them."""
     settings, filters, rate = question.settings, question.filters, question.rate
     workload, tier = question.headline
-    return {
+    inputs = {
         "models": [m.model.id for m in question.models],
-        "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
+        "workloads": [_fields(w, *KEPT_OF_WORKLOAD) for w in question.workloads],
         "tiers": [requests for requests in question.tiers if requests is not None],
         **{name: rate and getattr(rate, name) for name in RATES},
         "engine": question.engine.engine,
@@ -135,6 +139,7 @@ def _inputs(question: Question) -> Json:
         "catalog_sha256": question.catalog_sha256,
         "typed": question.overrides.data() or None,
     }
+    return with_measured(inputs, question.measurements)
 
 
 def _money_inputs(question: Question) -> Json:
@@ -156,6 +161,7 @@ def _cell(
     providers: tuple[ProviderCost, ...],
     published: PublishedRecord | None,
     kv_bytes_by_dtype: Mapping[str, int],
+    people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
@@ -188,6 +194,8 @@ def _cell(
         by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
+        all_at_once=people.all_at_once,
+        by_requests_per_day=people.by_requests_per_day,
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),
@@ -199,6 +207,7 @@ def _cell(
         providers=providers,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
+        measure=None if chosen is None else _measure(question, chosen, confidences),
         runner_up=_runner_up(solved, row),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
         **_levers(levers),
@@ -274,6 +283,25 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
             quantities["memory_budget_bytes"] * n_gpus_used,
         ),
     )
+
+
+HOURS_OF_A_MEASUREMENT = 24
+
+
+def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
+    """A day on the machines of one replica."""
+    gpu_count = question.instances[chosen.instance].gpu_count
+    n_machines = math.ceil(chosen.gpus_per_replica / gpu_count)
+    usd = HOURS_OF_A_MEASUREMENT * n_machines * chosen.hourly_usd / chosen.n_instances
+    months = {level.confidence: level.monthly_usd for level in confidences if level}
+    decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
+    return MeasureRecord(chosen.instance, HOURS_OF_A_MEASUREMENT, usd, None, None, decides_usd)
+
+
+def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | None) -> float | None:
+    """The month's money that a measurement decides: what it costs at a confidence of 0.9, or where nothing is so sure
+    what the answer does, less what it costs at 0.5; None where that is not known."""
+    return None if even_usd is None else (answer_usd if surest_usd is None else surest_usd) - even_usd
 
 
 def _runner_up(solved: Solution, row: int) -> RunnerUp | None:

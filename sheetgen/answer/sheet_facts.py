@@ -20,6 +20,8 @@ from sheetgen.catalog.engines import (
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.program.grid import Columns, Grid
 from sheetgen.question import deployment
+from sheetgen.question.deployment import objects
+from sheetgen.question.inputs import OF_WORKLOAD
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
 from sheetgen.question.overrides import limits_of
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
@@ -47,6 +49,7 @@ def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Of
         dp=len(ranks),
         workload=len(question.workloads),
         step=STRIDE,
+        measurement=len(question.measurements.speeds),
     )
     grid = grid.along(
         "model",
@@ -79,6 +82,7 @@ def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Of
     grid.put(("tp",), {"tensor_parallel_size": numpy.array(sizes, float)})
     grid.put(("dp",), {name: numpy.array(ranks, float) for name in ("data_parallel_size", "busy_ranks")})
     _put_loads(grid, question)
+    _put_measurements(grid, question)
     return with_offers(grid, question, question.candidates, offers)
 
 
@@ -182,7 +186,7 @@ def _put_gpus(grid: Grid, question: Question) -> None:
 def _put_loads(grid: Grid, question: Question) -> None:
     """Prompts, answers and targets of the workloads; requests at once, or a second, of the loads."""
     workloads, loads = question.workloads, question.loads
-    own = ("context_tokens", "input_tokens", "output_tokens", "requests_per_user_per_day")
+    own = ("context_tokens", "input_tokens", "output_tokens", *OF_WORKLOAD)
     grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in own})
     grid.put(("workload",), {"max_model_len": [one.context_tokens for one in workloads]})
     targets = ("tpot_target_ms", "ttft_target_ms")
@@ -191,6 +195,33 @@ def _put_loads(grid: Grid, question: Question) -> None:
     grid.put(("load",), {"stated_users": [one.users or 0 for one in loads]})
     if any(one.requests_per_second for one in loads):
         grid.put(("load",), {"requests_per_second": [one.requests_per_second for one in loads]})
+
+
+def _put_measurements(grid: Grid, question: Question) -> None:
+    """The deployments that were measured, by the names that a workbook shows, and what their runs set."""
+    if not question.measurements.speeds:
+        grid.put((), {name: float(value) for name, value in deployment.UNMEASURED.items()})
+        return
+    grid.put(("model",), {"model_name": objects(one.model.name for one in question.models)})
+    grid.put(("gpu",), {"gpu_name": objects(gpu.short_name for gpu in question.gpus)})
+    grid.put(("weight_dtype",), {"weight_dtype_row": numpy.arange(1.0, len(PRECISIONS) + 1)})
+    grid.put(("measurement",), measured_columns(question))
+
+
+def measured_columns(question: Question) -> Columns:
+    """By deployment that was measured its names, sizes and factors, as `speed.measured_factor` reads them."""
+    models = {one.model.id: one.model.name for one in question.models}
+    gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
+    speeds = question.measurements.speeds
+    served = [one.served for one in speeds]
+    return {
+        "measured_models": objects(models.get(one.model, one.model) for one in served),
+        "measured_gpus": objects(gpus.get(one.gpu, one.gpu) for one in served),
+        "measured_weight_dtypes": numpy.array([1.0 + PRECISIONS.index(one.weight_dtype) for one in served]),
+        "measured_tensor_parallel_sizes": numpy.array([float(one.tensor_parallel_size) for one in served]),
+        "measured_data_parallel_sizes": numpy.array([float(one.data_parallel_size) for one in served]),
+        **{f"{name}s": numpy.array([one.columns[name] for one in speeds]) for name in deployment.UNMEASURED},
+    }
 
 
 def runs_weights(gpu: Gpu, dtype: str) -> int:

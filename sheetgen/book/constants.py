@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sheetgen import units
-from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE, measured_columns
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
 from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
 from sheetgen.book.sheets import AND_AUTO, OF_WEIGHTS, PRECISIONS, Cell, Range, Ref, Validation, derived
 from sheetgen.book.wiring import Wiring, in_words
-from sheetgen.question.deployment import DEFINITIONS
+from sheetgen.question.deployment import DEFINITIONS, UNMEASURED
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES
@@ -44,7 +44,7 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
         "What formulas count in, and what follows from inputs alone. "
         "Only the bytes of precisions are meant to be changed, for an engine of your own.",
     )
-    for fill in (_money, _judgements, _memory, _speed, _precisions):
+    for fill in (_money, _judgements, _memory, _speed, _measured, _precisions):
         fill(page)
     return page
 
@@ -191,6 +191,24 @@ def _speed(page: InputsSheet) -> None:
         ),
     ):
         page.fixed(*row)
+
+
+def _measured(page: InputsSheet) -> None:
+    """The deployments that were measured, with what their runs set; where there are none, what all have instead."""
+    question, lists = page.solved.question, page.wiring.lists
+    if not question.measurements.speeds:
+        for name, value in UNMEASURED.items():
+            page.fixed(name, in_words(name), value, FACTOR, "", "0: not measured.")
+        return
+    page.section("Measured deployments: what --measured set, by what served", WHAT)
+    for name, column in measured_columns(question).items():
+        display = TEXT if column.dtype == object else FACTOR
+        lists[name] = Range(
+            tuple(
+                page.fixed(f"{name}_{i}", f"{in_words(name)}, {i}", value, display, "", "")
+                for i, value in enumerate(column.tolist(), 1)
+            )
+        )
 
 
 def _precisions(page: InputsSheet) -> None:

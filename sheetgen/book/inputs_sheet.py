@@ -25,6 +25,7 @@ from sheetgen.question.inputs import (
     ASKS,
     BY_NAME,
     CONTEXT,
+    HISTORY,
     LOAD,
     MONEY,
     OF_TERMS,
@@ -44,6 +45,7 @@ from sheetgen.question.stated_load import RATE, Rate
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import n_changed_here, n_out_of_range
 from sheetgen.report.wording import DRAFT_COUNTED
+from sheetgen.sizing.speed import cached_fraction
 from sheetgen.sizing.targets import DEFAULTS
 from sheetgen.units import DATE, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
@@ -312,6 +314,8 @@ def _questions(page: InputsSheet) -> None:
     )
     _lengths(page)
     page.of_table(CONTEXT)
+    _by_workload(page, HISTORY)
+    _cached(page)
     page.section(LOAD)
     page.wiring.lists["tiers"] = Range(
         tuple(
@@ -338,13 +342,29 @@ def _questions(page: InputsSheet) -> None:
     )
     if question.rate is not None:
         _rate(page, question.rate)
-    asks = BY_NAME[ASKS]
-    page.wiring.lists["asks"] = Range(
-        tuple(page.place(asks, getattr(w, ASKS), by=(name_part(w.id), w.name)) for w in question.workloads)
-    )
+    _by_workload(page, ASKS)
     page.of_table(LOAD)
     page.section(PRECISION)
     page.of_table(PRECISION)
+
+
+def _by_workload(page: InputsSheet, name: str) -> None:
+    """The cells of an input that is a field of each workload."""
+    cells = (
+        page.place(BY_NAME[name], getattr(w, name), by=(name_part(w.id), w.name))
+        for w in page.solved.question.workloads
+    )
+    page.wiring.lists[name] = Range(tuple(cells))
+
+
+def _cached(page: InputsSheet) -> None:
+    """By workload the share of its prompt that is not computed again."""
+    cells, histories = [], page.wiring.lists[HISTORY].refs
+    for workload, history in zip(page.solved.question.workloads, histories, strict=True):
+        page.words(f"{workload.name}: {cached_fraction.label}", "")
+        cells.append(page.sheet.compute(page.row, VALUE, cached_fraction, {**page.wiring.inputs, HISTORY: history}))
+        page.row += 1
+    page.wiring.lists["cached"] = Range(tuple(cells))
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
@@ -415,8 +435,10 @@ def _money(page: InputsSheet) -> None:
 def _targets(page: InputsSheet) -> None:
     """Targets by workload (a blank one is off, one that nobody states follows the load), and what must be survived."""
     question, lists = page.solved.question, page.wiring.lists
-    lengths = zip(question.workloads, lists["contexts"].refs, lists["prompts"].refs, strict=True)
-    read = {w.id: {"context_tokens": context, "input_tokens": prompt} for w, context, prompt in lengths}
+    names = ("context_tokens", "input_tokens", "cached_fraction")
+    columns = zip(*(lists[name].refs for name in ("contexts", "prompts", "cached")), strict=True)
+    rows = zip(question.workloads, columns, strict=True)
+    read = {workload.id: dict(zip(names, row, strict=True)) for workload, row in rows}
 
     def place(target: Input, default: Formula, workload: Workload) -> Ref:
         is_stated = workload.id in question.stated[target.name]
@@ -499,12 +521,17 @@ def _bands(page: InputsSheet) -> None:
     page.sheet.text(page.row, 0, f"{question.speed.bands_source}; those of GPUs stand on GPUs", "remark")
     page.row += 1
     gpu, engine = question.gpus[0], question.engine.engine  # the same for all
-    places: list[tuple[Scope, ModelKind, tuple[str, ...]]] = [(scope, MODEL_KINDS[0], ()) for scope in OF_ANY_KIND]
-    places += [("anchored", kind, (kind,)) for kind in MODEL_KINDS]
-    columns: dict[str, list[Ref]] = {}
-    for scope, kind, of in places:
-        for name, end in speed_band_columns(question.speed, scope, kind, engine, gpu).items():
-            label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*of, scope))}"
-            ref = page.put("_".join((name, *of)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
-            columns.setdefault(name, []).append(ref)
-    page.wiring.lists |= {name: Range(columns[name]) for name in band_names("anchored")}
+
+    def ends(scope: Scope, kind: ModelKind) -> Mapping[str, Any]:
+        return speed_band_columns(question.speed, scope, kind, engine, gpu)
+
+    def put(name: str, scope: Scope, end: Any, *kinds: ModelKind) -> Ref:
+        label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*kinds, scope))}"
+        return page.put("_".join((name, *kinds)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
+
+    for scope in OF_ANY_KIND:
+        for name, end in ends(scope, MODEL_KINDS[0]).items():
+            put(name, scope, end)
+    anchored = {kind: ends("anchored", kind) for kind in MODEL_KINDS}
+    for name in band_names("anchored"):  # its kinds next to one another: a list is a range of cells
+        page.wiring.lists[name] = Range(tuple(put(name, "anchored", anchored[k][name], k) for k in MODEL_KINDS))

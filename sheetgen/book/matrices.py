@@ -191,6 +191,10 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     )
     if has_rate := "stated_requests_per_second" in wiring.inputs:
         compiler.inputs["requests_per_second"] = wiring.inputs["stated_requests_per_second"]
+    for name, quantity in sheet_program(False)["measured"].named().items() if question.measurements.speeds else ():
+        lists = {read: wiring.area(f"lst_{read}") for read in quantity.rows}
+        models = [ref for of in every for ref in of.tables["models"].columns["model"]]
+        compiler.write(name, quantity, given={**lists, "model_name": models})
     written: dict[str, str] = {}  # once, where the grid has it under two names
     for name, quantity in _quantities(question.draft is not None, has_rate):
         other = quantity.inputs[0] if is_same(quantity) else written.setdefault(quantity.name, name)

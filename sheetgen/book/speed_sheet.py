@@ -15,7 +15,7 @@ from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
 from sheetgen.sizing import parallelism, people, speed
-from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
+from sheetgen.units import PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
@@ -74,12 +74,15 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
         found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
         table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
         table.computed(
-            parallelism.limit_seconds,
+            parallelism.token_limit_seconds if figure == "tpot" else parallelism.limit_seconds,
             {"target_ms": table.columns[target]},
             name=f"{figure}_limit_seconds",
             label=f"{figure.upper()} in force, s",
         )
-    if not wiring.prefix:
+    if wiring.prefix:  # What-if asks for no history
+        table.columns["cached_fraction"] = [wiring.inputs["prefix_cache_hit_fraction"]] * len(pairs)
+    else:
+        table.picked("cached_fraction", speed.cached_fraction.label, lists["cached"], "workload_row", PERCENT)
         table.computed(people.target_turn_seconds)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)

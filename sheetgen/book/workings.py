@@ -34,7 +34,7 @@ from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -127,7 +127,7 @@ def build_loads(
 
 def _put_asks(table: Table) -> None:
     """How often a person asks a day, by the workload of each load."""
-    table.picked(ASKS, in_words(ASKS), table.wiring.lists["asks"], "workload_row", width=14)
+    table.picked(ASKS, in_words(ASKS), table.wiring.lists[ASKS], "workload_row", width=14)
 
 
 def rows_of_book(solved: Solution) -> list[int]:
@@ -470,8 +470,9 @@ def _add_speed(table: Table, alone: bool) -> None:
 def _add_people(table: Table) -> None:
     """Each load as a rate and as people: as stated, or by its targets."""
     columns, has_rate = table.columns, "stated_requests" in table.columns
-    of_paces = table.wiring.tables["contexts"].range("target_turn_seconds")
-    table.picked("target_turn_seconds", people.target_turn_seconds.label, of_paces, "pace_row", SECONDS)
+    for one in (speed.cached_fraction, people.target_turn_seconds):
+        of_paces = table.wiring.tables["contexts"].range(one.name)
+        table.picked(one.name, one.label, of_paces, "pace_row", one.display)
     at_once = people.at_once_per_second
     table.computed(at_once.reading(concurrent_requests="stated_requests") if has_rate else at_once)
     columns["load_requests_per_second"] = columns["at_once_per_second"]

@@ -210,6 +210,9 @@ class InstanceFile(Entry):
         yield from self.twice("instances", "type")
 
 
+MOST_WORKLOADS = 3  # of a sheet
+
+
 class Workload(Entry):
     id: Id
     name: Label
@@ -220,18 +223,29 @@ class Workload(Entry):
     tpot_target_ms: Target | None = None  # drives the number of replicas; None: no target
     ttft_target_ms: Target | None = None
     requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
+    history_hit_fraction: Annotated[float, Field(ge=0, le=1)] = 0  # of the prompt, each request's own
+    is_default: bool = True  # whether a sheet shows it where no workload is named
 
     @property
     def context_tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    @property
+    def token_target_ms(self) -> float | None:
+        """The target of a further token; none where the answer has no further one."""
+        return self.tpot_target_ms if self.output_tokens > 1 else None
+
 
 class WorkloadFile(Entry):
     file_name: ClassVar[str] = "workloads.yaml"
-    workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1, max_length=3)]
+    workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1, max_length=12)]
 
     def problems(self) -> Iterator[Problem]:
         yield from self.twice("workloads", "id", "workload {}")
+        usual = [i for i, one in enumerate(self.workloads) if one.is_default]
+        if not 1 <= len(usual) <= MOST_WORKLOADS:
+            at = ("workloads", usual[-1], "is_default") if usual else ("workloads",)
+            yield at, f"{len(usual)} workloads are default, of which a sheet shows 1 to {MOST_WORKLOADS}"
 
 
 class Tier(Entry):

@@ -5,34 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sheetgen.answer.answer_record import CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
-from sheetgen.answer.levers import FP8_LEVERS, best
-from sheetgen.cli.output import table
+from sheetgen.answer.levers import best
+from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
-from sheetgen.question.stated_load import load_words
+from sheetgen.report.answer_lines import SHOWN_WAYS, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
-from sheetgen.report.notes import doubt, is_old
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words
 from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
-    first_token,
     is_cheaper_pick,
-    measure_words,
     month_as_budgeted,
-    price_class,
     saving,
-    served,
-    sized_by,
-    sure,
     throughput,
-    token_time,
     took_part,
 )
-from sheetgen.units import GIB, PERCENT, PURCHASES, Layout, count, rate_text
+from sheetgen.units import GIB, PURCHASES, count, rate_text
 
+MOST_LINES = 18  # of an answer without details
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
@@ -47,11 +40,18 @@ Row = tuple[str, str]  # a label, or nothing where it stands above; and a line
 def recommendation(
     question: Question, cell: CellRecord, details: bool, show_all: bool, stack: Advice | None = None
 ) -> str:
-    """The question, its answer, and five labelled lines of what it rests on; with `details` everything else, under
+    """The question, its answer, and labelled lines of what it rests on; with `details` everything else, under
     headings."""
-    said = [f"{_question(question, cell)}.", *_pace(question, cell), "", headline(question, cell), ""]
-    rows = _hardware(question, cell) if cell.chosen else _no_hardware(question, cell)
-    said.append(table(list(rows) + ([] if details or show_all else [("more", MORE)])))
+    said = [question_words(question, cell), "", answer_words(question, cell)]
+    more = [] if details or show_all else [("more", MORE)]
+    if cell.chosen is None:
+        said.append(table([*_no_hardware(question, cell), *more]))
+    else:
+        for n_ways in range(SHOWN_WAYS, 0, -1):  # as many ways to pay less as leave it short
+            rest = table([*answer_lines(question, cell, n_ways), *more])
+            if n_lines([*said, rest]) <= MOST_LINES:
+                break
+        said.append(rest)
     if details or show_all:
         for heading, lines in _details(question, cell, show_all, stack):
             if lines := list(lines):
@@ -60,27 +60,9 @@ def recommendation(
     return "\n".join(said)
 
 
-def _question(question: Question, cell: CellRecord) -> str:
-    """The question as it was understood."""
-    model, workload = question.model_of(cell.row), question.workload_of(cell.row)
-    return (
-        f"{model.model.name} (weights {model.weight_dtype}, KV cache {model.kv_cache_dtype}): "
-        f"{load_of(question, cell)}, at {cell.context_tokens:,} tokens "
-        f"({workload.input_tokens:,} prompt + {workload.output_tokens:,} answer)"
-    )
-
-
-def load_of(question: Question, cell: CellRecord) -> str:
-    """A load as it was stated, and the requests at once that this means."""
-    return load_words(
-        {
-            **vars(question.settings),
-            **(vars(question.rate) if question.rate else {}),
-            **dict(question.workload_of(cell.row)),
-            **vars(question.loads[cell.row]),
-            "concurrent_requests": cell.concurrent_requests or 0.0,
-        }
-    )
+def n_lines(texts: Iterable[str]) -> int:
+    """Lines of the terminal that texts take."""
+    return sum(folded(line).count("\n") + 1 if line else 1 for text in texts for line in text.split("\n"))
 
 
 def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -151,20 +133,6 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
     yield from ((label if i == 0 else "", line) for i, line in enumerate(lines))
 
 
-def _hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
-    """What the answer rests on: the hardware, what it serves, its price, what is cheaper, and what comes instead."""
-    for label, lines in (
-        ("hardware", _replicas(question, cell)),
-        ("serves", _serves(question, cell)),
-        ("price", _price(question, cell)),
-        ("weights", _weights(question, cell)),
-        ("cheaper", _cheaper(question, cell)),
-        ("instead", _instead(cell)),
-        ("hosted", _host(question, cell)),
-    ):
-        yield from _labelled(label, lines)
-
-
 def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     """Why there is no answer, and what would help."""
     for one in _reasons(cell)[:1]:
@@ -188,47 +156,6 @@ def _helps(lever: LeverRecord) -> str:
     return f"{lever.words}: {_rented(lever)}"
 
 
-def _replicas(question: Question, cell: CellRecord) -> Iterator[str]:
-    """How the load sits on what is rented, and whether that is to be had and was measured."""
-    one, candidate, draft = cell.answer, question.instances[cell.answer.instance], question.draft
-    shape = Layout(one.tensor_parallel_size, one.data_parallel_size).words(one.pipeline_parallel_size)
-    rented = one.n_instances * candidate.gpu_count
-    more = f"; {one.replicas_held:,} of them fit on what is rented, and all serve"
-    is_more = one.replicas_held > one.n_replicas
-    yield (
-        f"{count(one.n_replicas, 'replica')} of {one.gpus_per_replica}x {candidate.gpu.short_name} ({shape})"
-        f"{' needed' if is_more else ''}: {count(one.n_gpus, 'GPU')}{'' if is_more else ' at work'} of {rented:,} "
-        f"rented{more if is_more else ''}"
-    )
-    if cell.needs_reservation:
-        yield f"{one.n_instances:,} machines at once: needs a reservation, ask for capacity"
-    if draft is not None:
-        yield f"{NEVER_MEASURED}: speculative draft, {draft.name}"
-    elif not one.measured:
-        yield f"{NEVER_MEASURED}: no runs of this kind in the fit of the speed"
-
-
-def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
-    yield str(served(question, cell)).removeprefix("serves ")
-    yield f"{token_time(cell)}, {first_token(cell)}"
-    yield str(sized_by(question, cell)).replace(" × ", "x ")
-
-
-def _price(question: Question, cell: CellRecord) -> Iterator[str]:
-    candidate = question.instances[cell.answer.instance]
-    allowed = question.overrides.input(STALE, question.reference.assumption(STALE))
-    less = question.discount(candidate.provider, candidate.purchase)
-    old = f" (older than {allowed:g} days)" if is_old(candidate, question, allowed) else ""
-    why = doubt(candidate, question)
-    yield (
-        f"${cell.answer.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, less)} in "
-        f"{candidate.region or 'no stated region'}, price of {candidate.price_as_of or 'no stated date'}{old}"
-        f"{', assumed shape' if candidate.assumed_shape else ''}{f'; an implausible price, {why}' if why else ''}"
-    )
-    yield f"{facts_of(question, cell).per_year}; {sure(cell.answer.chance)}"
-    yield from map(str, measure_words(cell, question.settings.confidence))
-
-
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
     """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
     if (one := cell.as_published) is not None:
@@ -243,28 +170,6 @@ def as_published_words(cell: CellRecord) -> str:
     one = cell.as_published
     held = one is not None and one.instance is not None
     return str(published_words(cell, f"{one.n_instances:,}x {one.instance}" if one and held else None))
-
-
-def _cheaper(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The two or three of all other answers that save most, each with what it gives up."""
-    found: list[tuple[str, RentalRecord | LeverRecord | NotAskedRecord]] = []
-    if cell.fp8:
-        found.append((AT_FP8, cell.fp8))
-    in_fp8 = next((one.lever for name in FP8_LEVERS for one in cell.levers if one.lever == name), "")
-    saving = (one for _, one in best({0: cell.levers}, len(cell.levers)) if one.lever != in_fp8)
-    found += [(one.words, one) for one in saving if (one.saved_usd or 0) > 0][:1]
-    if committed := _best_commitment(cell):
-        found.append(committed)
-    if cell.cheapest:
-        found.append(("the very cheapest, a near tie", cell.cheapest))
-    for one in cell.not_asked:
-        whose = {"vendor": vendor_name(one.vendor), "provider": "provider", "gpu": "GPU"}[one.kind]
-        found.append((f"{whose} not requested{'' if one.measured else ', never measured'}", one))
-    less = [option for option in found if option[1].monthly_usd < cell.answer.monthly_usd]
-    for what, rental in sorted(less, key=lambda option: option[1].monthly_usd)[:SHOWN_CHEAPER]:
-        yield f"${rental.monthly_usd:,.0f}: {rental.n_instances:,}x {rental.instance}, {what}"
-    if not less:
-        yield "no single change, commitment or other provider that was tried"
 
 
 def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:
@@ -282,20 +187,6 @@ def _instead(cell: CellRecord) -> Iterator[str]:
         yield "no other GPU or provider that took part holds it at a like price"
 
 
-def _host(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The cheapest host of the same model."""
-    if cell.hosted:
-        host, file = cell.hosted[0], question.reference.hosted
-        above = host.cheaper_above.get(question.settings.purchase)
-        even = f"machines are cheaper above {PERCENT.text(above)}" if above else "machines are never cheaper"
-        used = f"a month for the same tokens at {PERCENT.text(question.settings.utilization)} utilization"
-        used += f", read {file.read_on}"
-        precision = host.precision or "precision unknown"
-        yield f"{file.host_name(host.host)} ({precision}), ${host.monthly_usd:,.0f} {used}; {even}"
-    else:
-        yield str(hosted_facts(question, cell).hosts)
-
-
 def _reasons(cell: CellRecord) -> list[NotChosen]:
     """Why not the others, the nearest first: by price, else by time, then memory."""
     return sorted(cell.why_not, key=lambda one: one.why.distance)
@@ -307,7 +198,9 @@ def _details(
     """Under headings, what the answer and its five lines leave out."""
     found = cell.chosen is not None
     if found:
-        yield "LOAD AND SPEED", (*_load(cell), *_memory(question, cell))
+        yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
+        yield "EVERY WAY TO PAY LESS", map(way_words, cell.pay_less)
+        yield "NEXT CHEAPEST", _instead(cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
     if found:
         yield "NOT REQUESTED", _not_asked(cell)

@@ -21,7 +21,7 @@ from sheetgen.cli.options import (
     one_load,
     text_options,
 )
-from sheetgen.cli.output import answer, print_json, say, step, warn, write_files
+from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn, write_files
 from sheetgen.errors import ScenarioError, shown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def size(
     Examples:
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
       sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
-      sheetgen size --model 8b --users 64 --anchor concurrent_requests=32,input_tokens=1k,output_tokens=1k,tpot_ms=9.8
+      sheetgen size --model 8b --users 64 --measured result.json
       sheetgen size --batch in.csv --out out.csv
       sheetgen size --from-log startup.log
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
@@ -72,7 +72,7 @@ def size(
     from sheetgen.question.stated_load import rate_of
 
     one_load(inputs)
-    if batch is None:  # whose columns may have the rest of a load
+    if batch is None and inputs["users"] is None:  # whose columns may have the rest of a load
         rate_of(inputs)
     requested, wanted = {"model": model, **inputs}, (flags, kv_budget, kv_offload_gib)
     has_extras = any(one is not None for one in wanted)
@@ -96,6 +96,7 @@ def size(
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
+    from sheetgen.question.measured_speed import with_measured
 
     added = None
     if has_extras:
@@ -113,7 +114,7 @@ def size(
     found = record(sized)
     keys, below = added(sized, found) if added else ({}, "")
     if as_json:
-        print_json(found | keys)
+        print_json(with_measured(found, sized.measured) | keys)
         return
     from sheetgen.cli.bills import bills
 
@@ -198,6 +199,7 @@ def recommend(
             say(headline(question, cell))
         else:
             say(recommendation(question, cell, details, show_all, launch.advice if launch else None))
+            say_measured(question)
         if disaggregated:
             say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:

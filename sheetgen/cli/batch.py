@@ -22,20 +22,20 @@ from sheetgen.writers.csv import records, write_csv
 def run_batch(
     source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalog: Catalog, quiet: bool
 ) -> None:
-    """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows.
+    """Size every row of `source`; `requested` stands in for columns that it lacks, and its measured points are for all.
 
     All rows are written, also where some cannot be sized; then the exit status is 1.
     """
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
-    anchor = requested.get("anchor")
+    measured = requested.get("measured")
     for name, value in requested.items():
-        if value is not None and name != "anchor" and name not in frame:
+        if value is not None and name != "measured" and name not in frame:
             frame[name] = str(value)
     if "model" not in frame:
         raise ScenarioError(f"{shown(source)}: has no column model. Add one, or name the model with --model.")
-    sized = size_frame(frame, catalogs=catalog, anchor=anchor)
+    sized = size_frame(frame, catalogs=catalog, measured=measured)
     for name in (*RESOLVED, *RESULTS) if too_long else ():
         sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
     if as_json:

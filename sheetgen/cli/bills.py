@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sheetgen.answer.calibration import Anchored
 from sheetgen.answer.verdict import obstacle
 from sheetgen.api import Sized
 from sheetgen.catalog.engines import Engine
 from sheetgen.cli.output import table
 from sheetgen.question.deployment import Resolved, model_kind
+from sheetgen.question.measured_speed import Measurements
 from sheetgen.question.stated_load import load_words
+from sheetgen.report.measured_words import measured_lines
 from sheetgen.units import GIB, MIB, Layout, count, rate_places
 
 DOCS = "docs/speed.md"
@@ -82,8 +83,9 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)),
             "",
             *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
-            *_scope(answer, names, sized.anchored),
+            *_scope(answer, names, sized.measured),
             *_beyond(answer, known, names),
+            *measured_lines(sized.measured),
         ]
     )
 
@@ -194,22 +196,15 @@ def _rate(figure: float) -> str:
     return f"{figure:,.{rate_places(figure)}f}"
 
 
-def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -> Iterator[str]:
+def _scope(answer: Mapping[str, Any], names: Resolved, found: Measurements) -> Iterator[str]:
     """Which runs the bands are from."""
     engine = names.engine
     if answer["speed_scope"] == "anchored":
-        factors = f"TPOT x {answer['speed_factor']:,.4g}, TTFT x {answer['ttft_factor']:,.4g}"
-        if found is None:
+        if not found.speeds:
+            factors = f"TPOT x {answer['speed_factor']:,.4g}, TTFT x {answer['ttft_factor']:,.4g}"
             yield f"Set right by the factors given: {factors}."
-        else:
-            predicted = float(found.predicted_tpot_seconds[0])
-            words, _ = _times([found.anchor.tpot_seconds] * 3)
-            times = f"TPOT {words} measured, {_times([predicted] * 3)[0]} predicted"
-            yield f"Set right by one measured point: {found.anchor.words}, {times}: {factors}."
-            if waiting := found.waiting_requests[0]:
-                yield f"Of that point's own requests {waiting:,.0f} wait for their turn, by the prediction."
         yield f"Bands: of runs set right by one point of their configuration ({DOCS})."
-        if answer["ttft_factor"] == 1:
+        if found.speeds and not found.speeds[0].ttft_factor:
             yield "No time to first token was measured: its band may be wider."
     elif answer["speed_scope"] == "ranks":
         runs = names.speed.band("tpot", "ranks", model_kind(names.model), engine.engine, names.gpu).n_rows

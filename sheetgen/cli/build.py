@@ -10,7 +10,7 @@ import click
 
 from sheetgen.cli.drawing import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import folded, note, print_json, say, step, warn, warn_of_letters
+from sheetgen.cli.output import folded, note, print_json, say, say_measured, step, warn, warn_of_letters
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.units import count
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS
@@ -85,6 +85,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     elif not quiet:
         said = headlines(record, question)
         say("\n".join([*(f"wrote {target}" for target in targets), *said.values()]))
+        say_measured(question)
         for row, launch in launched.items():
             from sheetgen.cli.extras import flag_lines
 
@@ -240,7 +241,8 @@ def diff(
 
 def headlines(record: Record, question: Question) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.cli.answer_text import as_published_words, headline, load_of
+    from sheetgen.cli.answer_text import as_published_words, headline
+    from sheetgen.report.answer_lines import load_of
 
     name = question.workloads[question.headline[0]].name
     return {

@@ -19,10 +19,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Groups of options, as the table of inputs calls them; every command that takes one takes it with the same words.
 MARKET = ("market", "chance", "headroom", "billing")
-PACE = ("pace", "factors")
+PACE = ("measured", "factors")
 LOAD = ("rate", "active", "at_once")
 DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
-ANSWER = ("precision", "targets", "factors", *MARKET, "money", "engine")  # of what is recommended
+ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
 TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
@@ -44,7 +44,7 @@ HEADINGS = {
         "batch",
         "from_log",
     ),
-    "Targets": ("targets", "chance", "factors", "pace"),
+    "Targets": ("targets", "chance", *PACE),
     "Hardware and provider": ("gpu", "parallel", "market", "headroom", "disaggregated"),
     "Money": ("billing", "money"),
     "Engine": ("engine", "precision", "limits", "caches", "kv_budget", "kv_offload_gib", "flags"),
@@ -109,7 +109,7 @@ def refuse_blank(name: str, value: Any, metavar: str | None) -> None:
 
 def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[F], F]:
     """`--long-name METAVAR` for each option of a group, or for one by its name, which may have a metavar and help of
-    its own; beside those of the pace, in `size`, some have other help."""
+    its own; beside those of one deployment some have other help. One that may be repeated gives a list of texts."""
 
     def make() -> Iterator[click.Option]:
         from sheetgen.question.inputs import BY_OPTION, asked_in
@@ -118,10 +118,12 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
             for one in asked_in(part) if isinstance(part, str) else (BY_OPTION[part[0]],):
                 name, option = one.asked_as, one.option
                 assert option is not None
-                of_table = option.metavar, ("pace" in parts and option.in_size) or option.help
+                of_table = option.metavar, ("parallel" in parts and option.in_size) or option.help
                 metavar, about = of_table if isinstance(part, str) else part[1:] or of_table
                 spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
                 flag: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True, "flag_value": "yes"}
+                if option.repeated:
+                    flag |= {"multiple": True, "callback": lambda _, __, texts: list(texts) or None}
                 if name != without:
                     yield click.Option(spellings, help=about, default=None, **flag)
 
@@ -221,7 +223,8 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
 
 def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     from sheetgen.catalog import read_document
-    from sheetgen.question.inputs import BY_OPTION
+    from sheetgen.measured.read_measured import beside
+    from sheetgen.question.inputs import BY_OPTION, REPEATED
     from sheetgen.question.overrides import Written
 
     document = read_document(Path(path))
@@ -248,6 +251,10 @@ def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
             what = f"engine_version {value} is a number, in which 0.10 is 0.1"
             problems.append(f"{at}: {what}. Write it in quotes: '0.10'.")
         elif value is not None:
+            if name in REPEATED:
+                given = value if isinstance(value, list) else [value]
+                found[name] = [beside(Path(path).parent, str(one)) for one in given]
+                continue
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             refuse_blank(name, found[name], {"out": "DIR", "brand": "FILE.yaml"}.get(name))
             if name == "brand":  # it stands beside the scenario

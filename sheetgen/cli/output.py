@@ -73,6 +73,14 @@ def say(text: str, err: bool = False, verbatim: bool = False) -> None:
     print_text("\n".join(lines if err or verbatim else map(folded, lines)) + "\n", err)
 
 
+def say_measured(question: Question, err: bool = False) -> None:
+    """Which measured points set times of an answer, and which were read and set none; nothing where none was given."""
+    from sheetgen.report.measured_words import measured_lines
+
+    if lines := list(measured_lines(question.measurements)):
+        say("\n".join(lines if err else ("", *lines)), err=err)
+
+
 def folded(line: str) -> str:
     """A line broken between words where it is wider than the terminal; what follows is indented."""
     if len(line) <= (width := columns()):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.drawing import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
-from sheetgen.cli.options import brand_option, common
+from sheetgen.cli.options import Command, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, step, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.units import count, today
@@ -144,7 +144,7 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
         say(f"{file}: {len(found.services)} services, {len(found.quarters)} quarters, nothing wrong.")
 
 
-@plan.command()
+@plan.command(cls=Command)
 @click.argument("file", metavar="PLAN.yaml")
 @click.option(
     "--format", "formats", metavar="NAMES", help=f"Any of {','.join(PLAN_FORMATS)}. Default {DEFAULT_OF_PLAN}."
@@ -163,6 +163,7 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     help="Also the sizing sheet of each service in its first quarter, workbook and "
     "PDF, to which the plan's workbook links.",
 )
+@text_options("measured")
 @brand_option
 @common
 def build(
@@ -173,6 +174,7 @@ def build(
     since: str | None,
     paper: str,
     sheets: bool,
+    measured: list[str] | None,
     brand: str | None,
     as_json: bool,
     catalog: Catalog,
@@ -192,7 +194,7 @@ def build(
     named = formats_named(formats, PLAN_FORMATS) or (DEFAULT_OF_PLAN,)
     place = place_of(out, NAME if name is None else name)
     brand_read = brand_of(brand)
-    solved = solved_file(file, catalog, since, paper)
+    solved = solved_file(file, catalog, since, paper, measured or ())
     answer, found = solved.whole.answer, solved.record
     linked = sheet_names(answer, place) if sheets else {}
     files, missing = draw_plan(named, solved, brand_read, linked)
@@ -254,8 +256,8 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
         say("\n" + table(against, right=(1, 2, 3, 4)))
     for one in measured:
         say(
-            f"{one['id']}: calibrate: {{quarter: {one['quarter']}, in_flight_peak: {one['in_flight_peak']:g}, "
-            f"replicas: {one['replicas']:g}}}"
+            f"{one['id']} in {one['quarter']}: {one['replicas']:g} replicas served {one['in_flight_peak']:g} requests"
+            " at once at its peak"
         )
 
 
@@ -324,12 +326,16 @@ class Solved:
     since: Since | None
 
 
-def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: str = "a4") -> Solved:
+def solved_file(
+    file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", measured: Sequence[str] = ()
+) -> Solved:
     """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
-    since."""
+    since. measured: results of benchmarks for a plan in YAML."""
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
+    if measured and Path(file).suffix.lower() in (".json", ".xlsx"):
+        raise ScenarioError(f"{shown(file, 200)}: --measured goes with the plan's YAML, which carries it from then on.")
     built: Mapping[str, Any] | None = None
     match Path(file).suffix.lower():
         case ".json":
@@ -341,7 +347,7 @@ def solved_file(file: str, catalog: Catalog, since: str | None = None, paper: st
             pulled = pull_plan(file, catalog)
             read, built = pulled.plan, pulled.record_as_built
         case _:
-            read = read_plan(Path(file), catalog)
+            read = read_plan(Path(file), catalog, measured)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
     solved = solved_of(read, None if since is None else Since(since, record_of_file(Path(since))), paper)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -363,11 +363,23 @@ def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
     AND and OR answer once for a row and other functions look at its first cell. In Python the places are a first axis,
     before those that what the condition reads has.
     """
-    if is_written(rows):
-        return count_where(holds(*rows))
+    return count_where(holds(*(rows if is_written(rows) else _as_first_axis(holds, rows))))
+
+
+def greatest_of_places(values: Any, holds: Callable[..., Any], *rows: Any) -> Any:
+    """The greatest of `values` at the places of `rows` of which `holds` is true, 0 where it is of none; as
+    `count_steps` reads them."""
+    if is_written((values, *rows)):
+        return greatest_where(values, holds(*rows))
+    whole, *places = _as_first_axis(lambda _, *of_place: holds(*of_place), (values, *rows))
+    return greatest_where(whole, holds(*places))
+
+
+def _as_first_axis(holds: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
+    """Rows with their places as an axis before those that what `holds` says of one place has."""
     n_axes = numpy.ndim(holds(*(row[0] for row in rows)))
     whole = []
     for row in rows:
         n_places, *rest = numpy.shape(row)
         whole.append(numpy.reshape(row, (n_places, *[1] * (n_axes - len(rest)), *rest)))
-    return count_where(holds(*whole))
+    return whole

@@ -10,6 +10,7 @@ from sheetgen.answer.answer_record import CellRecord, ChosenRecord, Record
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.launch.bench_command import bench_command
 from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
 from sheetgen.question import parse
@@ -25,10 +26,12 @@ FIRST_PORT = 8000  # of the first replica on a machine: any that is free will do
 
 
 class Launch(NamedTuple):
-    """Flags by engine, and the stack that suits."""
+    """Flags by engine, the stack that suits, and how the answer is measured."""
 
     flags: dict[str, Flags]
     advice: Advice
+    serve: str | None = None  # the command under the answer's own engine, and its benchmark
+    bench: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Both as `size --flags --json` has them; no flags where none were asked for."""
@@ -46,7 +49,20 @@ def launches(answer: Record, question: Question, engines: tuple[str, ...], catal
     if errors := [line for error in sized.points.errors if error is not None for line in error.splitlines()]:
         raise ScenarioError(*errors)
     pairs = [(point, record(sized, place)) for place, point in enumerate(points.values())]
-    return {row: Launch(*of) for row, of in zip(points, flags_for(engines, pairs, catalog), strict=True)}
+    own = question.engine.engine
+    every = tuple(dict.fromkeys((*engines, *((own,) if own in WRITERS else ()))))
+    return {
+        row: _launch({engine: flags[engine] for engine in engines}, advice, flags.get(own), point)
+        for (row, point), (flags, advice) in zip(points.items(), flags_for(every, pairs, catalog), strict=True)
+    }
+
+
+def _launch(flags: dict[str, Flags], advice: Advice, own: Flags | None, point: Mapping[str, Any]) -> Launch:
+    """The launch of an answer; `own` are the flags of its own engine, by which it is measured."""
+    if own is None or own.written is None:
+        return Launch(flags, advice)
+    serve = command(own.written.groups, " ")
+    return Launch(flags, advice, serve, bench_command(own.launcher.engine, own.checkpoint.word, point))
 
 
 def with_launch_rows(
@@ -104,9 +120,16 @@ def _side_by_side(one: ChosenRecord, candidate: Candidate) -> str:
 
 def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:
     """The record with the launch of those loads, and none for others."""
-    records = {row: launch.record() for row, launch in launched.items()}
     nothing = {"flags": None, "stack": None}
-    return replace(record, cells=tuple(replace(one, launch=records.get(one.row, nothing)) for one in record.cells))
+
+    def filled(cell: CellRecord) -> CellRecord:
+        launch = launched.get(cell.row)
+        if launch is None:
+            return replace(cell, launch=nothing)
+        commands = cell.measure and replace(cell.measure, serve=launch.serve, bench=launch.bench)
+        return replace(cell, launch=launch.record(), measure=commands)
+
+    return replace(record, cells=tuple(map(filled, record.cells)))
 
 
 def fullest_replica(question: Question, cell: CellRecord) -> dict[str, Any]:

@@ -190,7 +190,7 @@ def by_quarter(found: Actuals) -> Iterator[dict[str, Any]]:
 
 
 def measured(found: Actuals) -> Iterator[dict[str, Any]]:
-    """What `calibrate` of a service takes: the highest load measured in each quarter, and the replicas that served."""
+    """By service and quarter the highest load that was measured, and the replicas that served it."""
     peaks: dict[tuple[str, Quarter], Actual] = {}
     for one in found.lines:
         if one.service and one.in_flight_peak is not None and one.replicas is not None:

@@ -14,14 +14,12 @@ from sheetgen.plan.cheaper import Cheaper, cheaper
 from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments, renewal_usd
 from sheetgen.plan.decisions import MONTHS_OF_TERM, Decision, decisions, in_order, lead_days, order_by, with_orders
 from sheetgen.plan.draws import Draws, drawn, quantiles
-from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.sizing import cost
-from sheetgen.sizing.parallelism import load_requests, needed_replicas
 
 
 @dataclass(frozen=True)
@@ -180,32 +178,6 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
         about=f"for {one.quarters} quarters",
         saves_usd=one.saves_usd,
     )
-
-
-@dataclass(frozen=True)
-class Measure:
-    """What was measured of a service, and how many replicas the plan's own arithmetic gives for it."""
-
-    service: str
-    quarter: Quarter
-    in_flight_peak: float
-    replicas: int
-    predicted: float
-    instance: str
-
-    @property
-    def error_fraction(self) -> float:
-        return self.predicted / self.replicas - 1
-
-
-def measures(answer: Answer) -> Iterator[Measure]:
-    """Of each service that was measured, on the hardware of the first quarter in which it is served."""
-    for s, service in enumerate(answer.plan.services):
-        known = service.calibrate
-        one = next((answer.hardware.placed[at] for at in sorted(answer.hardware.placed) if at[0] == s), None)
-        if known is not None and one is not None:
-            predicted = float(needed_replicas(load_requests(known.in_flight_peak, 0), one.paced_requests))
-            yield Measure(service.id, known.quarter, known.in_flight_peak, known.replicas, predicted, one.instance)
 
 
 def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:

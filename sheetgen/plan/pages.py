@@ -12,7 +12,7 @@ from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision, owners, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, Measure, measures, spans, spent
+from sheetgen.plan.findings import Findings, spans, spent
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
@@ -224,19 +224,16 @@ def _uncertain(found: Findings) -> Iterator[Text]:
         "All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of ten.",
         *(usd(together[name]) for name in ("p10", "p90")),
     )
-    measured = [*measures(found.answer)]
-    for one in measured:
-        yield words(
-            f"{one.service} was measured in {one.quarter}: {{}} replicas served {{}} requests at once, and by "
-            "this arithmetic it takes {} ({}).",
-            cell(one.replicas, WHOLE),
-            cell(one.in_flight_peak, WHOLE),
-            cell(one.predicted, WHOLE),
-            cell(one.error_fraction, EXACT_PERCENT),
-        )
-    if len(measured) < len(plan.services):
-        n = len(plan.services) - len(measured)
-        yield f"Not measured: {n} of {len(plan.services)} services. Times there are predicted."
+    measured = {
+        one.point.source: None
+        for question in plan.questions.values()
+        for speed in question.measurements.speeds
+        for one in speed.runs
+    }
+    if measured:
+        yield f"Times are set right by measured points where they are of the same deployment: {'; '.join(measured)}."
+    else:
+        yield "No service was measured: times are predicted."
     for check in found.checks:
         if not check.holds:
             yield f"Not so: {check.what}. {'; '.join(check.found)}."
@@ -324,9 +321,6 @@ def _further(found: Findings) -> Iterator[Table]:
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
-    measured = [*measures(answer)]
-    if measured:
-        yield _calibration(measured)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
 
@@ -491,22 +485,6 @@ def _commitments(found: Findings) -> Table:
         for one in found.commitments
     ]
     return table("Commitments worth making (not in the money)", heads, rows)
-
-
-def _calibration(found: list[Measure]) -> Table:
-    heads: Heads = ("Service", "Quarter", *map(number, ("At once at peak", "Replicas", "Predicted", "Error")))
-    rows: Rows = [
-        (
-            one.service,
-            str(one.quarter),
-            cell(one.in_flight_peak, WHOLE),
-            cell(one.replicas, WHOLE),
-            cell(one.predicted, WHOLE),
-            cell(one.error_fraction, EXACT_PERCENT),
-        )
-        for one in found
-    ]
-    return table("Measured, and what the plan would have said", heads, rows)
 
 
 def _assumptions(found: Findings) -> Iterator[Text]:

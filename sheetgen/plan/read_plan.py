@@ -15,6 +15,8 @@ from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
 from sheetgen.importer.model_names import resolve_model
+from sheetgen.measured.measured_point import at_path
+from sheetgen.measured.read_measured import stated_points
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
@@ -39,11 +41,27 @@ MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the fil
 KEYS = (*SECTIONS, "budget", "services")
 
 
-def read_plan(path: Path, catalog: Catalog) -> Plan:
-    """The plan in a file. Raises ScenarioError with every problem found, in the order of their lines."""
+def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Plan:
+    """The plan in a file, with results of benchmarks for every service; it carries what these and its own say, written
+    out. Raises ScenarioError with every problem found, in the order of their lines."""
     repeated: list[Problem] = []
     document = read_document(path, repeated=repeated)
+    _carry_measured(document.data, path.parent)
+    if measured and isinstance(document.data, dict):
+        policy = document.data.setdefault("policy", {})
+        policy["measured"] = [*policy.get("measured", ()), *stated_points(measured, Path())]
     return plan_of(document, catalog, repeated)
+
+
+def _carry_measured(data: Any, folder: Path) -> None:
+    """Write out what the results of benchmarks say that a plan names, in place of their files."""
+    services = at_path(data, "services")
+    of_services = services if isinstance(services, list) else []
+    places = [at_path(data, "policy"), *(at_path(service, "engine") for service in of_services)]
+    for place in places:
+        if isinstance(place, dict) and isinstance(place.get("measured"), (str, list)):
+            stated = place["measured"]
+            place["measured"] = stated_points([stated] if isinstance(stated, str) else stated, folder)
 
 
 def plan_of(document: Document, catalog: Catalog, repeated: Sequence[Problem] = ()) -> Plan:

@@ -12,7 +12,7 @@ from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
-from sheetgen.plan.findings import Findings, Measure, inputs_sha256, measures, spans, spent, unit_costs
+from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.report.notes import own_version
@@ -51,7 +51,6 @@ def record_of(found: Findings) -> Record:
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
         "prices": listed_prices(plan),
-        "calibration": [_calibration(one) for one in measures(answer)],
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }
 
@@ -267,16 +266,4 @@ def _commitment(answer: Answer, one: Commitment) -> Record:
             }
             for each in one.regrets
         ],
-    }
-
-
-def _calibration(one: Measure) -> Record:
-    return {
-        "id": one.service,
-        "quarter": str(one.quarter),
-        "in_flight_peak": plain(one.in_flight_peak),
-        "replicas": one.replicas,
-        "predicted_replicas": plain(one.predicted),
-        "instance": one.instance,
-        "error_fraction": one.error_fraction,
     }

@@ -63,17 +63,19 @@ def _day(value: Any) -> Any:
 
 
 MAX_LINE = 200  # characters
+MAX_POINT = 1000  # of a measured point, written out
 
 
-def _line(value: Any) -> str:
+def _line(value: Any, most: int = MAX_LINE) -> str:
     """A text of one line. It may look like a spreadsheet's formula: it is only ever written as text."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text.isprintable() or not text.strip() or len(text) > MAX_LINE:
-        raise ValueError(f"must be text of one line, of at most {MAX_LINE} characters")
+    if not isinstance(text, str) or not text.isprintable() or not text.strip() or len(text) > most:
+        raise ValueError(f"must be text of one line, of at most {most:,} characters")
     return text
 
 
 Line = Annotated[str, PlainValidator(_line)]
+StatedPoint = Annotated[str, PlainValidator(lambda value: _line(value, MAX_POINT))]
 Day = Annotated[Any, PlainValidator(_day)]
 InQuarter = Annotated[Quarter, PlainValidator(Quarter.parse)]
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
@@ -166,6 +168,7 @@ class Policy(Entry):
     moving_cost_usd: Amount = 0
     near_tie_fraction: Share = 0.05
     buy: PurchaseId = ON_DEMAND
+    measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them, for every service
 
 
 class _OfADay(Entry):
@@ -273,6 +276,7 @@ class Request(Entry):
     input_tokens: LengthOf | None = None
     output_tokens: LengthOf | None = None
     prefix_hit_fraction: Share = 0
+    history_hit_fraction: Share = 0
 
 
 class Served(Entry):
@@ -299,6 +303,7 @@ class EngineOf(Entry):
     block_size: AboveZero | None = None
     speed_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
     ttft_factor: Annotated[float, Field(ge=0.01, le=100)] | None = None
+    measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them
 
 
 OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")  # its numbers
@@ -314,12 +319,6 @@ class Allowed(Entry):
     region: Line | None = None
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()
-
-
-class Measured(Entry):
-    quarter: InQuarter
-    in_flight_peak: Positive
-    replicas: AboveZero
 
 
 def _models(value: Any) -> Any:
@@ -356,7 +355,6 @@ class Service(Entry):
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
     allowed: Allowed | None = None
-    calibrate: Measured | None = None
 
 
 # What `like` takes from another service.

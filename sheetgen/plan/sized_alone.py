@@ -50,7 +50,8 @@ def commands(answer: Answer) -> Iterator[tuple[str, str]]:
             part
             for name, one in options.items()
             if name != "models" and one != said.get(name)
-            for part in (f"--{name.replace('_', '-')}", one)
+            for value in ((one,) if isinstance(one, str) else one)
+            for part in (f"--{name.replace('_', '-')}", value)
         ]
         command = shlex.join(["sheetgen", "recommend", "--model", options["models"], *flags])
         service, n = answer.plan.services[s].id, answer.services["planned_replicas"][s, q, answer.case]

@@ -143,6 +143,7 @@ def options_of_service(
         "engine": engine.name,
         "engine_version": engine.version,
         "prefix_cache_hit_fraction": request.prefix_hit_fraction,
+        "history_hit_fraction": request.history_hit_fraction,
         "extra_headroom_fraction": policy.headroom_fraction,
         "survive": redundancy.survive,
         "zones": redundancy.zones if redundancy.survive == "zone" else None,
@@ -162,4 +163,6 @@ def options_of_service(
         },
         **{name: getattr(engine, name) for name in OF_ENGINE},
     }
-    return {name: str(value) for name, value in given.items() if value is not None}
+    texts: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
+    measured = (*policy.measured, *engine.measured)
+    return texts | ({"measured": measured} if measured else {})

@@ -161,11 +161,12 @@ BANDS_OF = {
 # The runs that bands of speed are from; a measured point says nothing of the figure that it does not give.
 SPEED_SCOPES: tuple[Named, ...] = (
     speed.measured_scope,
-    ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor")),
+    ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor", measured_factor="measured_tpot_factor")),
     (
         "ttft_scope",
         replace(
-            speed.scope_of_factor.reading(factor="ttft_factor"), label=f"{speed.scope_of_factor.label}, first token"
+            speed.scope_of_factor.reading(factor="ttft_factor", measured_factor="measured_ttft_factor"),
+            label=f"{speed.scope_of_factor.label}, first token",
         ),
     ),
 )

@@ -93,6 +93,7 @@ DEPLOYMENT = Program(
             ("n_other_layers", draft.layers_beside_draft.reading(n_other_layers="other_layers_without_draft")),
         ),
         _row("tokens", *quantities.TOKENS),
+        _row("cached", speed.cached_fraction),
         _row("model", *quantities.MODEL),
         _row("shard", *quantities.SHARD),
         _row("charge", *quantities.CHARGE),

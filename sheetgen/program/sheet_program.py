@@ -26,11 +26,14 @@ AXES = (
     Axis("load", on=("pace",)),
     Axis("instance"),
     Axis("offer", on=("instance", "profile")),  # a candidate instance at a layout
+    Axis("measurement"),  # deployments that were measured
     Axis("step"),  # 1 to 64, of the batches that are tried
     Axis("chosen", on=("load", "offer")),  # loads on offers that were chosen for them
 )
 OF_CHANCE = {"memory": "memory", "tpot": "time per token", "ttft": "first token"}  # what has a chance of its own
 RATE = "requests_per_second"  # a fact of loads, where some are rates
+MEASURED = "measured_models"  # a fact of measurements, where there are some
+FACTORS = ("tpot", "ttft", "request")  # that runs of a deployment set
 ON_REPLICA = {"concurrent_requests": "running_requests"}  # the fullest replica has no more requests than run
 
 
@@ -88,6 +91,16 @@ SHEET = Program(
     (
         Table("inputs", (), (speed.network_bytes_per_second, certainty.confidence_z)),
         Table("models", ("model",), (*quantities.MODEL, *quantities.WORK)),
+        Table(
+            "measured",
+            ("model", "profile"),
+            tuple(
+                (f"measured_{name}_factor", speed.measured_factor.reading(factors=f"measured_{name}_factors"))
+                for name in FACTORS
+            ),
+            rows="measurement",
+            where=MEASURED,
+        ),
         Table("shards", ("model", "profile"), quantities.SHARD),
         Table(
             "profiles",
@@ -130,12 +143,13 @@ SHEET = Program(
             "paces",
             ("pace",),
             (
-                ("tpot_limit_seconds", parallelism.limit_seconds.reading(target_ms="tpot_target_ms")),
+                ("tpot_limit_seconds", parallelism.token_limit_seconds.reading(target_ms="tpot_target_ms")),
                 ("ttft_limit_seconds", parallelism.limit_seconds.reading(target_ms="ttft_target_ms")),
                 *quantities.TOKENS,
                 parallelism.within_limit,
                 same_as("level_z", "confidence_z"),
                 people.target_turn_seconds,
+                speed.cached_fraction,
             ),
         ),
         Table(

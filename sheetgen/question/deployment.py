@@ -471,6 +471,8 @@ DEFINITIONS = {
     "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }
+# What runs of a deployment set; 0 where none was given.
+UNMEASURED = {"measured_tpot_factor": 0, "measured_ttft_factor": 0, "measured_request_factor": 0}
 
 
 OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
@@ -570,6 +572,7 @@ NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | N
 CONSTANTS = {
     "seconds_in_an_hour": SECONDS_PER_HOUR,
     "bytes_per_gigabit": GBPS,
+    **UNMEASURED,
 }
 
 

@@ -51,7 +51,9 @@ DTYPES = "bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
 DATE_OF_SHEET = Kind("date")
 ASKS = "requests_per_user_per_day"
-BY_WORKLOAD = ("tpot_ms", "ttft_ms", ASKS)  # options that may differ by workload, and have a cell for each
+HISTORY = "history_hit_fraction"
+OF_WORKLOAD = (ASKS, HISTORY)  # options that are fields of a workload
+BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, and have a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
 CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
@@ -63,7 +65,8 @@ class Option(NamedTuple):
     """How an input is asked for on the command line and in scenario files.
 
     group: options that commands take together. words: of a flag, what is said for 0 and for 1. in_size: other help in
-    `size`. pairs: an example where the value differs by workload or GPU. hint: said after a refusal.
+    `size`. pairs: an example where the value differs by workload or GPU. hint: said after a refusal. repeated: it may
+    be given several times.
     """
 
     group: str
@@ -74,6 +77,7 @@ class Option(NamedTuple):
     in_size: str = ""
     pairs: str = ""
     hint: str = ""
+    repeated: bool = False
 
 
 class Row(NamedTuple):
@@ -550,7 +554,7 @@ class Settings:
             "Average fill of the context",
             "",
             PERCENT,
-            "Scales what paged KV charges. At 100 % every request is charged its full context.",
+            "Scales what paged KV charges and what a step reads. At 100 % every request is charged its full context.",
             repeated=True,
         ),
     )
@@ -602,9 +606,8 @@ class Settings:
         Option(
             "factors",
             "FACTOR",
-            "What every predicted time per output token is multiplied by, as one measured "
-            "point set it right (size --anchor). Default 1.",
-            in_size="What --anchor works out: measured over predicted time per output token. Default 1.",
+            "What every predicted time per output token is multiplied by, on all hardware alike; --measured sets "
+            "that of one. Default 1.",
         ),
         Row(
             RARE,
@@ -622,7 +625,6 @@ class Settings:
             "factors",
             "FACTOR",
             "The same for the time to the first token. Default 1.",
-            in_size="The same for the time to first token. Default 1.",
         ),
         Row(
             RARE,
@@ -854,6 +856,26 @@ INPUTS: tuple[Input, ...] = (
         ),
     ),
     Input(
+        "history_hit_fraction",
+        SHARE,
+        0,
+        Option(
+            "engine",
+            "SHARE",
+            "Share of the prompt that is the request's own history and found in the prefix cache: it is not computed "
+            "again, and its memory is charged in full. Default the workload's: 0.9 for agents, else 0.",
+            pairs="agent=0.9,chat=0.5",
+        ),
+        Row(
+            "",
+            "own history in the cache",
+            "",
+            PERCENT,
+            "Share of the prompt that is not computed again; its memory is charged in full.",
+            title="Own history",
+        ),
+    ),
+    Input(
         "concurrent_requests",
         replace(COUNT, decimal=True),
         None,
@@ -929,13 +951,14 @@ INPUTS: tuple[Input, ...] = (
         Option("rate", "NUMBER", "The same in tokens, prompts and answers together, such as 300M."),
     ),
     _text(
-        "anchor",
+        "measured",
         Option(
-            "pace",
-            "POINT",
-            "One measured point of this model, GPU, engine, precision and parallel sizes: name=value, by commas, of "
-            "concurrent_requests, input_tokens, output_tokens, tpot_ms and, if measured, ttft_ms; or a JSON or YAML "
-            "file.",
+            "measured",
+            "FILE",
+            "A benchmark's result, which sets the times of its model, GPU, engine and layout: of vllm bench serve, "
+            "SGLang's bench_serving, GuideLLM or AIPerf. What it does not say stands behind it: "
+            "result.json,gpu=h100,tp=2. Several: repeat it.",
+            repeated=True,
         ),
     ),
     # What holds for a whole sheet, and what it counts from.
@@ -1062,6 +1085,7 @@ INPUTS: tuple[Input, ...] = (
 
 BY_NAME = {one.name: one for one in INPUTS}
 BY_OPTION = {one.asked_as: one for one in INPUTS if one.option}
+REPEATED = tuple(one.asked_as for one in INPUTS if one.option and one.option.repeated)
 OF_SETTINGS = tuple(BY_NAME[one.name] for one in fields(Settings))
 OF_TERMS = tuple(one for one in INPUTS if one.name in OWNING_TERMS)
 # The inputs of one deployment, in the order of its JSON.
@@ -1091,6 +1115,7 @@ OF_A_POINT = tuple(
         "input_tokens",
         "output_tokens",
         "prefix_cache_hit_fraction",
+        "history_hit_fraction",
         "draft_model",
         "kv_cache_memory_bytes",
         "average_context_fraction",
@@ -1108,7 +1133,8 @@ OF_A_POINT = tuple(
     )
 )
 OPTION_GROUPS = (
-    "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors", "money"
+    "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors",
+    "measured", "money",
 )  # fmt: skip
 
 

@@ -12,22 +12,34 @@ from typing import Any
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
-from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.hardware import MOST_WORKLOADS, Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
+from sheetgen.measured.measured_point import MeasuredPoint
+from sheetgen.measured.read_measured import read_measured
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
-from sheetgen.question.inputs import ASKS, BY_NAME, OF_SETTINGS, OPTION_GROUPS, Settings, asked_in
+from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
+from sheetgen.question.measured_speed import (
+    NOTHING_MEASURED,
+    Measurements,
+    Served,
+    asked_once,
+    measurements_of,
+    refuse_factors,
+    split_used,
+)
 from sheetgen.question.parse import name_part
 from sheetgen.question.precision import other_weights, recommended_weights
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
+from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import AUTO, DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, PUBLISHED, RECOMMENDED, UNQUANTIZED, Layout
 
 
@@ -67,19 +79,23 @@ _EXAMPLES = {
         TARGETS,
         "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off.",
     ),
-    ASKS: f"Write {BY_NAME[ASKS].kind}, for all workloads or by name: 30, or chat=30,rag=10.",
+    **{
+        name: f"Write {BY_NAME[name].kind}, for all workloads or by name, such as {option.pairs}."
+        for name in OF_WORKLOAD
+        if (option := BY_NAME[name].option)
+    },
 }
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
-    """The workloads requested, or all of the catalog, at the contexts requested.
+    """The workloads requested, or the catalog's default ones, at the contexts requested.
 
     Raises ScenarioError for a name that is none, and for more than three.
     """
     known = {w.id: w for w in catalog.workloads()}
-    names = parse.words(options.get("workloads")) or tuple(known)
+    names = parse.words(options.get("workloads")) or tuple(w.id for w in known.values() if w.is_default)
     chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
-    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
+    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > MOST_WORKLOADS:
         raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
     wanted: dict[str, int] = {}  # the answer's length stays, the prompt takes the rest
     for one in parse.words(options.get("contexts")):
@@ -170,13 +186,13 @@ def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     )
 
 
-OF_WORKLOADS = {**TARGETS, ASKS: ASKS}  # option: field of a workload
+OF_WORKLOADS = {**TARGETS, **{name: name for name in OF_WORKLOAD}}  # option: field of a workload
 Stated = Mapping[str, Mapping[str, float | None]]  # by option and workload; None for a target that is off
 
 
 def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stated:
-    """The targets, and the requests of a person, that options state, or the workloads' own entries. Raises
-    ScenarioError for what is no target, or no number of requests."""
+    """The targets, requests of a person and histories that options state, or the workloads' own entries. Raises
+    ScenarioError for what is none."""
     stated: dict[str, dict[str, float | None]] = {}
     for option, own in OF_WORKLOADS.items():
         entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
@@ -189,18 +205,20 @@ def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stat
 def with_stated(
     workloads: Sequence[Workload], stated: Stated, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the requests of a person as stated, and the targets in force: as stated, else as they follow
-    from context and prompt."""
+    """The workloads with the requests of a person and the history as stated, and the targets in force: as stated, else
+    as they follow from context and prompt."""
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
     def in_force(workload: Workload) -> dict[str, float | None]:
         lengths = {name: getattr(workload, name) for name in ("context_tokens", "input_tokens")}
-        defaults = (formula.of({**vars(settings), **assumed, **lengths}) for formula in targets.DEFAULTS)
+        own = {option: stated[option].get(workload.id) for option in OF_WORKLOAD}
+        cached = {"cached_fraction": cached_fraction.of({**vars(settings), **own})}
+        defaults = (formula.of({**assumed, **lengths, **cached}) for formula in targets.DEFAULTS)
         of_time = {
             own: stated[option].get(workload.id, default)
             for (option, own), default in zip(TARGETS.items(), defaults, strict=True)
         }
-        return {**of_time, ASKS: stated[ASKS].get(workload.id)}
+        return {**of_time, **own}
 
     return tuple(workload.model_copy(update=in_force(workload)) for workload in workloads)
 
@@ -223,6 +241,7 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
     return found
 
 
+MEASURED = "measured"  # the option
 MOST_TYPED = 1_000_000  # requests at once of a load
 MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
@@ -343,6 +362,7 @@ class Question:
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
     stated: Stated = field(default_factory=dict)
     declined: DeclinedClass | None = None
+    measurements: Measurements = NOTHING_MEASURED
 
     @property
     def catalog_sha256(self) -> str:
@@ -497,6 +517,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         rate=rate,
         draft=draft,
     )
+    question = _measured(question, catalog)
     question = _overridden(question, *overrides)
     in_force = with_stated(question.workloads, stated, question.settings, question.reference)
     question = replace(question, workloads=in_force)
@@ -544,6 +565,39 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             )
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
     return replace(question, loads=tuple(loads))
+
+
+def _measured(question: Question, catalog: Catalog) -> Question:
+    """`question` with what measured points set, as it carries them: each written out, whatever file it was read of.
+
+    Raises ScenarioError for a file that cannot be read, and for a point whose deployment nobody says.
+    """
+    readings = read_measured(question.options.get(MEASURED))
+    if not readings:
+        return question
+    refuse_factors(question.options)
+    engine, settings = question.engine, question.settings
+    of_candidates = dict.fromkeys(one.gpu.id for one in question.candidates)
+    deployments = [
+        Served(one.model.id, gpu, engine.engine, one.weight_dtype, layout.tensor_parallel_size, 1, layout[1])
+        for one in question.models
+        for gpu in of_candidates
+        for layout in question.layouts
+    ]
+    settled = {"engine_version": engine.default_version, "draft_model": question.draft and question.draft.id}
+    if settings.kv_cache_dtype != "auto":
+        settled["kv_cache_dtype"] = settings.kv_cache_dtype
+    found = measurements_of(readings, asked_once(deployments), settled, catalog)
+    # What differs in the weights' precision alone sets the times of answers at that precision.
+    used = {one for one in deployments if found.of(one)}
+    known = {one._replace(weight_dtype="") for one in deployments}
+    kept = tuple(one for one in found.speeds if one.served._replace(weight_dtype="") in known)
+    points = [point.stated for point in readings if isinstance(point, MeasuredPoint)]
+    return replace(
+        question,
+        measurements=replace(split_used(found, used, deployments), speeds=kept),
+        options={**question.options, MEASURED: points},
+    )
 
 
 def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Loc], str]) -> Question:

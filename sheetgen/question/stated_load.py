@@ -101,28 +101,37 @@ def people_words(users: float) -> str:
     return "1 person" if users == 1 else f"{users:,.0f} people"
 
 
-def load_words(known: Mapping[str, Any]) -> str:
-    """A load as it was stated, and the requests at once that this means: `200 people who ask 20 times a day (0.1733
-    requests/s at peak): 12.3 at once`.
+def stated_words(known: Mapping[str, Any]) -> str:
+    """A load as it was stated: `200 people who ask 20 times a day`, `300,000,000 tokens a day`, `200,000 requests a
+    day`; nothing where it was stated by the second, or at once.
 
-    known: users, active_fraction, requests_per_user_per_day, concurrent_requests (None where nothing serves it),
-    requests_per_second, requests_per_day, tokens_per_day; None or 0 where not stated.
+    known: users, active_fraction, requests_per_user_per_day, requests_per_day, tokens_per_day; None or 0 where not
+    stated.
     """
-    at_once, rate, users = known["concurrent_requests"], known["requests_per_second"], known["users"]
+    if users := known["users"]:
+        if (active := known["active_fraction"]) and active == active:
+            return f"{people_words(users)}, {100 * active:.6g} % of them waiting at the same moment"
+        verb = "asks" if users == 1 else "ask"
+        return f"{people_words(users)} who {verb} {known['requests_per_user_per_day']:g} times a day"
+    if tokens := known["tokens_per_day"]:
+        return f"{tokens:,.0f} tokens a day"
+    if requests := known["requests_per_day"]:
+        return f"{requests:,.0f} requests a day"
+    return ""
+
+
+def load_words(known: Mapping[str, Any]) -> str:
+    """A load as it was stated, the rate at peak and the requests at once that this means: `200 people who ask 20 times
+    a day (0.1733 requests/s at peak): 12.3 at once`.
+
+    known: what `stated_words` reads, concurrent_requests (None where nothing serves it) and requests_per_second.
+    """
+    at_once, rate = known["concurrent_requests"], known["requests_per_second"]
     means = f"{rate_text(at_once)} at once" if at_once else ""
+    stated = stated_words(known)
     if rate and known.get("concurrent_follows", True):
         per_second = f"{rate_text(rate)} requests/s at peak"
-        if users:
-            times = f"{known['requests_per_user_per_day']:g} times a day"
-            words = f"{people_words(users)} who {'asks' if users == 1 else 'ask'} {times} ({per_second})"
-        elif tokens := known["tokens_per_day"]:
-            words = f"{tokens:,.0f} tokens a day ({per_second})"
-        elif requests := known["requests_per_day"]:
-            words = f"{requests:,.0f} requests a day ({per_second})"
-        else:
-            words = per_second
+        words = f"{stated} ({per_second})" if stated else per_second
         return f"{words}: {means}" if means else words
-    active = known["active_fraction"]
-    if not users or not active or active != active:
-        return means
-    return f"{people_words(users)}, {100 * active:.6g} % of them waiting at the same moment: {means}"
+    has_share = known["active_fraction"] and known["active_fraction"] == known["active_fraction"]
+    return f"{stated}: {means}" if known["users"] and has_share else means

@@ -409,7 +409,7 @@ def _settings_of_record(record: Document) -> Iterator[tuple[str, Setting]]:
     flat |= of_providers
     for w in inputs.workloads:
         key = name_part(w.id)
-        of_workload = w.tpot_target_ms, w.ttft_target_ms, w.requests_per_user_per_day
+        of_workload = w.tpot_target_ms, w.ttft_target_ms, w.requests_per_user_per_day, w.history_hit_fraction
         flat |= {f"{option}_{key}": value for option, value in zip(BY_WORKLOAD, of_workload, strict=True)}
     for name, value in flat.items():
         if isinstance(value, bool):

@@ -24,7 +24,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
-from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
+from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, HISTORY, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
@@ -35,6 +35,7 @@ from sheetgen.readback.package import Place, naming
 from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, unlike
 from sheetgen.report.build_page import build_page
 from sheetgen.sizing import targets
+from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.writers.formats import gc_paused
 
@@ -416,6 +417,7 @@ def _follows(name: str, built: Built, found: Snapshot) -> bool:
         **{assumed: reference.assumption(assumed) for assumed in targets.ASSUMED},
         "context_tokens": context,
         "input_tokens": inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"]),
+        "cached_fraction": cached_fraction.of({**inputs, HISTORY: inputs[f"{HISTORY}_{part}"]}),
     }
     return _same(dict(zip(TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities), inputs[name])
 

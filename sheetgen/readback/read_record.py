@@ -31,6 +31,7 @@ class Workload(_Part):
     tpot_target_ms: float | None = None
     ttft_target_ms: float | None = None
     requests_per_user_per_day: float | None = None
+    history_hit_fraction: float | None = None
 
 
 class Inputs(_Part):

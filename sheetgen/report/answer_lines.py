@@ -7,49 +7,63 @@ from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import CellRecord, PayLess
 from sheetgen.formula import is_text
+from sheetgen.question.inputs import ASKS
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
-from sheetgen.report import wording
+from sheetgen.report import sentences, wording
+from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.notes import doubt, is_old
 from sheetgen.report.templates import q, template
 from sheetgen.units import Layout, count, rate_text
 
 SHOWN_WAYS = 3
 MARGIN = 0.9  # the confidence beside the answer's own
-STALE = "stale_after_days"
+STALE, SPOT = "stale_after_days", "spot"
 
-_QUESTION = template(
-    "{model} ({weights} weights) for {load}, each of {context} tokens ({prompt} prompt + {answer} answer)."
+_QUESTION = template("{model} in {weights} for {load}, of {context} tokens ({prompt} + {answer}):")
+_AT_ONCE = template(
+    "[is_stated?{stated}, ]{at_once} at once[many?, enough for at least {people}]",
+    is_stated=is_text(q.stated),
+    many=is_text(q.people),
 )
-_AT_ONCE = template("{at_once} at once[many?, enough for at least {people}]", many=is_text(q.people))
-_ARRIVING = template("{stated}: {rate} requests a second at peak, {at_once} at once")
+_ARRIVING = template(
+    "[is_stated?{stated} ({rate} a second at peak, {at_once} at once)|{rate} requests a second at peak, {at_once} at "
+    "once]",
+    is_stated=is_text(q.stated),
+)
 _MONTH = template("{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}]", differs=is_text(q.budget))
 _SURE = template(
     "{chance} that these machines are fast enough for this load; not that the load is right, nor that no machine "
-    "fails. [margin?{level} costs {month} a month: {rent}.|Nothing is {level}.]",
+    "fails. [measured?{reason}|[margin?{level}: {month} a month.|Nothing is {level}.]]",
+    measured=is_text(q.reason),
     margin=is_text(q.month),
 )
-_SERVES = template("up to {most}; memory alone would hold {memory} at once.")
+_SERVES = template("up to {most}; memory alone holds {memory} at once.")
 _WAIT = template(
-    "The first word comes after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
+    "First word after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
     "[paced? (target {pace_target})].",
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
 _HARDWARE = template(
-    "{replicas} of {gpus} ({layout}), {prices} in {region}, price of {day}[old?, which is old].[doubted? {doubt}.]",
+    "{replicas} of {gpus} ({layout}), {prices}, {region}, {day}[old? (old)][doubted?; {doubt}].",
     old=q.is_old,
     doubted=is_text(q.doubt),
 )
 _RESERVE = template("{machines} at once need a reservation: ask for capacity.")
-_NEVER_MEASURED = template("Never measured by us: {what}.")
-_WAY = template("{month}: {what}[rented?, {rent}]; gives up {gives_up}", rented=is_text(q.rent))
-_PUBLISHED = template("in {dtype}, as published: [held?{month}, {rent}|nothing holds it].", held=is_text(q.month))
-_ALL_AT_ONCE = template("all {people} ask at the same moment: {month}, {rent}.")
-_ASKING = template("they ask {times} times a day: {month}, {rent}.")
+_NEVER_MEASURED = template(
+    "Never measured by us: {what}[other?; with runs of its own: {month}, {rent}].", other=is_text(q.rent)
+)
+_INTERRUPTED = template("Spot machines can be taken away at any time; what that costs is not counted.")
+_WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
+_GIVES_UP = template("{way}; gives up {gives_up}")
+_PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing holds it in {dtype}].", held=is_text(q.month))
+_ALL_AT_ONCE = template("all {people} at the same moment {month}")
+_ASKING = template("{times} times a day {month}")
 _MEASURE = template(
     "one machine for a day costs {usd}[decides?, and decides {decided} a month].", decides=is_text(q.decided)
 )
+_HOSTED = template("{usd}: {host}'s API, {precision}, read {day}.")
 _DECLINED = template(
     "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load]; "
     "{unpriced} of {instances} machines have no price of that class.",
@@ -98,16 +112,22 @@ def question_words(question: Question, cell: CellRecord) -> str:
 
 
 def load_of(question: Question, cell: CellRecord) -> str:
-    """A load in people, a rate and requests at once, as far as they follow."""
-    if not cell.is_rate:
-        people = people_words(cell.users) if cell.users >= 1 else ""
-        return str(_AT_ONCE.fill(at_once=count(cell.requests, "request"), people=people, many=bool(people)))
-    at_once = rate_text(cell.concurrent_requests) if cell.concurrent_requests else "none"
-    stated = stated_words(question, cell)
-    rate = rate_text(cell.requests_per_second)
-    if not stated:
-        return f"{rate} requests a second at peak, {at_once} at once"
-    return str(_ARRIVING.fill(stated=stated, rate=rate, at_once=at_once))
+    """A load as it was stated, with its rate and its requests at once, as far as they follow."""
+    stated = stated_words(
+        {
+            **vars(question.settings),
+            **(vars(question.rate) if question.rate else {"requests_per_day": 0, "tokens_per_day": 0}),
+            **dict(question.workload_of(cell.row)),
+            "users": question.loads[cell.row].users,
+        }
+    )
+    if cell.is_rate:
+        at_once = rate_text(cell.concurrent_requests) if cell.concurrent_requests else "none"
+        rate = rate_text(cell.requests_per_second)
+        return str(_ARRIVING.fill(stated=stated, rate=rate, at_once=at_once, is_stated=bool(stated)))
+    at_once = count(cell.requests, "request")
+    people = "" if stated or not cell.users >= 1 else people_words(cell.users)
+    return str(_AT_ONCE.fill(stated=stated, at_once=at_once, people=people, is_stated=bool(stated), many=bool(people)))
 
 
 def answer_words(question: Question, cell: CellRecord) -> str:
@@ -126,34 +146,36 @@ def answer_words(question: Question, cell: CellRecord) -> str:
     return str(sentence)
 
 
-def answer_lines(question: Question, cell: CellRecord) -> Iterator[Line]:
-    """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published and
-    under other loads, what a measurement decides."""
+def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS) -> Iterator[Line]:
+    """What the answer rests on: certainty, what it serves, the hardware, so many ways to pay less, the answer as
+    published and under other loads, what a measurement decides; what is known of people where it has room."""
     for label, texts in (
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
         ("hardware", _hardware(question, cell)),
         ("class", _declined(cell)),
-        ("pay less", _pay_less(cell)),
+        ("pay less", _pay_less(cell, n_ways)),
         ("published", _published(cell)),
-        ("if", _other_loads(cell)),
+        ("if", _other_loads(question, cell, n_ways > 1)),
         ("measure", _measure(cell)),
+        ("hosted", _hosted(question, cell)),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
 
 def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
-    margin = next((one for one in cell.by_confidence if one and one.confidence == MARGIN), None)
+    """How sure the answer is, with what 0.9 costs, or why to measure first."""
+    margin = next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
+    reasons = [str(words) for words in wording.measure_words(cell, question.settings.confidence)]
     sentence = _SURE.fill(
         chance=str(wording.sure(cell.answer.chance)),
         level=str(wording.sure(MARGIN)),
         month=dollars(margin.monthly_usd) if margin else "",
-        rent=rented(margin) if margin else "",
         margin=margin is not None,
+        measured=bool(reasons),
+        reason=reasons[0] if reasons else "",
     )
     yield str(sentence)
-    for words in wording.measure_words(cell, question.settings.confidence):
-        yield str(words)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -166,19 +188,17 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     )
     if settings.survive:
         most += f" after the loss of a {wording.lost(question)}"
-    yield str(_SERVES.fill(most=most, memory=f"{answer.memory_holds:,}"))
+    capacity = str(_SERVES.fill(most=most, memory=f"{answer.memory_holds:,}"))
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms
-    aimed, paced = bool(first and settings.speed_targets), bool(pace and settings.speed_targets)
-    sentence = _WAIT.fill(
+    wait = _WAIT.fill(
         first=f"{answer.ttft_seconds:.1f}",
         first_target=f"{(first or 0) / 1000:.1f}",
         pace=f"{1 / answer.tpot_seconds:.0f}",
         pace_target=f"{1000 / pace:.0f}" if pace else "",
-        aimed=aimed,
-        paced=paced,
+        aimed=bool(first and settings.speed_targets),
+        paced=bool(pace and settings.speed_targets),
     )
-    if workload.output_tokens > 1:
-        yield str(sentence)
+    yield f"{capacity} {wait}" if workload.output_tokens > 1 else capacity
 
 
 def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -194,16 +214,27 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         region=candidate.region or "no stated region",
         day=candidate.price_as_of or "no stated date",
         old=is_old(candidate, question, allowed),
-        doubt=f"An implausible price, {reason}" if reason else "",
+        doubt=f"an implausible price, {reason}" if reason else "",
         doubted=bool(reason),
     )
     yield str(sentence)
     if cell.needs_reservation:
         yield str(_RESERVE.fill(machines=f"{answer.n_instances:,} machines"))
+    if candidate.purchase == SPOT:
+        yield str(_INTERRUPTED.fill())
     if question.draft is not None:
-        yield str(_NEVER_MEASURED.fill(what=f"a draft model, {question.draft.name}, whose speed-up is not counted"))
+        yield str(
+            _NEVER_MEASURED.fill(what=f"{question.draft.name} as a draft, whose speed-up is not counted", other=False)
+        )
     elif not answer.measured:
-        yield str(_NEVER_MEASURED.fill(what="no run of this kind is in the fit of the speed"))
+        other = cell.measured_hardware
+        sentence = _NEVER_MEASURED.fill(
+            what="this GPU with models of this kind",
+            rent=rented(other) if other else "",
+            month=dollars(other.monthly_usd) if other else "",
+            other=other is not None,
+        )
+        yield str(sentence)
 
 
 def _declined(cell: CellRecord) -> Iterator[str]:
@@ -219,18 +250,19 @@ def _declined(cell: CellRecord) -> Iterator[str]:
         yield str(sentence)
 
 
-def _pay_less(cell: CellRecord) -> Iterator[str]:
-    for way in cell.pay_less[:SHOWN_WAYS]:
-        yield way_words(way)
+def _pay_less(cell: CellRecord, n_ways: int) -> Iterator[str]:
+    ways = [way for way in cell.pay_less if way.kind != "hosted"]  # which has a line of its own
+    yield from map(_way, ways[:n_ways])
+
+
+def _way(way: PayLess) -> str:
+    rent = f"{way.n_instances:,}x {way.instance}" if way.instance else ""
+    return str(_WAY.fill(month=dollars(way.monthly_usd), what=way.what, rent=rent, rented=bool(rent)))
 
 
 def way_words(way: PayLess) -> str:
-    """A way to pay less in a sentence."""
-    rent = f"{way.n_instances:,}x {way.instance}" if way.instance else ""
-    sentence = _WAY.fill(
-        month=dollars(way.monthly_usd), what=way.what, rent=rent, rented=bool(rent), gives_up=way.gives_up
-    )
-    return str(sentence)
+    """A way to pay less in a sentence, with what it gives up."""
+    return str(_GIVES_UP.fill(way=_way(way), gives_up=way.gives_up))
 
 
 def _published(cell: CellRecord) -> Iterator[str]:
@@ -245,13 +277,27 @@ def _published(cell: CellRecord) -> Iterator[str]:
         yield str(sentence)
 
 
-def _other_loads(cell: CellRecord) -> Iterator[str]:
+def _other_loads(question: Question, cell: CellRecord, has_room: bool) -> Iterator[str]:
+    loads = [
+        str(_ASKING.fill(times=f"{asking.requests_per_user_per_day:g}", month=dollars(asking.monthly_usd)))
+        for asking in cell.by_requests_per_day
+    ]
     if every := cell.all_at_once:
         people = people_words(every.concurrent_requests)
-        yield str(_ALL_AT_ONCE.fill(people=people, month=dollars(every.monthly_usd), rent=rented(every)))
-    for asking in cell.by_requests_per_day:
-        times = f"{asking.requests_per_user_per_day:g}"
-        yield str(_ASKING.fill(times=times, month=dollars(asking.monthly_usd), rent=rented(asking)))
+        loads.append(str(_ALL_AT_ONCE.fill(people=people, month=dollars(every.monthly_usd))))
+    if loads:
+        is_default = question.options.get(ASKS) is None and cell.is_rate
+        known = f" {sentences.known_asks.fill()}" if is_default and has_room else ""
+        yield f"{'; '.join(loads)}.{known}"
+
+
+def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
+    if not cell.hosted:
+        yield str(hosted_facts(question, cell).hosts)
+        return
+    host, file = cell.hosted[0], question.reference.hosted
+    precision, name = host.precision or "precision unknown", file.host_name(host.host)
+    yield str(_HOSTED.fill(host=name, precision=precision, usd=dollars(host.monthly_usd), day=str(file.read_on)))
 
 
 def _measure(cell: CellRecord) -> Iterator[str]:

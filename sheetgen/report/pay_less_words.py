@@ -29,16 +29,16 @@ WAYS: dict[str, tuple[Template, Template]] = {
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
     ),
     "hours": (
-        template("working hours only, {working_hours} of {hours}"),
+        template("working hours only ({working_hours} of {hours})"),
         template("answers at night; every start takes some {start_minutes} minutes"),
     ),
     "term": (
-        template("a {term} commitment"),
-        template("cancelling: {commits_usd} in all, as much as {pays_after_months:tenths} months on demand"),
+        template("a {term} commitment to {commits_usd}"),
+        template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
     ),
     "provider": (
-        template("[known?{vendor} GPUs at |]{provider}", known=_KNOWN),
-        template("it was not requested: say so if it may be used"),
+        template("{other}, not requested"),
+        template("nothing, if it may be used: request it"),
     ),
     "own": (template("owning {owned_gpus}"), template("{commits_usd} up front; staff, network and space are yours")),
     "hosted": (template("the hosted API of {host}"), template("your data leaves the company; the precision is theirs")),
@@ -56,6 +56,14 @@ def with_pay_less(record: Record, question: Question) -> Record:
     return replace(record, cells=tuple(map(worded, record.cells)))
 
 
+def _other(way: PayLess) -> str:
+    """Whom nobody requested: another vendor, GPU or provider."""
+    provider = provider_name((way.instance or "").partition("/")[0])
+    return {"gpu": f"another GPU at {provider}", "provider": provider}.get(
+        way.detail, f"{vendor_name(way.detail)} GPUs"
+    )
+
+
 def _worded(way: PayLess, question: Question) -> PayLess:
     n_gpus, _, gpu = way.detail.partition(" ")
     names = {one.id: one.short_name for one in question.gpus}
@@ -64,8 +72,7 @@ def _worded(way: PayLess, question: Question) -> PayLess:
         "detail": way.detail,
         "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
-        "vendor": vendor_name(way.detail),
-        "provider": provider_name((way.instance or "").partition("/")[0]),
+        "other": _other(way),
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": f"${way.commits_usd or 0:,.0f}",

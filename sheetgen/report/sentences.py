@@ -48,6 +48,8 @@ rate_or_load_words = template(
 at_once = template("{requests} {requests:request|requests} at once")
 people = template("{users} {users:person|people}")
 people_at_once = template("{people}, {at_once}")
+enough_for = template("enough for at least {users:whole} people who ask {times} times a day")
+known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
 headline_words = template(
     "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
@@ -391,7 +393,7 @@ choices_state = first_of(
     (Unless(q.tensor_parallel_size_known == 1), "no such tensor-parallel size: {tensor_parallel_size}"),
     (Unless(q.weight_dtype_known == 1), "no such precision of weights: {weight_dtype}"),
     (Unless(q.kv_cache_dtype_known == 1), "no such precision of the KV cache: {kv_cache_dtype}"),
-    (_not_whole_from(1, q.users), "people online must be a whole number from 1"),
+    (_not_whole_from(1, q.users), "requests at once must be a whole number from 1"),
     (_not_whole_from(1, q.context_tokens), "the context must be a whole number from 1"),
     (_not_whole_from(0, q.answer_tokens), "the answer must be a whole number from 0"),
     (_no_target(q.tpot_ms), WRONG_TARGET),

@@ -424,7 +424,7 @@ def target_words(workload: Workload) -> str:
 
 def short_targets(one: Workload) -> str:
     """The same in short: 50 ms, 5 s."""
-    said = [f"{plain(one.tpot_target_ms)} ms"] if one.tpot_target_ms else []
+    said = [f"{plain(one.token_target_ms)} ms"] if one.token_target_ms else []
     said += [f"{plain(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
     return ", ".join(said)
 

@@ -233,7 +233,7 @@ def hosted_monthly_usd(
     million_input_tokens_per_month: Quantity,
     million_output_tokens_per_month: Quantity,
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     input_usd_per_million: Quantity,
     cached_usd_per_million: Quantity,
     output_usd_per_million: Quantity,
@@ -247,7 +247,7 @@ def hosted_monthly_usd(
     Source: tokens x the host's price per million of each kind.
     """
     cached = where(is_number(cached_usd_per_million), cached_usd_per_million, input_usd_per_million)
-    per_million = input_usd_per_million * (1 - prefix_cache_hit_fraction) + cached * prefix_cache_hit_fraction
+    per_million = input_usd_per_million * (1 - cached_fraction) + cached * cached_fraction
     answers = million_output_tokens_per_month * output_usd_per_million
     takes = where(is_number(max_input_tokens), max_input_tokens >= input_tokens, is_number(input_tokens))
     known = both(is_number(million_input_tokens_per_month), is_number(output_usd_per_million), takes)

@@ -354,8 +354,9 @@ def charged_tokens(
 ) -> Any:
     """Tokens of cache that one request is charged.
 
-    Paged KV: the context times the average share of it that is filled, less the prompt tokens found in the
-    prefix cache. Reserved KV: always the longest allowed context.
+    Paged KV: the context times the average share of it that is filled, less the prompt tokens of a prefix in the
+    cache that all requests share; a request's own history is charged in full. Reserved KV: always the longest allowed
+    context.
 
     Source: PagedAttention, arXiv:2309.06180; prefix reuse, arXiv:2312.07104.
     """

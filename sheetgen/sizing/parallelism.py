@@ -39,6 +39,23 @@ def limit_seconds(
     return where(both(speed_targets == 1, target_ms > 0), target_ms / milliseconds_per_second, no_limit_seconds)
 
 
+@formula("Target of a token in force", SECONDS)
+def token_limit_seconds(
+    target_ms: Quantity,
+    output_tokens: Quantity,
+    speed_targets: Quantity,
+    milliseconds_per_second: Quantity,
+    no_limit_seconds: Quantity,
+) -> Any:
+    """The time that a further token may take, in seconds; very long where there is none: of embeddings, of a prompt
+    that is only judged.
+
+    Source: INTERFACE: no time per token where the answer has one token or none.
+    """
+    limit = limit_seconds(target_ms, speed_targets, milliseconds_per_second, no_limit_seconds)
+    return where(output_tokens > 1, limit, no_limit_seconds)
+
+
 @formula("Meets both targets", within=[tpot_seconds, service_ttft_seconds])
 def meets_targets(
     tpot_seconds: Quantity,

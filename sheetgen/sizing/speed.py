@@ -16,6 +16,7 @@ from sheetgen.formula import (
     either,
     fading,
     formula,
+    greatest_of_places,
     largest,
     power,
     ratio,
@@ -26,6 +27,12 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
+
+# What the runs of `measured_factor` are of, whole columns of it.
+MEASUREMENTS = (
+    "measured_models", "measured_weight_dtypes", "measured_gpus", "measured_tensor_parallel_sizes",
+    "measured_data_parallel_sizes", "factors",
+)  # fmt: skip
 
 # What a model makes a step read and compute ---------------------------------------------------------
 
@@ -99,15 +106,17 @@ def context_read_bytes(
     input_tokens: Quantity,
     output_tokens: Quantity,
     average_answer_share: Quantity,
+    average_context_fraction: Quantity,
     state_passes: Quantity,
 ) -> Any:
-    """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written: growing layers
-    whole, windows at most their width, states twice (read and written). MLA's latent is not divided over ranks.
+    """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written and the context
+    filled as on average: growing layers whole, windows at most their width, states twice (read and written). MLA's
+    latent is not divided over ranks.
 
     Source: attention reads every key and value once a step. Check: one sequence of 4,096 tokens of Llama 3.1 8B in
     bf16 is 512 MiB, 0.160 ms at 3.35 TB/s.
     """
-    tokens = input_tokens + output_tokens * average_answer_share
+    tokens = (input_tokens + output_tokens * average_answer_share) * average_context_fraction
     grows = shard_kv_bytes_per_token * tokens + shard_windowed_bytes_per_token * smallest(tokens, window_tokens)
     return grows + state_passes * shard_state_bytes_per_layer * n_state_layers
 
@@ -348,13 +357,15 @@ def request_step_seconds(
     token_exchange_seconds: Quantity,
     busy_ranks: Quantity,
     token_hop_seconds: Quantity,
+    measured_request_factor: Quantity,
 ) -> Any:
-    """Seconds that each request of the batch adds to a step.
+    """Seconds that each request of the batch adds to a step; where runs of this deployment at several loads were
+    given, as they have it.
 
     Source: the sum of its parts.
     """
     links = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
-    return kv_read_seconds + decode_compute_seconds + links
+    return (kv_read_seconds + decode_compute_seconds + links) * _where_measured(measured_request_factor)
 
 
 @formula("Experts that a step leaves alone", PERCENT)
@@ -387,13 +398,61 @@ def step_seconds(
     return fixed_step_seconds + request_step_seconds * batch_requests + experts
 
 
+def _where_measured(factor: Quantity) -> Any:
+    """The factor that runs of a deployment set, 1 where there are none."""
+    return where(factor > 0, factor, 1)
+
+
+@formula("Measured / predicted, of a deployment that was measured", FACTOR, rows=MEASUREMENTS)
+def measured_factor(
+    model_name: Quantity,
+    weight_dtype_row: Quantity,
+    gpu_name: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    measured_models: Quantity,
+    measured_weight_dtypes: Quantity,
+    measured_gpus: Quantity,
+    measured_tensor_parallel_sizes: Quantity,
+    measured_data_parallel_sizes: Quantity,
+    factors: Quantity,
+) -> Any:
+    """The factor on predicted times that the runs of this model, precision, GPU and layout set; 0 where none was given.
+
+    Source: --measured.
+    """
+
+    def is_of_runs(model: Quantity, dtype: Quantity, gpu: Quantity, tensor: Quantity, data: Quantity) -> Any:
+        names = (model == model_name) * (gpu == gpu_name) * (dtype == weight_dtype_row)
+        return names * (tensor == tensor_parallel_size) * (data == data_parallel_size) == 1
+
+    return greatest_of_places(
+        factors,
+        is_of_runs,
+        measured_models,
+        measured_weight_dtypes,
+        measured_gpus,
+        measured_tensor_parallel_sizes,
+        measured_data_parallel_sizes,
+    )
+
+
 # A prompt ------------------------------------------------------------------------------------------
+
+
+@formula("Share of the prompt in the cache", PERCENT)
+def cached_fraction(prefix_cache_hit_fraction: Quantity, history_hit_fraction: Quantity) -> Any:
+    """Share of the prompt that is not computed again: what all requests share, and each request's own history.
+
+    Source: INTERFACE; of the two the shared part alone is kept once, see charged_tokens.
+    """
+    return smallest(1, prefix_cache_hit_fraction + history_hit_fraction)
 
 
 @formula("Attention of a prompt, operations")
 def prompt_attention_flops(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     attention_elements: Quantity,
     windowed_attention_elements: Quantity,
     window_tokens: Quantity,
@@ -402,8 +461,8 @@ def prompt_attention_flops(
 
     Source: two operations for each pair and element of keys and values, half of the pairs by causality.
     """
-    new = 1 - prefix_cache_hit_fraction
-    full = attention_elements * input_tokens * input_tokens * new * (1 + prefix_cache_hit_fraction)
+    new = 1 - cached_fraction
+    full = attention_elements * input_tokens * input_tokens * new * (1 + cached_fraction)
     seen = smallest(input_tokens, window_tokens + window_tokens)
     return full + windowed_attention_elements * input_tokens * new * seen
 
@@ -411,7 +470,7 @@ def prompt_attention_flops(
 @formula("Prefill: what ranks share", SECONDS)
 def shared_prefill_seconds(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     active_expert_params: Quantity,
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
@@ -425,7 +484,7 @@ def shared_prefill_seconds(
 
     Source: arithmetic of the routed experts, and the exchange of every token.
     """
-    tokens = input_tokens * (1 - prefix_cache_hit_fraction)
+    tokens = input_tokens * (1 - cached_fraction)
     pace = tensor_parallel_size * data_parallel_size * peak_flops * prefill_compute_efficiency * expert_prefill_factor
     return tokens * (operations_per_parameter * active_expert_params / pace + token_exchange_seconds)
 
@@ -433,7 +492,7 @@ def shared_prefill_seconds(
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     n_params_active: Quantity,
     active_expert_params: Quantity,
     tensor_parallel_size: Quantity,
@@ -457,7 +516,7 @@ def prefill_seconds(
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
     way between machines.
     """
-    tokens = input_tokens * (1 - prefix_cache_hit_fraction)
+    tokens = input_tokens * (1 - cached_fraction)
     dense = operations_per_parameter * tokens * (n_params_active - active_expert_params)
     arithmetic = dense / (tensor_parallel_size * peak_flops * prefill_compute_efficiency)
     attention = prompt_attention_flops / (tensor_parallel_size * peak_flops_16_bit * attention_compute_efficiency)
@@ -501,7 +560,7 @@ def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
 def steps_before_prompt(
     steps_before_prefill: Quantity,
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     max_num_batched_tokens: Quantity,
     chunks_power: Quantity,
 ) -> Any:
@@ -510,27 +569,28 @@ def steps_before_prompt(
 
     Source: chunked prefill, a chunk of at most max_num_batched_tokens a step; fitted (docs/speed.md).
     """
-    tokens = largest(1, input_tokens * (1 - prefix_cache_hit_fraction))
+    tokens = largest(1, input_tokens * (1 - cached_fraction))
     return steps_before_prefill * power(tokens / max_num_batched_tokens, chunks_power)
 
 
 @formula("Left of the time per token", TWO_DECIMALS)
-def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity) -> Any:
+def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot_factor: Quantity) -> Any:
     """What measurements on this engine and generation of GPUs leave of the time per output token, as a factor: of
-    this kind of model, and of this precision of weights. 1 where none were made.
+    this kind of model, and of this precision of weights, 1 where none were made; and what runs of this deployment
+    leave, where some were given.
 
-    Source: fitted, drawn to 1 where runs are few (docs/speed.md).
+    Source: fitted, drawn to 1 where runs are few (docs/speed.md); --measured.
     """
-    return tpot_of_kind * tpot_of_dtype
+    return tpot_of_kind * tpot_of_dtype * _where_measured(measured_tpot_factor)
 
 
 @formula("Left of the time to first token", TWO_DECIMALS)
-def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity) -> Any:
+def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft_factor: Quantity) -> Any:
     """The same of the time to first token.
 
     Source: as tpot_residual.
     """
-    return ttft_of_kind * ttft_of_dtype
+    return ttft_of_kind * ttft_of_dtype * _where_measured(measured_ttft_factor)
 
 
 @formula(
@@ -596,14 +656,16 @@ def filled_tokens(
     output_tokens: Quantity,
     prefix_cache_hit_fraction: Quantity,
     average_answer_share: Quantity,
+    average_context_fraction: Quantity,
     kv_reserved: Quantity,
 ) -> Any:
-    """Tokens of cache that a running request holds on average: its prompt and half of its answer, at most what it is
-    charged; all of the charge where the cache is reserved.
+    """Tokens of cache that a running request holds on average: its prompt and half of its answer, as far as they are
+    filled, at most what it is charged; all of the charge where the cache is reserved.
 
     Source: paged engines let a request in by what is filled now, and preempt when that was too much.
     """
-    filled = round_up(input_tokens * (1 - prefix_cache_hit_fraction) + output_tokens * average_answer_share)
+    written = (input_tokens + output_tokens * average_answer_share) * average_context_fraction
+    filled = round_up(largest(0, written - input_tokens * prefix_cache_hit_fraction))
     return where(kv_reserved == 1, charged_tokens, largest(1, smallest(charged_tokens, filled)))
 
 
@@ -784,12 +846,15 @@ def bound_by(
 
 
 @formula("Runs that a band is from", PLAIN)
-def scope_of_factor(factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity) -> Any:
-    """Which runs the band of a figure is from: with a factor of its own, those that a measured point set right.
+def scope_of_factor(
+    factor: Quantity, measured_factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity
+) -> Any:
+    """Which runs the band of a figure is from: with a factor of its own, or runs of this deployment, those that a
+    measured point set right.
 
     Source: docs/speed.md.
     """
-    return where(factor != 1, anchored_scope, measured_scope)
+    return where(either(factor != 1, measured_factor > 0), anchored_scope, measured_scope)
 
 
 @formula("End of a band", FACTOR)

@@ -35,7 +35,7 @@ def default_tpot_target_ms(
 @formula("Default target of the first token, ms", WHOLE)
 def default_ttft_target_ms(
     input_tokens: Quantity,
-    prefix_cache_hit_fraction: Quantity,
+    cached_fraction: Quantity,
     default_ttft_ms: Quantity,
     default_ttft_ms_per_token: Quantity,
 ) -> Quantity:
@@ -44,7 +44,7 @@ def default_ttft_target_ms(
 
     Source: INTERFACE (targets). Check: 2,229 ms for 3,072 prompt tokens, 7,144 for 15,360, 52,610 for 129,024.
     """
-    return default_ttft_ms + default_ttft_ms_per_token * input_tokens * (1 - prefix_cache_hit_fraction)
+    return default_ttft_ms + default_ttft_ms_per_token * input_tokens * (1 - cached_fraction)
 
 
 DEFAULTS = (default_tpot_target_ms, default_ttft_target_ms)

@@ -174,7 +174,7 @@ SETTINGS = [
         ("weight_dtype", "fp32", True),
         ("gpu_memory_utilization", 0.95, True),
         ("hours_per_month", 744, True),
-        ("active_fraction", 0.25, False),
+        ("peak_hour_share", 0.25, False),
         ("discount_fraction", 0.2, True),
         ("discount_fraction", 1 / 3, True),
         ("extra_headroom_fraction", 0.2, True),

@@ -236,7 +236,7 @@ SHEETS = (
 )
 INPUTS = (
     "in_context_chat", "in_context_rag", "in_context_long_doc", "in_tier_1", "in_tier_2", "in_tier_3", "in_tier_4",
-    "in_weight_dtype", "in_kv_cache_dtype", "in_gpu_memory_utilization", "in_hours_per_month", "in_active_fraction",
+    "in_weight_dtype", "in_kv_cache_dtype", "in_gpu_memory_utilization", "in_hours_per_month", "in_peak_hour_share",
     "in_as_of", "in_headline_workload", "in_headline_tier", "in_block_size", "in_average_context_fraction",
 )  # fmt: skip
 

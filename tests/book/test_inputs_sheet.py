@@ -141,3 +141,27 @@ def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) ->
     ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
     assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])
     assert ends[0][1] - ends[0][0] < ends[1][1] - ends[1][0]
+
+
+def test_a_band_that_is_typed_moves_the_chance_and_the_ends_as_in_solve(path: Path) -> None:
+    """Of GPUs on their sheet, those of measured points on Inputs: they are read for the confidence and the chance."""
+    sheets, question = books.Sheets(path), ask(books.catalog(), SMALL)
+    heads = {
+        "tpot_band_high_fitted": "tpot high fitted, own runs",
+        "tpot_band_high_other_dense": "tpot high other dense, others' runs",
+        "ttft_band_high_other_windowed": "ttft high other windowed, others' runs",
+    }
+    of_gpus = {sheets.at("GPUs", gpu.id, head): 9.0 for gpu in question.gpus for head in heads.values()}
+    by_gpu = {gpu.id: dict.fromkeys(heads, 9.0) for gpu in question.gpus}
+    anchored = {"tpot_band_high_anchored_dense": 3.0}
+    trials: list[tuple[dict[Any, Any], dict[str, Any]]] = [
+        (of_gpus, {"typed": {"gpus": by_gpu}}),
+        ({"in_speed_factor": 1.1, **{f"in_{name}": end for name, end in anchored.items()}},
+         {"typed": {"inputs": anchored}, "speed_factor": "1.1"}),
+    ]  # fmt: skip
+    as_built = [choice.chance for choice in solve(question).choices]
+    for changes, options in trials:
+        solved = solve(ask(books.catalog(), {**SMALL, **options}))
+        n_compared, lines = books.differences(values_after(path, changes), sheets, solved)
+        assert n_compared and not lines, "\n".join(lines)
+        assert [choice.chance for choice in solved.choices] != as_built

@@ -78,8 +78,8 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
         )
         for case, context in zip(CASES, scaled, strict=True)
     )
-    active, has_ranks = settings.active_fraction, len(question.layouts) > len(PLAIN_LAYOUTS)
-    tiers = tuple(int(case_requests(number(picked["users"]), f, active)) for f in factors["users"])
+    has_ranks = len(question.layouts) > len(PLAIN_LAYOUTS)
+    tiers = tuple(int(case_requests(number(picked["users"]), f)) for f in factors["users"])
     cells = tuple(Load(0, c, u, scaled[c], max(scaled[c] - answer, 0), tiers[u], scaled[c] > limit) for c, u in LOADS)
     return replace(
         question,

@@ -27,8 +27,8 @@ CELL = set(
         "workload",
         "tier",
         "context_tokens",
-        "concurrent_requests",
-        "requests_per_second",
+        *("users", "requests_per_second", "requests_per_hour", "concurrent_requests"),
+        *("all_at_once", "by_requests_per_day"),
         "n_places",
         "wait_fraction",
         "weight_dtype",
@@ -145,7 +145,6 @@ def test_every_option_of_a_question_is_a_flag() -> None:
     load = {
         "model",
         "context_tokens",
-        "users",
         "concurrent_requests",
         "input_tokens",
         "output_tokens",

@@ -39,7 +39,7 @@ COMMANDS = (
     "size --model gpt-oss-120b --gpu a100 --tensor-parallel-size 2 --concurrent-requests 9 --weight-dtype mxfp4",
     "size --model 8b --gpu spark --kv-budget NIM_KVCACHE_PERCENT=0.75",
     "size --model 8b --gpu l40s --context 8k --concurrent-requests 16 --flags all",
-    "size --model 8b --users 64 --anchor concurrent_requests=32,input_tokens=1k,output_tokens=1k,tpot_ms=9.8",
+    "size --model 8b --users 64 --measured concurrent_requests=32,input_tokens=1k,output_tokens=1k,tpot_ms=9.8",
     f"size --from-log {STARTUP / 'vllm-0.8.3.log'} --gpu a100 --model deepseek-r1-distill-qwen-1.5b",
     "recommend --model 70b --context 16k --concurrent-requests 200 --flags vllm",
     "recommend --model 405b --context 128k --concurrent-requests 32 --tpot-ms 2 --all",

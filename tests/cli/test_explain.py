@@ -46,9 +46,9 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {
         "model": "70b", "engine": "sglang", "tensor_parallel_size": 4, "context_tokens": "16k",
         "concurrent_requests": 200, "requests_per_second": 50,
     },
-    "anchor": {
+    "measured": {
         "model": "gpt-oss-120b", "gpu": "b200", "concurrent_requests": 64, "engine": "tensorrt-llm",
-        "anchor": "concurrent_requests=32,input_tokens=1024,output_tokens=1024,tpot_ms=7.5,ttft_ms=90",
+        "measured": "concurrent_requests=32,input_tokens=1024,output_tokens=1024,tpot_ms=7.5,ttft_ms=90",
     },
     "no room": {"model": "405b", "gpu": "l4", "engine": "nim", "data_parallel_size": 2, "weight_dtype": "fp8"},
     "other engine": {"model": "8b", "gpu": "mi300x", "engine": "llama.cpp", "concurrent_requests": 3},
@@ -295,8 +295,8 @@ def test_where_factors_are_from() -> None:
         1.2 * derivation(SPEED).step("tpot_seconds").value
     )
     assert step_called(top, "ttft_factor").about == "the default of sheetgen"
-    anchor = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
-    step = step_called(derivation({**SPEED, "anchor": anchor}).step("tpot_seconds"), "speed_factor")
+    point = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
+    step = step_called(derivation({**SPEED, "measured": point}).step("tpot_seconds"), "measured_tpot_factor")
     assert step.origin == "given" and "64 requests of 1,024 + 1,024 tokens" in step.about
     measured, predicted = re.findall(r"([\d.]+) ms (?:measured|predicted)", step.about)
     assert step.value == pytest.approx(float(measured) / float(predicted), rel=1e-5)

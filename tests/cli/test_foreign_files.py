@@ -58,11 +58,17 @@ def test_no_error_repeats_what_stands_in_place_of_a_workbook(run: Run, here: Pat
         assert result.exit_code == 1 and SECRET not in result.output and "is no workbook" in result.stderr
 
 
+def test_no_error_repeats_what_stands_in_place_of_a_benchmark(run: Run, here: Path) -> None:
+    for name, text in FILES.items():
+        (here / name).write_text(text)
+        result = run("size", "--model", "8b", "--measured", name)
+        assert result.exit_code == 1 and name in result.stderr and SECRET not in result.output, result.output
+
+
 @pytest.mark.parametrize(
     "asked",
     [
         ("build", "--scenario"),
-        ("size", "--model", "8b", "--anchor"),
         ("plan",),
         ("catalog", "prices"),
     ],

@@ -15,7 +15,7 @@ import sheetgen
 from sheetgen.catalog import Catalog
 
 R1 = ("size", "--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--concurrent-requests", "64")
-ANCHOR = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
+POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
 
 
 def speed(run: Any, *arguments: object) -> str:
@@ -92,22 +92,23 @@ def test_what_was_not_measured(run) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_what_a_measured_point_did(run) -> None:  # type: ignore[no-untyped-def]
-    text = speed(run, *R1, "--anchor", ANCHOR)
-    answer = json.loads(run(*R1, "--anchor", ANCHOR, "--json").output)
-    assert answer["speed_scope"] == "anchored" and answer["ttft_factor"] == 1
-    assert "Set right by one measured point: 64 requests of 1,024 + 1,024 tokens, TPOT 22.4 ms measured, " in text
-    assert f"TPOT x {answer['speed_factor']:.4g}, TTFT x 1." in text and "its band may be wider" in text
-    both = speed(run, *R1, "--anchor", ANCHOR + ",ttft_ms=310")
+    text = speed(run, *R1, "--measured", POINT)
+    answer = json.loads(run(*R1, "--measured", POINT, "--json").output)
+    [used] = answer["measured"]["used"]
+    assert answer["speed_scope"] == "anchored" and used["measured_ttft_factor"] == 0
+    assert "64 requests of 1,024 + 1,024 tokens at once: TPOT 22.4 ms measured, " in text
+    assert f"TPOT x {used['measured_tpot_factor']:.4g}." in text and "its band may be wider" in text
+    both = speed(run, *R1, "--measured", POINT + ",ttft_ms=310")
     assert "its band may be wider" not in both and "docs/speed.md" in both
-    crowd = speed(run, *R1, "--anchor", ANCHOR.replace("=64", "=5000"))
-    assert re.search(r"Of that point's own requests [\d,]+ wait for their turn, by the prediction\.", crowd)
+    crowd = speed(run, *R1, "--measured", POINT.replace("=64", "=5000"))
+    assert re.search(r"at once; [\d,]+ of them wait, by the prediction: TPOT", crowd)
     typed = speed(run, *R1, "--speed-factor", "1.25")
     assert "Set right by the factors given: TPOT x 1.25, TTFT x 1." in typed
 
 
 def test_options_that_would_be_ignored(run) -> None:  # type: ignore[no-untyped-def]
-    result = run("size", "--from-log", "x.log", "--anchor", ANCHOR, "--requests-per-second", "3")
-    assert result.exit_code == 2 and "--requests-per-second, --anchor does not go with --from-log" in result.stderr
+    result = run("size", "--from-log", "x.log", "--measured", POINT, "--requests-per-second", "3")
+    assert result.exit_code == 2 and "--requests-per-second, --measured does not go with --from-log" in result.stderr
 
 
 def test_assumed_peaks_are_said(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -133,7 +134,7 @@ def test_the_explanation_gives_the_figures_of_the_docs() -> None:
     root = Path(__file__).parents[2]
     docs, explained = ((root / "docs" / name).read_text(encoding="utf-8") for name in ("speed.md", "explanation.md"))
     held_out = docs.split("## Whole configurations held out")[1].split("##")[0]
-    anchored = docs.split("(`--anchor`)")[1].split("##")[0]
+    anchored = docs.split("(`--measured`)")[1].split("##")[0]
     rows = re.findall(r"\| (TPOT|TTFT|output tokens/s) \| ([\d.]+)", held_out)
     medians = {figure: round(float(median)) for figure, median in rows}
     said = f"{medians['TPOT']} % for the time per output token, {medians['TTFT']} % for the time to the first, "

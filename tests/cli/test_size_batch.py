@@ -132,22 +132,24 @@ def test_one_measured_point_for_all_rows(run, here: Path) -> None:  # type: igno
     point = "concurrent_requests=32,input_tokens=1024,output_tokens=1024,tpot_ms=9.5"
     head = "model,gpu,concurrent_requests,context_tokens\n"
     (here / "in.csv").write_text(head + "8b,h100,1,2k\n8b,h100,32,2k\n8b,h100,x,1\n")
-    rows = read(run("size", "--batch", "in.csv", "--anchor", point).stdout)
-    first = sheetgen.size(model="8b", context="2k", anchor=point)
+    rows = read(run("size", "--batch", "in.csv", "--measured", point).stdout)
+    first = sheetgen.size(model="8b", context="2k", measured=point)
     assert [float(r["tpot_seconds"]) for r in rows[:2]] == [first["tpot_seconds"], 0.0095]
-    assert float(rows[0]["speed_factor"]) == first["speed_factor"] and rows[2]["error"]
+    assert rows[2]["error"]
     assert [r["speed_scope"] for r in rows] == ["anchored", "anchored", ""]
     (here / "in.csv").write_text("model,gpu\n8b,h100\n8b,h200\n")
-    result = run("size", "--batch", "in.csv", "--anchor", point, "--out", "out.csv")
-    assert result.exit_code == 1 and "the rows have 2 of these" in result.stderr and not (here / "out.csv").exists()
+    result = run("size", "--batch", "in.csv", "--measured", point, "--out", "out.csv")
+    assert result.exit_code == 1 and "does not say its gpu" in result.stderr and not (here / "out.csv").exists()
+    rows = read(run("size", "--batch", "in.csv", "--measured", f"{point},gpu=h200").stdout)
+    assert [r["speed_scope"] for r in rows] == ["fitted", "anchored"]
     (here / "in.csv").write_text("model,speed_factor\n8b,1.5\n")
-    result = run("size", "--batch", "in.csv", "--anchor", point)
-    assert result.exit_code == 1 and "speed_factor is given, and anchor sets it" in result.stderr
+    result = run("size", "--batch", "in.csv", "--measured", point)
+    assert result.exit_code == 1 and "speed_factor is given, and measured sets it" in result.stderr
 
 
 def test_factors_as_columns_and_rates_in_12_digits(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "in.csv").write_text(
-        "model,speed_factor,ttft_factor,requests_per_second,users\n8b,1.5,,,\n8b,,0.8,1e5,1\n8b,,,,\n"
+        "model,speed_factor,ttft_factor,requests_per_second,concurrent_requests\n8b,1.5,,,\n8b,,0.8,1e5,1\n8b,,,,\n"
     )
     rows = read(run("size", "--batch", "in.csv").stdout)
     tpot = [float(r["tpot_seconds"]) for r in rows]

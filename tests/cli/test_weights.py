@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import Run
-
 import sheetgen
 
 
-def test_every_format_says_whose_weights_and_what_the_published_ones_cost(run: Run, tmp_path: Path) -> None:
+def test_every_format_says_whose_weights_and_what_the_published_ones_cost(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     asked = ("--model", "70b", "--context", "16k", "--concurrent-requests", "16", "--weight-dtype", "recommended")
     text = run("recommend", *asked).stdout
     asked_alone = {"model": "70b", "context": "16k", "concurrent_requests": 16, "weight_dtype": "recommended"}

@@ -18,7 +18,7 @@ from sheetgen.units import PURCHASES
 
 # Inputs that have the name of their option, and its value.
 OPTIONS = (
-    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "active_fraction",
+    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "peak_hour_share",
     "extra_headroom_fraction", "zones", "average_context_fraction", "prefix_cache_hit_fraction",
     "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
     "fx_rate", "fx_date", "owned_years", "residual_fraction", "cost_of_capital_fraction", "support_fraction",

@@ -23,7 +23,7 @@ _SHARE, _SHARE_ABOVE_0 = Kind(low=0, high=1), Kind(low=0.001, high=1)
 _OPTIONS: dict[str, Kind] = {
     "gpu_memory_utilization": _SHARE_ABOVE_0,
     "hours_per_month": Kind(low=1, high=744),
-    "active_fraction": _SHARE_ABOVE_0,
+    "peak_hour_share": _SHARE_ABOVE_0,
     "extra_headroom_fraction": _SHARE,
     "survive": Kind("whole", 0, 3),
     "zones": Kind("whole", 2, 20),

@@ -39,7 +39,7 @@ MODEL, WORKLOAD, PEOPLE, Z, SPREAD = "8b", "chat", 6400, 1.2, 0.15
 DTYPES_ASKED = {"second_": "fp8", "third_": "int4"}
 OPTIONS: dict[str, Any] = {
     "models": MODEL, "workloads": WORKLOAD, "tiers": "32", "headline": f"{WORKLOAD}:32",
-    "instances": books.INSTANCES, "active_fraction": 0.1, "as_of": books.AS_OF, "tpot_ms": 20, "ttft_ms": 2000,
+    "instances": books.INSTANCES, "as_of": books.AS_OF, "tpot_ms": 20, "ttft_ms": 2000,
 }  # fmt: skip
 
 
@@ -180,8 +180,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def oracle(dtype: str, people: int, purchase: str = "on-demand", times: float = 1) -> float | str:
     """What `solve` says is the lowest month of the people's load at that precision and class, all times multiplied."""
-    load = math.ceil(people * OPTIONS["active_fraction"])
-    more = {"weight_dtype": dtype, "tiers": str(load), "headline": f"{WORKLOAD}:{load}", "purchase": purchase}
+    more = {"weight_dtype": dtype, "tiers": str(people), "headline": f"{WORKLOAD}:{people}", "purchase": purchase}
     limits = {"tpot_ms": str(OPTIONS["tpot_ms"] / times), "ttft_ms": str(OPTIONS["ttft_ms"] / times)}
     try:
         choice = solve(ask(books.catalog(), {**OPTIONS, **more, **limits})).choices[0]

@@ -47,7 +47,7 @@ def test_focus_columns(tmp_path: Path) -> None:
     assert (second["quarter"], second["usd"]) == ("2027-Q2", 5)
 
 
-def test_our_own_columns_and_what_they_calibrate(tmp_path: Path) -> None:
+def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None:
     found = read_actuals(write(tmp_path, OWN))
     assert [one["usd"] for one in by_quarter(found)] == [900, 50]
     assert list(measured(found)) == [{"id": "chat", "quarter": "2027-Q1", "in_flight_peak": 212, "replicas": 9}]

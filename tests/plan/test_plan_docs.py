@@ -50,7 +50,7 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(one.name for one in Path("plans").glob("q1.*")) == [
         f"q1.{ending}" for ending in ("docx", "json", "md", "pdf", "xlsx") if IN_LONG or ending not in DRAWN
     ]
-    assert any("support-chat: calibrate: {quarter: 2027-Q1, in_flight_peak: 540, replicas: 16}" in one for one in said)
+    assert any("support-chat in 2027-Q1: 16 replicas served 540 requests" in one for one in said)
     assert sum("Please approve $" in one for one in said) == amount(1, 2)
 
 

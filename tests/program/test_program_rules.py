@@ -46,8 +46,9 @@ def quantities_of(table: Table | Repeat) -> Iterable[tuple[str, Formula]]:
 
 @pytest.fixture(scope="module")
 def sheet_grid() -> Grid:
-    """A sheet with a mixture, a rate and a draft's kin: everything that its program may read."""
-    options = {"models": "70b,deepseek-v3", "requests_per_second": 3, "survive": "replica"}
+    """A sheet with a mixture, a rate, a measured deployment and a draft's kin: everything that its program may read."""
+    measured = "model=70b,gpu=h100,tp=4,concurrent_requests=8,input_tokens=1k,output_tokens=1k,tpot_ms=20"
+    options = {"models": "70b,deepseek-v3", "requests_per_second": 3, "survive": "replica", "measured": measured}
     return tables(ask(Catalog(), options)).grid
 
 
@@ -108,4 +109,5 @@ def test_one_name_means_one_quantity(program: Program) -> None:
 def test_no_fact_of_a_sheet_is_a_quantity_too(sheet_grid: Grid) -> None:
     worked_out = {name for table in all_tables(SHEET) for name, _ in quantities_of(table)}
     twice = {name for name in worked_out if len(sheet_grid.columns[name]) > 1} - REFINED
-    assert twice == {"load_requests", "ranked_requests"}  # of a rate: in places, and by its share of the rate
+    # Of a rate: in places, by its share of the rate, and as it was stated.
+    assert twice == {"load_requests", "ranked_requests", "load_requests_per_second"}

@@ -10,7 +10,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "weight_dtype": ("auto", "fp8", "int4", "mxfp4"),
     "gpu_memory_utilization": (0.5, 0.95, 1.0),
     "hours_per_month": (1, 200.5, 744),
-    "active_fraction": (0.1, 0.333),
+    "peak_hour_share": (0.1, 0.333),
     "extra_headroom_fraction": (0.07, 0.5),
     "survive": (1, 2, 3),
     "zones": (2, 5),

@@ -192,7 +192,8 @@ def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     assert " TP " not in sentence  # which is for engineers, behind the first page
     assert str(found.uncertain[0]).startswith(f"Llama 3.1 70B at 32: {card.token_time}")
     assert card.load == "32 requests at once"
-    assert page(models="8b", active_fraction="0.5").cards[0].load == "64 users, 32 requests at once"
+    assert page(models="8b", users="64", active_fraction="0.5").cards[0].load == "64 people, 32 requests at once"
+    assert page(models="8b", tiers=None, users="200").cards[0].load == "200 people"
     rate = page(models="8b", tiers=None, requests_per_second="4")
     assert rate.cards[0].load == "4 requests/s" and " at 4 requests/s; up to " in str(rate.asks[0].sentence)
 

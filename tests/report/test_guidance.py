@@ -19,7 +19,8 @@ def test_settings_and_assumptions_are_equal() -> None:
     known, settings = guidance.assumptions(catalog()), settings_of({}, load_engine(catalog(), "vllm"))
     same = [name for name in known if hasattr(settings, name)]
     assert {
-        "active_fraction",
+        "peak_hour_share",
+        "burst_factor",
         "average_context_fraction",
         "prefix_cache_hit_fraction",
         "extra_headroom_fraction",

@@ -82,7 +82,7 @@ def test_a_host_by_hand() -> None:
     """10 million prompt tokens of which 30 % are cached, at $2 and $0.5, and 4 million answered at $6."""
     asked = {
         "million_input_tokens_per_month": 10, "million_output_tokens_per_month": 4, "input_tokens": 3072,
-        "prefix_cache_hit_fraction": 0.3, "input_usd_per_million": 2, "cached_usd_per_million": 0.5,
+        "cached_fraction": 0.3, "input_usd_per_million": 2, "cached_usd_per_million": 0.5,
         "output_usd_per_million": 6, "max_input_tokens": 3072,
     }  # fmt: skip
     assert cost.hosted_monthly_usd(**asked) == pytest.approx(10 * (0.7 * 2 + 0.3 * 0.5) + 4 * 6)

@@ -14,12 +14,11 @@ from typing import TypeVar
 import numpy
 
 from sheetgen.answer.answer_record import LeverRecord
-from sheetgen.answer.picks import picks_of
+from sheetgen.answer.picks import picks_of, with_other_requests
 from sheetgen.answer.solution import Fit, Solution
 from sheetgen.answer.solve import tables
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
-from sheetgen.program.sheet_program import AGAIN, RATE
 from sheetgen.question.inputs import Settings
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Load, Question, SheetModel
@@ -294,14 +293,11 @@ def _cheapest(
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
-    grid = tables.grid.along("chosen", {"load": rows})
-    stated = [0 if load.requests_per_second else load.concurrent_requests for load in loads]
+    at_once = [0 if load.requests_per_second else load.concurrent_requests for load in loads]
     arriving = [load.requests_per_second for load in loads]
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    has_rates = RATE in grid.columns  # of the tables, or of other loads in them
-    grid.put(("chosen",), {"concurrent_requests": stated} | ({RATE: arriving} if has_rates else {}))
-    grid.put(("chosen", "offer"), {"among": memory > numpy.array(memory_above)[:, None]})
-    grid = grid.read_again(AGAIN.again("of_other_requests"), AGAIN)
+    shows_more = memory > numpy.array(memory_above)[:, None]
+    grid = with_other_requests(tables.grid, rows, at_once, arriving, shows_more)
     columns = grid.table("chosen", "offer")
     sizes = columns["tensor_parallel_size"] * columns["data_parallel_size"] * columns["pipeline_stages"]
     n_gpus = columns["n_replicas"] * sizes

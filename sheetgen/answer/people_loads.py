@@ -1,0 +1,53 @@
+"""What people would take who ask more or less often than was stated, or all at the same moment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord
+from sheetgen.answer.picks import Picks, picks_of, with_other_requests
+from sheetgen.answer.solution import Solution
+
+MOST_AT_ONCE = 500  # people: of more nobody believes that all ask at the same moment
+TIMES_AS_OFTEN = (0.5, 2)  # of what a person asks a day, which is a judgement
+
+
+class Otherwise(NamedTuple):
+    """The other loads of the people of one load; none of a load that is not stated as people."""
+
+    all_at_once: AllAtOnceRecord | None = None
+    by_requests_per_day: tuple[AskingRecord, ...] = ()
+
+
+def asking_otherwise(solved: Solution) -> list[Otherwise]:
+    """By load what its people would take who ask half and twice as often, and all at the same moment."""
+    loads = solved.question.loads
+    often = [
+        (row, times)
+        for row, load in enumerate(loads)
+        for times in TIMES_AS_OFTEN
+        if load.users and load.requests_per_second
+    ]
+    at_once = [row for row, load in enumerate(loads) if load.users and load.users <= MOST_AT_ONCE]
+    rows = [*(row for row, _ in often), *at_once]
+    if not rows:
+        return [Otherwise()] * len(loads)
+    requests = [*(0.0 for _ in often), *(float(loads[row].users or 0) for row in at_once)]
+    arriving = [*(loads[row].requests_per_second * times for row, times in often), *(0.0 for _ in at_once)]
+    picks = picks_of(with_other_requests(solved.grid, rows, requests, arriving), "chosen")
+    asking: dict[int, list[AskingRecord]] = {}
+    for (row, times), rented in zip(often, _rented(solved, picks[: len(often)]), strict=True):
+        if rented and not loads[row].over_limit:
+            asks = solved.workload_of(row).requests_per_user_per_day * times
+            asking.setdefault(row, []).append(AskingRecord(asks, *rented))
+    found = {
+        row: AllAtOnceRecord(int(loads[row].users or 0), *rented)
+        for row, rented in zip(at_once, _rented(solved, picks[len(often) :]), strict=True)
+        if rented and not loads[row].over_limit
+    }
+    return [Otherwise(found.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
+
+
+def _rented(solved: Solution, picks: Picks) -> list[tuple[str, int, float] | None]:
+    """Instance, how many, and $ a month of each choice."""
+    return [pair and (solved.candidate(pair[0].offer).instance, pair[0].n_instances, pair[0].usd) for pair in picks]

@@ -1,0 +1,176 @@
+"""What a benchmark measured of one deployment under one load, and how its tool's file says it.
+
+Text of a file is untrusted: what is read of it is numbers within bounds, and names that the catalogs must know.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.units import count
+
+MOST_NAME = 200  # characters of a name that a file states
+CACHED = re.compile(r"models--([^/]+?)--([^/]+)")
+MOST = 1e12  # of any number
+SPELLINGS = {
+    "tp": "tensor_parallel_size",
+    "pp": "pipeline_parallel_size",
+    "dp": "data_parallel_size",
+    "gpu_name": "gpu",
+}
+MILLISECONDS = {"tpot_ms": "tpot_seconds", "ttft_ms": "ttft_seconds"}
+MILLISECONDS_PER_SECOND = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredPoint:
+    """A run: what served (None where nobody said), the load that it was under, and the mean times.
+
+    source: the file and what made it, as a person reads it.
+    """
+
+    source: str
+    model: str | None = None
+    gpu: str | None = None
+    engine: str | None = None
+    weight_dtype: str | None = None
+    tensor_parallel_size: int | None = None
+    pipeline_parallel_size: int | None = None
+    data_parallel_size: int | None = None
+    concurrent_requests: float
+    input_tokens: int
+    output_tokens: int
+    tpot_seconds: float
+    ttft_seconds: float | None = None
+    output_tokens_per_second: float | None = None
+
+    @property
+    def load_words(self) -> str:
+        """Its load, as a person reads it."""
+        requests = count(math.ceil(self.concurrent_requests), "request")
+        return f"{requests} of {self.input_tokens:,} + {self.output_tokens:,} tokens at once"
+
+    @property
+    def stated(self) -> str:
+        """The point as an option states it: what a sheet carries, whose reader may not have the file."""
+        of_time = {value: key for key, value in MILLISECONDS.items()}
+        parts = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is None:
+                continue
+            if one.name in of_time:
+                parts.append(f"{of_time[one.name]}={MILLISECONDS_PER_SECOND * value:.12g}")
+            else:
+                plain = f"{value:.12g}" if isinstance(value, float) else str(value)
+                parts.append(f"{one.name}={plain.replace(',', ';')}")
+        return ",".join(parts)
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A run that was read and sets nothing, and why."""
+
+    source: str
+    reason: str
+
+
+Reading = MeasuredPoint | Unusable
+NAMES = ("model", "gpu", "engine", "weight_dtype")
+SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+OF_LOAD = ("concurrent_requests", "input_tokens", "output_tokens")
+NUMBERS = (*OF_LOAD, "tpot_ms", "ttft_ms", "output_tokens_per_second")
+KEYS = ("source", *NAMES, *SIZES, *NUMBERS)
+EXAMPLE = "gpu=h100,tp=2"
+
+
+def at_path(document: Any, *path: str | int) -> Any:
+    """What stands at a path of keys; None where there is nothing."""
+    for key in path:
+        if isinstance(key, int):
+            document = document[key] if isinstance(document, list) and -len(document) <= key < len(document) else None
+        else:
+            document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def number_at(document: Any, *path: str | int) -> float | None:
+    """The finite number of at least 0 at a path; None where there is none, or another kind of value."""
+    value = at_path(document, *path)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= MOST else None
+
+
+def name_at(document: Any, *path: str | int) -> str | None:
+    """The name at a path; None where there is none, or another kind of value. A folder of Hugging Face's cache is
+    called by its id: models--org--name is org/name."""
+    value = at_path(document, *path)
+    if not isinstance(value, str) or not value.strip():
+        return None
+    cached = CACHED.search(value[:MOST_NAME])
+    return f"{cached[1]}/{cached[2]}" if cached else value.strip()[:MOST_NAME]
+
+
+def needed_number(document: Any, source: str, of: str, *path: str | int) -> float:
+    """The number above 0 at a path that every file of a tool has. Raises ScenarioError where there is none."""
+    found = number_at(document, *path)
+    if not found:
+        key = ".".join(map(str, path))
+        raise ScenarioError(f"{source}: {shown(key)} is missing or no number above 0, which {of} writes.")
+    return found
+
+
+def of_deployment(document: Any) -> dict[str, Any]:
+    """What a file's own keys say of the deployment: those that --metadata of `vllm bench serve` adds."""
+    found: dict[str, Any] = {}
+    for key, value in document.items() if isinstance(document, Mapping) else ():
+        name = SPELLINGS.get(key, key)
+        if name in SIZES:
+            try:
+                found[name] = int(str(value))
+            except ValueError:
+                continue
+        elif name in NAMES and isinstance(value, str):
+            found[name] = value.strip()[:MOST_NAME]
+    return found
+
+
+def point_of(source: str, stated: Mapping[str, Any], **measured: Any) -> Reading:
+    """The point of what a file measured, less what `stated` says beside it; unusable where it has no time between
+    tokens."""
+    values = {**measured, **stated}
+    for name in ("input_tokens", "output_tokens"):
+        values[name] = max(1, round(values[name]))
+    if values["output_tokens"] < 2:
+        return Unusable(source, "its answers have one token, and no time between tokens")
+    return MeasuredPoint(source=source, **values)
+
+
+def by_rate(requests_per_second: float, request_seconds: float) -> float:
+    """Requests at once, on average, of so many a second that each take so long (Little's law)."""
+    return requests_per_second * request_seconds
+
+
+STEADY = 0.9  # of the rate at which requests were sent: below, the run was too short, or its queue grew
+
+
+def unsteady(source: str, at_once: float | None, sent: float | None, answered: float) -> Unusable | None:
+    """Why a run is of no steady load: sent all at once, or faster than it was answered."""
+    if at_once is None and sent is None:
+        return Unusable(source, "all its requests were sent at the same moment; give it --max-concurrency")
+    if at_once is None and sent is not None and answered < STEADY * sent:
+        rates = f"{answered:,.3g} of {sent:,.3g} requests a second were answered"
+        return Unusable(source, f"{rates}: its load was not steady; run it for longer, or with --max-concurrency")
+    return None
+
+
+def with_stated(points: Iterator[Reading], stated: Mapping[str, Any]) -> Iterator[Reading]:
+    """The points with what was said beside their file in place of their own."""
+    for one in points:
+        yield replace(one, **stated) if isinstance(one, MeasuredPoint) else one

@@ -1,0 +1,187 @@
+"""`--measured FILE[,key=value...]`: the points of a benchmark's file, whose tool is told by its keys.
+
+What the file does not say stands beside it: `result.json,gpu=h100,tp=2`. A figure without a file is written out:
+`gpu=h100,tp=2,concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sheetgen.catalog.base import is_file, read_bounded
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.measured.aiperf_results import aiperf_points, is_aiperf_export
+from sheetgen.measured.guidellm_results import guidellm_points, is_guidellm_report
+from sheetgen.measured.measured_point import (
+    EXAMPLE,
+    KEYS,
+    MILLISECONDS,
+    MILLISECONDS_PER_SECOND,
+    MOST,
+    NAMES,
+    SIZES,
+    SPELLINGS,
+    MeasuredPoint,
+    Reading,
+    with_stated,
+)
+from sheetgen.measured.sglang_results import is_sglang_result, sglang_points
+from sheetgen.measured.vllm_results import is_vllm_result, vllm_points
+
+MOST_BYTES = 64 * 2**20  # a report of GuideLLM with all its requests
+MOST_LINES = 1000  # of runs in a file
+MOST_FILES = 100
+WHOLE = ("input_tokens", "output_tokens", *SIZES)
+NEEDED = ("concurrent_requests", "input_tokens", "output_tokens", "tpot_ms")
+POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
+
+
+class Tool(NamedTuple):
+    """A benchmark tool: how its files are told, and read."""
+
+    name: str
+    wrote: Callable[[Any], bool]
+    points: Callable[[Mapping[str, Any], str], Iterator[Reading]]
+
+
+TOOLS = (
+    Tool("vllm bench serve", is_vllm_result, vllm_points),
+    Tool("SGLang's bench_serving", is_sglang_result, sglang_points),
+    Tool("GuideLLM", is_guidellm_report, guidellm_points),
+    Tool("AIPerf", is_aiperf_export, aiperf_points),
+)
+READ = "results of vllm bench serve, SGLang's bench_serving, GuideLLM and AIPerf"
+
+
+def read_measured(options: Iterable[Any] | str | None) -> list[Reading]:
+    """The points of every `--measured`. Raises ScenarioError with all that is wrong, a line each."""
+    texts = [options] if isinstance(options, (str, Path)) else list(options or ())
+    if len(texts) > MOST_FILES:
+        raise ScenarioError(f"measured names {len(texts):,} files. Give {MOST_FILES} at most.")
+    problems, points = Problems(), list[Reading]()
+    for text in texts:
+        points += problems.attempt(lambda text=text: list(_points(text))) or ()
+    if problems:
+        raise ScenarioError(*dict.fromkeys(problems))
+    return points
+
+
+def beside(folder: Path, option: str) -> str:
+    """An option whose file stands beside another file, as one of this folder; a point that is written out as it is."""
+    first = option.split(",")[0].strip()
+    return option if "=" in first or not first else str(folder / option.strip())
+
+
+def stated_points(options: Iterable[Any], folder: Path) -> list[str]:
+    """The usable points of options, each written out, whatever file it was read of; files are beside `folder`."""
+    readings = read_measured(beside(folder, str(one)) for one in options)
+    return [one.stated for one in readings if isinstance(one, MeasuredPoint)]
+
+
+def _points(option: Any) -> Iterator[Reading]:
+    if not isinstance(option, (str, Path)):
+        raise ScenarioError(f"measured is {shown(repr(option))}. It must be a file, such as result.json,{EXAMPLE}.")
+    text = str(option).strip()
+    if not text:
+        raise ScenarioError(f"measured is blank. Name a file, such as result.json,{EXAMPLE}, or leave it out.")
+    parts = [text] if is_file(text) else text.split(",")
+    first = next((i for i, part in enumerate(parts) if "=" in part and (i or len(parts) > 1)), len(parts))
+    file, stated = ",".join(parts[:first]).strip(), _stated(parts[first:])
+    if file:
+        yield from with_stated(_of_file(Path(file).expanduser()), stated)
+        return
+    if missing := [key for key in NEEDED if MILLISECONDS.get(key, key) not in stated]:
+        lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        raise ScenarioError(f"measured: {lacks}. Name a file, or write the whole point, such as {POINT}.")
+    if stated["output_tokens"] < 2:
+        raise ScenarioError("measured: output_tokens is 1. There is a time between tokens from 2 on.")
+    yield MeasuredPoint(**{"source": "the point given", **stated})
+
+
+def _stated(parts: Iterable[str]) -> dict[str, Any]:
+    """What `key=value` parts say of the deployment and its load."""
+    found, problems = dict[str, Any](), Problems()
+    for part in filter(str.strip, parts):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        key = SPELLINGS.get(name.replace("-", "_"), name.replace("-", "_"))
+        if not equals:
+            problems.append(f"measured has {shown(part)!r}. Write key=value after the file, such as {EXAMPLE}.")
+        elif key not in KEYS:
+            problems.append(f"measured: unknown key {shown_key(name)!r}.{did_you_mean(key, KEYS)}")
+        elif MILLISECONDS.get(key, key) in found:
+            problems.append(f"measured: {key} is given twice. Keep one.")
+        else:
+            found[MILLISECONDS.get(key, key)] = problems.attempt(_value, key, value)
+    if problems:
+        raise ScenarioError(*problems)
+    return found
+
+
+def _value(key: str, text: str) -> Any:
+    if key in (*NAMES, "source"):
+        if not text:
+            raise ScenarioError(f"measured: {key} is blank. Give a value, or leave it out.")
+        return text.replace(";", ",") if key == "source" else text
+    unit = {"k": 1024}.get(text[-1:].lower(), 1) if key.endswith("_tokens") else 1
+    try:
+        number = float(text[:-1] if unit > 1 else text) * unit
+    except ValueError:
+        number = 0
+    if not 0 < number <= MOST or (key in WHOLE and number != int(number)):
+        kind = "a whole number" if key in WHOLE else "a number"
+        raise ScenarioError(f"measured: {key} is {shown(text)!r}. It must be {kind} above 0.")
+    if key in MILLISECONDS:
+        return number / MILLISECONDS_PER_SECOND
+    return int(number) if key in WHOLE else number
+
+
+def _of_file(path: Path) -> Iterator[Reading]:
+    """The points of one file, whatever tool wrote it."""
+    name = shown(path, 200)
+    try:
+        raw = read_bounded(path, MOST_BYTES, f"Name a file: {READ} are read.")
+        if len(raw) > MOST_BYTES:
+            raise ValueError(f"is larger than {MOST_BYTES:,} bytes, the most that is read")
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{name}: is not UTF-8 text: {READ} are read.") from None
+    except ValueError as error:
+        raise ScenarioError(f"{name}: {str(error).rstrip('.')}.") from None
+    documents = list(_documents(text, name))
+    for i, document in enumerate(documents, 1):
+        source = f"{name}:{i}" if len(documents) > 1 else name
+        tool = next((tool for tool in TOOLS if tool.wrote(document)), None)
+        if tool is None:
+            raise ScenarioError(f"{source}: its keys are of no benchmark that is read: {READ} are.")
+        yield from tool.points(document, f"{source} ({tool.name})")
+
+
+def _documents(text: str, name: str) -> Iterator[Any]:
+    """The JSON of a file: one document, or one a line."""
+    try:
+        yield _parsed(text)
+        return
+    except ValueError as error:
+        whole = error
+    lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if len(lines) > MOST_LINES:
+        raise ScenarioError(f"{name}: holds {len(lines):,} lines. A file of runs may have {MOST_LINES:,}.")
+    if len(lines) < 2 or not lines[0][1].rstrip().endswith("}"):
+        hint = "Is it cut off? A start-up log is read by size --from-log."
+        raise ScenarioError(f"{name}: is not valid JSON ({shown(whole, 100)}). {hint}")
+    for i, line in lines:
+        try:
+            yield _parsed(line)
+        except ValueError as error:
+            raise ScenarioError(f"{name}:{i}: is not valid JSON ({shown(error, 100)}). Is it cut off?") from None
+
+
+def _parsed(text: str) -> Any:
+    """A JSON document. Raises ValueError, for one that is nested too deeply, too."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

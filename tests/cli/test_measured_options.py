@@ -1,0 +1,71 @@
+"""The commands that take measured points, and what an answer says a measurement takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import Result
+
+Run = Callable[..., Result]
+RESULTS = Path(__file__).parents[1] / "data" / "measured" / "results"
+POINT = "gpu=h100,tp=4,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=40,ttft_ms=2000"
+
+
+def test_the_benchmark_is_at_the_fullest_replicas_load(run: Run, here: Path) -> None:
+    for engine, tool in (("vllm", "vllm bench serve"), ("sglang", "python -m sglang.bench_serving")):
+        asked = ("recommend", "--model", "70b", "--context", "8k", "--concurrent-requests", "64", "--engine", engine)
+        answer = json.loads(run(*asked, "--json").output)
+        measure, words = answer["measure"], answer["measure"]["bench"].split()
+        assert measure["bench"].startswith(tool) and words[words.index("--model") + 1] in measure["serve"]
+        given = {flag: words[words.index(flag) + 1] for flag in ("--max-concurrency", "--num-prompts")}
+        requests = answer["requests_per_replica"]
+        assert given == {"--max-concurrency": str(requests), "--num-prompts": str(10 * requests)}
+        assert words[words.index("--random-input-len") + 1] == str(answer["context_tokens"] - 1024)
+
+
+def test_the_metadata_of_our_benchmark_names_the_deployment(run: Run, here: Path) -> None:
+    """A result of the benchmark that an answer proposes needs nothing beside it."""
+    asked = ("recommend", "--model", "70b", "--context", "8k", "--concurrent-requests", "64")
+    answer = json.loads(run(*asked, "--json").output)
+    words = answer["measure"]["bench"].split()
+    metadata = dict(word.split("=") for word in words[words.index("--metadata") + 1 :])
+    document = json.loads((RESULTS / "vllm-minimax-m2.5.json").read_text())
+    load = {"completed": 10, "total_input_tokens": 71680, "total_output_tokens": 10240, "max_concurrency": 32}
+    result = {**document, "model_id": "meta-llama/Llama-3.1-70B-Instruct", **load, **metadata}
+    Path("result.json").write_text(json.dumps(result))
+    found = json.loads(run(*asked, "--json", "--measured", "result.json").output)
+    assert len(found["inputs"]["measured"]["used"]) == 1 and found["inputs"]["measured"]["unused"] == []
+
+
+def test_every_command_says_what_it_used(run: Run, here: Path) -> None:
+    asked = ("--model", "70b", "--context", "8k", "--concurrent-requests", "64", "--measured", POINT)
+    said = " ".join(run("recommend", *asked).stdout.split())
+    assert "Measured, the point given: 32 requests of 7,168 + 1,024 tokens at once: TPOT 40.0 ms" in said
+    unused = " ".join(run("recommend", *asked, "--gpus", "l40s").stdout.split())
+    assert "Read and not used, the point given: it is of gpu nvidia-h100-sxm5-80gb, not nvidia-l40s-48gb." in unused
+    result = run("build", "--models", "70b", "--measured", POINT, "--format", "json", "--out", ".")
+    assert "Measured, the point given" in " ".join(result.output.split())
+    (here / "result.json").write_text((RESULTS / "vllm-minimax-m2.5.json").read_text())
+    (here / "s.yaml").write_text("models: [70b]\nmeasured: ['result.json,gpu=h100,tp=8']\nformat: json\nout: .\n")
+    again = " ".join(run("build", "--scenario", "s.yaml").output.split())
+    assert "it is of model minimax-m2.5, not llama-3.1-70b" in again
+
+
+def test_a_plan_carries_its_measured_points(run: Run, here: Path) -> None:
+    (here / "result.json").write_text((RESULTS / "vllm-minimax-m2.5.json").read_text())
+    service = "{id: chat, demand: {in_flight: 40}, model: minimax-m2.5, request: {context_tokens: 2k}"
+    engine = "engine: {measured: ['result.json,gpu=h100,tp=8']}}"
+    (here / "plan.yaml").write_text(
+        f"plan: {{start: 2027-Q1, quarters: 1, as_of: 2026-11-20}}\nservices: [{service}, {engine}]\n"
+    )
+    assert run("plan", "plan.yaml", "--format", "json,md", "--out", ".").exit_code == 0
+    (here / "result.json").unlink()
+    record = json.loads((here / "capacity-plan.json").read_text())
+    [point] = record["inputs"]["services"][0]["engine"]["measured"]
+    assert "model=MiniMaxAI/MiniMax-M2.5" in point and "tpot_ms=16.39" in point
+    again = run("plan", "capacity-plan.json", "--format", "json", "--out", ".", "--name", "again")
+    assert again.exit_code == 0 and json.loads((here / "again.json").read_text()) == record
+    refused = run("plan", "capacity-plan.json", "--measured", POINT)
+    assert refused.exit_code == 1 and "goes with the plan's YAML" in refused.stderr

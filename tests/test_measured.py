@@ -1,0 +1,357 @@
+"""Measured points set the times of their deployment, there only; files of benchmarks are read as their tools wrote
+them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sheetgen
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import solve
+from sheetgen.catalog import Catalog
+from sheetgen.errors import ScenarioError
+from sheetgen.measured.measured_point import MeasuredPoint, Unusable
+from sheetgen.measured.read_measured import TOOLS, beside, read_measured, stated_points
+from sheetgen.question.measured_speed import REQUEST_FACTORS
+from sheetgen.question.sheet_question import ask
+
+RESULTS = Path(__file__).parent / "data" / "measured" / "results"
+FILES = sorted(RESULTS.iterdir())
+R1 = {"model": "deepseek-r1", "gpu": "h200", "tensor_parallel_size": 8}
+POINT = "concurrent_requests=64,input_tokens=1k,output_tokens=1024,tpot_ms=22.4"
+THERE = {"concurrent_requests": 64, "context_tokens": 2048, "input_tokens": 1024, "output_tokens": 1024}
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+# By file: model, GPU, requests at once, tokens in and out, ms a token and to the first; None of a run that is not used.
+# Worked out by hand of the files' own figures: requests at once of a rate are the rate times the seconds of a request.
+READ: dict[str, list[tuple[Any, ...] | None]] = {
+    "aiperf-qwen3.6-35b-a3b-rtx-5090.json": [("nvidia/Qwen3.6-35B-A3B-NVFP4", None, 16, 3761, 544, 11.85, 230.1)],
+    "guidellm-qwen3-30b-a3b.json": [("Qwen/Qwen3-30B-A3B", None, 1, 92, 1024, 38.65, 59.99)],
+    "sglang-llama-3.3-70b-h200.jsonl": [
+        (None, None, 1.00547 * 7.81126, 509, 534, 14.486, 82.87),
+        (None, None, 4.04320 * 12.7512, 513, 507, 25.015, 103.34),
+        None,
+    ],
+    "vllm-gemma-4-e4b-spark.json": [("google/gemma-4-E4B-it", None, 0.285946 * 29.0922, 4073, 485, 58.35, 941.6)],
+    "vllm-llama-3-8b-h100-pcie-1-a-second.json": [
+        ("meta-llama/Meta-Llama-3-8B-Instruct", "NVIDIA-H100-PCIe", 1.05147 * 2.15545, 206, 202, 10.636, 20.60)
+    ],
+    "vllm-llama-3-8b-h100-pcie-16-a-second.json": [None],
+    "vllm-llama-3-8b-h100-pcie-4-a-second.json": [
+        ("meta-llama/Meta-Llama-3-8B-Instruct", "NVIDIA-H100-PCIe", 3.83193 * 2.22632, 206, 202, 10.980, 21.65)
+    ],
+    "vllm-minimax-m2.5.json": [("MiniMaxAI/MiniMax-M2.5", None, 8, 1024, 1024, 16.393, 148.0)],
+}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_benchmarks_file_is_read_as_its_tool_wrote_it(file: Path) -> None:
+    for reading, expected in zip(read_measured([file]), READ[file.name], strict=True):
+        assert file.name in reading.source
+        if expected is None:
+            assert isinstance(reading, Unusable) and "its load was not steady" in reading.reason
+            continue
+        assert isinstance(reading, MeasuredPoint)
+        model, gpu, at_once, prompt, answer, tpot_ms, ttft_ms = expected
+        assert (reading.model, reading.gpu, reading.input_tokens) == (model, gpu, prompt)
+        assert reading.output_tokens == answer
+        # To the digits with which the figures stand above.
+        assert reading.concurrent_requests == pytest.approx(at_once, rel=1e-4)
+        assert 1000 * reading.tpot_seconds == pytest.approx(tpot_ms, rel=1e-3)
+        assert 1000 * (reading.ttft_seconds or 0) == pytest.approx(ttft_ms, rel=1e-3)
+
+
+def test_each_file_is_told_by_its_keys_alone() -> None:
+    tools = {"vllm": "vllm bench serve", "sglang": "SGLang's bench_serving", "guidellm": "GuideLLM", "aiperf": "AIPerf"}
+    for file in FILES:
+        document = json.loads(file.read_text().splitlines()[0])
+        assert [tool.name for tool in TOOLS if tool.wrote(document)] == [tools[file.name.split("-")[0]]]
+
+
+def test_what_stands_behind_the_file_wins() -> None:
+    [point] = read_measured([f"{RESULTS / 'vllm-minimax-m2.5.json'},gpu=mi355x,tp=8,engine=sglang,weight-dtype=fp8"])
+    assert isinstance(point, MeasuredPoint)
+    assert (point.gpu, point.tensor_parallel_size, point.engine, point.weight_dtype) == ("mi355x", 8, "sglang", "fp8")
+
+
+def test_metadata_of_a_result_says_what_served(tmp_path: Path) -> None:
+    document = json.loads((RESULTS / "vllm-minimax-m2.5.json").read_text())
+    (tmp_path / "result.json").write_text(json.dumps({**document, "gpu": "h100", "tp": "4", "dp": "x", "more": [1]}))
+    [point] = read_measured([tmp_path / "result.json"])
+    assert isinstance(point, MeasuredPoint)
+    assert (point.gpu, point.tensor_parallel_size, point.data_parallel_size) == ("h100", 4, None)
+
+
+def test_a_point_written_out_reads_as_the_same() -> None:
+    for file in FILES:
+        points = [one for one in read_measured([file]) if isinstance(one, MeasuredPoint)]
+        again = read_measured(stated_points([file.name], RESULTS))
+        # Its times are written to 12 digits; its source may hold no comma.
+        for one, other in zip(points, again, strict=True):
+            assert isinstance(other, MeasuredPoint)
+            assert (one.model, one.input_tokens, one.source) == (other.model, other.input_tokens, other.source)
+            assert one.tpot_seconds == pytest.approx(other.tpot_seconds, rel=1e-11)
+    assert beside(RESULTS, POINT) == POINT
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_cut_or_broken_file_is_refused_in_a_line(file: Path, tmp_path: Path) -> None:
+    """Cut anywhere, or with a value replaced by another kind, a file is read or refused by name, and nothing else."""
+    text, draw = file.read_text(), random.Random(file.name)
+    broken = [text[: draw.randrange(len(text))] for _ in range(40)]
+    document = json.loads(text.splitlines()[0])
+    for value in (None, "x", [], {}, True, -1, 1e300, float("nan"), [[[]]]):
+        for key in document:
+            broken.append(json.dumps({**document, key: value}))
+    target = tmp_path / "result.json"
+    for content in broken:
+        target.write_text(content)
+        try:
+            readings = read_measured([target])
+        except ScenarioError as error:
+            assert all("result.json" in problem and "\n" not in problem for problem in error.problems)
+        else:
+            assert readings and all("result.json" in one.source for one in readings)
+
+
+def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
+    for content, words in (
+        ("{}", "its keys are of no benchmark that is read"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": 1', "is not valid JSON"),
+        ("models: [8b]\n", "is not valid JSON"),
+        ("", "is not valid JSON"),
+    ):
+        (tmp_path / "x.json").write_text(content)
+        with pytest.raises(ScenarioError, match=words):
+            read_measured([tmp_path / "x.json"])
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match="is not UTF-8 text"):
+        read_measured([tmp_path / "x.json"])
+    with pytest.raises(ScenarioError, match=r"is a folder|is not a file"):
+        read_measured([tmp_path])
+
+
+REFUSED = {
+    "unknown key": (POINT.replace("tpot_ms", "tpot"), "unknown key 'tpot'. Did you mean tpot_ms?"),
+    "missing": (POINT.split(",tpot")[0], "measured: tpot_ms is missing."),
+    "missing two": ("output_tokens=9,tpot_ms=8", "concurrent_requests, input_tokens are missing"),
+    "twice": (POINT + ",tpot_ms=3", "tpot_ms is given twice"),
+    "zero": (POINT.replace("22.4", "0"), "tpot_ms is '0'. It must be a number above 0."),
+    "infinite": (POINT.replace("22.4", "inf"), "tpot_ms is 'inf'"),
+    "half a token": (POINT.replace("1024", "10.5"), "output_tokens is '10.5'. It must be a whole number above 0."),
+    "one token": (POINT.replace("output_tokens=1024", "output_tokens=1"), "from 2 on"),
+    "no pair": (POINT + ",h100", "measured has 'h100'. Write key=value"),
+    "no file": ("nowhere.json", "nowhere.json: cannot be read"),
+    "blank": ("", "measured is blank"),
+    "a number": (22.4, "measured is 22.4"),
+    "another unit": (POINT.replace("22.4", "0.0224"), "Check its unit, and what served."),
+    "too long": (POINT.replace("1k", "1000k"), "over the 163,840"),
+    "unknown GPU": (POINT + ",gpu=h1000", "'h1000' is not in the catalogs"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_in_one_sentence(case: str) -> None:
+    measured, expected = REFUSED[case]
+    with pytest.raises(ScenarioError) as error:
+        sheetgen.size(**R1, measured=[measured])
+    assert len(error.value.problems) == 1 and expected in str(error.value)
+
+
+def test_what_nobody_says_is_named() -> None:
+    result = str(RESULTS / "vllm-minimax-m2.5.json")
+    with pytest.raises(ScenarioError, match=r"does not say its gpu and tensor parallel size\. Add it after the file"):
+        ask(Catalog(), {"models": "minimax-m2.5", "as_of": "2026-11-20", "measured": [result]})
+    with pytest.raises(ScenarioError, match="speed_factor is given, and measured sets it"):
+        sheetgen.size(**R1, speed_factor=1.1, measured=POINT)
+
+
+# One deployment -------------------------------------------------------------------------------------------------------
+
+
+def test_the_point_itself_is_met() -> None:
+    plain, answer = sheetgen.size(**R1, **THERE), sheetgen.size(**R1, **THERE, measured=f"{POINT},ttft_ms=310")
+    # Its factors are rounded to 12 digits.
+    assert answer["tpot_seconds"] == pytest.approx(0.0224, rel=1e-11)
+    assert answer["ttft_seconds"] == pytest.approx(0.31, rel=1e-11)
+    assert (plain["speed_scope"], answer["speed_scope"]) == ("fitted", "anchored")
+    assert answer["kv_bytes"] == plain["kv_bytes"] and answer["verdict"] == plain["verdict"]
+    only = sheetgen.size(**R1, **THERE, measured=POINT)
+    assert only["ttft_seconds"] == plain["ttft_seconds"]
+
+
+def test_other_loads_change_by_the_same_factor() -> None:
+    for load in ({"concurrent_requests": 8}, {"concurrent_requests": 900, "context_tokens": "16k"}):
+        plain, answer = sheetgen.size(**R1, **load), sheetgen.size(**R1, **load, measured=POINT)
+        [used] = answer["measured"]["used"]
+        # Requests that wait for a turn would bring their own: none does here.
+        assert answer["tpot_seconds"] == pytest.approx(used["measured_tpot_factor"] * plain["tpot_seconds"], rel=1e-11)
+
+
+@pytest.mark.parametrize("factors", [(1.3, 1.0), (0.8, 1.35), (1.1, 0.75)])
+def test_two_points_are_both_met(factors: tuple[float, float]) -> None:
+    """Runs of a deployment whose parts are so much slower than predicted give these two factors, and their times."""
+    whole, request = factors
+    loads = [{**THERE, "concurrent_requests": n} for n in (8, 256)]
+    plain = [sheetgen.size(**R1, **load)["tpot_seconds"] for load in loads]
+    none = [_without_requests(load) for load in loads]
+    measured = [whole * (base + request * (all_of_it - base)) for base, all_of_it in zip(none, plain, strict=True)]
+    points = [
+        POINT.replace("=64", f"={load['concurrent_requests']}").replace("22.4", f"{1000 * seconds!r}")
+        for load, seconds in zip(loads, measured, strict=True)
+    ]
+    for load, seconds in zip(loads, measured, strict=True):
+        answer = sheetgen.size(**R1, **load, measured=points)
+        used = answer["measured"]["used"][0]
+        # 12 digits of each factor; the least squares lose some more.
+        assert answer["tpot_seconds"] == pytest.approx(seconds, rel=1e-8)
+        assert used["measured_tpot_factor"] == pytest.approx(whole, rel=1e-6)
+        assert used["measured_request_factor"] == pytest.approx(request, rel=1e-6)
+
+
+def _without_requests(load: dict[str, Any]) -> float:
+    """The time per token if requests added nothing to a step, by hand from two predictions: it is linear in what they
+    add, and a request factor of 2 adds it once more."""
+    from sheetgen.api import sized_point
+    from sheetgen.program.row_program import ROW, evaluate_deployments
+
+    grid = sized_point({**R1, **load}, Catalog()).points.grid
+    times = []
+    for factor in (1.0, 2.0):
+        again = grid.again({"measured_request_factor": factor})
+        evaluate_deployments(again)
+        times.append(float(again.spread("tpot_seconds", ROW)[0]))
+    return 2 * times[0] - times[1]
+
+
+def test_what_requests_add_stays_within_bounds() -> None:
+    """Runs that differ more than the bounds let the factors tell are met as nearly as these allow."""
+    points = [POINT.replace("=64", f"={n}").replace("22.4", f"{ms}") for n, ms in ((8, 10), (256, 200))]
+    for measured in (points, [points[0].replace("=8,", "=256,"), points[1].replace("=256,", "=8,")]):
+        used = sheetgen.size(**R1, measured=measured)["measured"]["used"][0]
+        assert used["measured_request_factor"] in REQUEST_FACTORS
+
+
+def test_a_point_that_waits_gives_its_tpot_alone() -> None:
+    load = {**THERE, "concurrent_requests": 5000}
+    answer = sheetgen.size(**R1, **load, measured=POINT.replace("=64", "=5000") + ",ttft_ms=9000")
+    [used] = answer["measured"]["used"]
+    assert answer["tpot_seconds"] == pytest.approx(0.0224, rel=1e-11)
+    assert answer["queue"] and used["measured_ttft_factor"] == 0
+
+
+def test_other_deployments_keep_their_prediction() -> None:
+    for other in ({"gpu": "b200"}, {"tensor_parallel_size": 4}, {"model": "deepseek-v2"}, {"engine": "sglang"}):
+        asked = {**R1, **other}
+        plain = sheetgen.size(**asked)
+        answer = sheetgen.size(**asked, measured=f"{POINT},model=deepseek-r1,gpu=h200,tp=8,engine=vllm")
+        unused = answer.pop("measured")["unused"]
+        assert answer == plain and next(iter(other.values())) and len(unused) == 1
+
+
+# A sheet --------------------------------------------------------------------------------------------------------------
+
+SHEET = {
+    "models": "8b,70b",
+    "weight_dtype": "published",
+    "workloads": "chat,rag",
+    "tiers": "8,64",
+    "as_of": "2026-11-20",
+    "gpus": "h100,l40s",
+}
+
+
+def solved(**options: Any) -> Solution:
+    return solve(ask(Catalog(), {**SHEET, **options}))
+
+
+def point_of(plain: Solution, row: int, slower: float = 1.0) -> str:
+    """A measured point of the hardware chosen for a load, at its fullest replica, so much slower than predicted."""
+    choice, load = plain.choices[row], plain.question.loads[row]
+    assert choice.offer is not None
+    layout, workload = plain.layout(choice.offer), plain.question.workload_of(row)
+    return (
+        f"model={plain.question.model_of(row).model.id},gpu={plain.candidate(choice.offer).gpu.id},"
+        f"tp={layout.tensor_parallel_size},dp={layout.data_parallel_size},"
+        f"concurrent_requests={choice.requests_per_replica},"
+        f"input_tokens={load.input_tokens},output_tokens={workload.output_tokens},"
+        f"tpot_ms={1000 * slower * choice.tpot_seconds!r},ttft_ms={1000 * slower * choice.ttft_seconds!r}"
+    )
+
+
+def test_a_point_equal_to_the_prediction_changes_no_choice() -> None:
+    """At an even chance; above it the band of what was measured decides, too."""
+    plain = solved(confidence=0.5)
+    for row in range(len(plain.choices)):
+        found = solved(confidence=0.5, measured=[point_of(plain, row)])
+        for before, after in zip(plain.choices, found.choices, strict=True):
+            assert (before.offer, before.n_instances, before.monthly_usd) == (
+                after.offer,
+                after.n_instances,
+                after.monthly_usd,
+            )
+            assert after.tpot_seconds == pytest.approx(before.tpot_seconds, rel=1e-9)
+        # The band is the narrower one of measured deployments, of that load's.
+        assert found.choices[row].bands[0] != plain.choices[row].bands[0]
+
+
+def test_a_point_twice_as_slow_doubles_times_there_only() -> None:
+    plain, row = solved(ttft_ms="off", tpot_ms="off"), 0
+    choice = plain.choices[row]
+    assert choice.offer is not None
+    found = solved(ttft_ms="off", tpot_ms="off", measured=[point_of(plain, row, 2.0)])
+    there = plain.offers[choice.offer].profile
+    model = plain.question.loads[row].model
+    for load, before, after in zip(plain.question.loads, plain.choices, found.choices, strict=True):
+        assert before.offer is not None and (before.offer, before.monthly_usd) == (after.offer, after.monthly_usd)
+        is_there = (load.model, plain.offers[before.offer].profile) == (model, there)
+        factor = 2 if is_there else 1
+        assert after.tpot_seconds == pytest.approx(factor * before.tpot_seconds, rel=1e-9)
+        assert after.ttft_seconds == pytest.approx(factor * before.ttft_seconds, rel=1e-9)
+
+
+def test_the_answer_says_which_points_it_used_and_why_not_others() -> None:
+    result = f"{RESULTS / 'vllm-minimax-m2.5.json'},gpu=h100,tp=8"
+    point = f"{POINT},model=70b,gpu=h100,tp=4"
+    fp8 = f"{point},weight_dtype=fp8".replace("22.4", "18")
+    found = solved(measured=[point, fp8, result, str(RESULTS / "vllm-llama-3-8b-h100-pcie-16-a-second.json")])
+    measurements = found.question.measurements
+    assert [one.served.weight_dtype for one in measurements.speeds] == ["bf16", "fp8"]
+    reasons = " / ".join(one.reason for one in measurements.unused)
+    assert "its load was not steady" in reasons and "it is of weights fp8, not bf16" in reasons
+    assert "it is of model minimax-m2.5, which nothing asked for has" in reasons
+    # What a sheet carries needs no file.
+    again = ask(Catalog(), {**SHEET, "measured": found.question.options["measured"]})
+    assert [one.served for one in again.measurements.speeds] == [one.served for one in measurements.speeds]
+
+
+def test_fp8_of_a_sheet_takes_the_points_of_fp8() -> None:
+    point = f"{POINT},model=70b,gpu=h100,tp=2,weight_dtype=fp8"
+    found, plain = (solved(weight_dtype="fp8", measured=measured) for measured in ([point], None))
+    [speed] = found.question.measurements.speeds
+    at = found.grid.read("measured_tpot_factor", ("model", "profile"))
+    [[model, profile]] = [*zip(*at.nonzero(), strict=True)]
+    layout = found.profiles[profile].layout
+    assert found.question.models[model].model.id == "llama-3.1-70b" and layout.tensor_parallel_size == 2
+    assert at[model, profile] == speed.tpot_factor and plain.question.measurements.speeds == ()
+
+
+# What a measurement is worth -----------------------------------------------------------------------------------------
+
+
+def test_a_measurement_is_a_day_on_one_replica() -> None:
+    answer = sheetgen.recommend(model="405b", context="16k", concurrent_requests=64, as_of="2026-11-20")
+    measure, n_gpus = answer["measure"], answer["tensor_parallel_size"] * answer["pipeline_parallel_size"]
+    count = next(one["gpu_count"] for one in answer["candidates"] if one["instance"] == answer["instance"])
+    each = answer["hourly_usd"] / answer["n_instances"]
+    assert measure["instance"] == answer["instance"] and measure["hours"] == 24
+    assert measure["usd"] == pytest.approx(24 * each * -(-n_gpus // count), rel=1e-12)
