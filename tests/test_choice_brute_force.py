@@ -159,6 +159,7 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
     assert [one["confidence"] for one in cell["by_confidence"] if one] == [
         level for level, one in zip(levels, cell["by_confidence"], strict=True) if one
     ], load
+    check_people_otherwise(load, cell, discount)
     published = weights_in_use(load.model, "published")
     if cell["weight_dtype"] == published:
         assert cell["as_published"] is None, load
@@ -169,6 +170,19 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
         assert cell["as_published"]["instance"] is None, load
     else:
         assert told(cell["as_published"]) == rented(other.best), load
+
+
+def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> None:
+    """What people would take who ask half and twice as often, and, up to 500, all at the same moment."""
+    if not (load.rate and load.people):
+        assert not cell["by_requests_per_day"] and cell["all_at_once"] is None, load
+        return
+    often = [answer_in_class(replace(load, rate=load.rate * times), discount) for times in (0.5, 2)]
+    assert [told(one) for one in cell["by_requests_per_day"]] == [
+        rented(one.best) for one in often if isinstance(one, Answer)
+    ], load
+    at_once = answer_in_class(replace(load, rate=0, requests=load.people), discount) if load.people <= 500 else ""
+    assert told(cell["all_at_once"]) == (None if isinstance(at_once, str) else rented(at_once.best)), load
 
 
 def check_chance(load: Load, best: Plan, chance: float) -> None:
@@ -354,7 +368,8 @@ def test_random_rates(catalog: Catalog) -> None:
         (cell,) = document(recommended(options, catalog))["cells"]
         assert cell["requests_per_second"] == pytest.approx(rate, rel=1e-12) and cell["tier"] is None
         assert cell["users"] == stated.get("users", cell["users"])
-        check(cell, kinds, limits=limits | {"wait": wait}, dtypes=load)
+        people = int(stated.get("users", 0))
+        check(cell, kinds, limits=limits | {"wait": wait, "people": people}, dtypes=load)
     print(f"rates: {kinds}")
     assert all(kinds[kind] > 0 for kind in of_rates), kinds
 
