@@ -175,6 +175,32 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     assert "was not recalculated" in said
 
 
+TYPED_OVER: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({"in_context_chat": 40_000}, {"contexts": "chat=40000"}),
+    ({"in_confidence": 0.9}, {"confidence": "0.9"}),
+    ({"in_weight_dtype": "published"}, {"weight_dtype": "published"}),
+    ({"in_requests_per_user_per_day_chat": 45}, {"requests_per_user_per_day": "chat=45"}),
+    ({"in_tpot_ms_chat": 30}, {"tpot_ms": "chat=30"}),
+    ({"in_ttft_ms_long_doc": None}, {"ttft_ms": "long-doc=off"}),
+    ({"in_tpot_ms_chat": None, "in_context_chat": 9000}, {"tpot_ms": "chat=off", "contexts": "chat=9000"}),
+]
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda one: ",".join(one))
+def test_a_cell_typed_over_is_the_option(
+    cells: dict[str, Any], options: dict[str, str], book: Path, as_built: Pulled, tmp_path: Path
+) -> None:
+    """The other targets hold the formula by which they follow their context, and nobody states them."""
+    pulled = pull(edited(book, tmp_path, cells), books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
+    assert not pulled.other_results
+    asked = document(solve(ask(books.catalog(), {**LEAN, **options})))["cells"]
+    assert document(pulled.solved)["cells"] == asked == again(pulled)["cells"]
+    assert asked != document(as_built.solved)["cells"]
+    assert {f"in_{change.name}" for change in pulled.changed} == set(cells)
+
+
 @pytest.mark.long  # in the gate random edits carry discounts back
 def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, as_built: Pulled, tmp_path: Path) -> None:
     """Off all of them, told as one change."""
