@@ -454,7 +454,7 @@ def sizing_rule(question: Question) -> str:
 
 
 def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of all workloads: 50/100 ms a token, first token in 2.23/7.14/52.6 s; nothing where there are none."""
+    """The targets of all workloads: 50/100 ms a token, first token in 2.23/7.14/52.6 s; nothing for none."""
     said = []
     for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
         targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
