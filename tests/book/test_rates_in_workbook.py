@@ -99,6 +99,15 @@ def test_as_built_it_is_what_python_says(book: Path) -> None:
     assert any(choice.served_at_target != int(choice.served_at_target) for choice in solved.choices)
 
 
+@pytest.mark.parametrize("stated", [{"users": "600"}, {"tokens_per_day": "30M"}])
+def test_what_is_stated_by_the_day_is_a_rate_of_each_workload(stated: dict[str, str], tmp_path: Path) -> None:
+    by_second = {name: value for name, value in OPTIONS.items() if name != "requests_per_second"}
+    path, question = built(tmp_path, "by_day", {**by_second, "workloads": "chat,long-doc", **stated})
+    solved = solve(question)
+    assert unlike(solved, values(path), heads_of(path)) == []
+    assert len({float(rate) for rate in solved.loads["load_requests_per_second"]}) == 2 < len(solved.choices)
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("at", range(len(EDITS)))
 def test_an_edit_gives_what_build_gives(book: Path, at: int) -> None:
