@@ -169,7 +169,10 @@ def test_a_scenario_file_and_flags_that_win(run, here: Path) -> None:  # type: i
     assert answer["inputs"]["models"] == ["llama-3.1-8b", "llama-3.1-70b"] and answer["inputs"]["tiers"] == [16]
     assert answer["as_of"] == "2026-01-02" and answer["inputs"]["gpu_memory_utilization"] == 0.8
     assert {c["weight_dtype"] for c in answer["cells"]} == {"fp8"}
-    assert "Llama 3.1 8B, Chat at 16 requests at once, enough for at least 220 people: " in result.stdout and "wrote o/mine.json" in result.stdout
+    assert (
+        "Llama 3.1 8B, Chat at 16 requests at once, enough for at least 220 people: " in result.stdout
+        and "wrote o/mine.json" in result.stdout
+    )
 
 
 @pytest.mark.parametrize(

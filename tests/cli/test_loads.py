@@ -18,27 +18,27 @@ SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4"
 @pytest.mark.parametrize(
     "load,said",
     [
-        (("--users", "200"), "200 people who ask 20 times a day (0.17 requests/s at peak): "),
+        (("--users", "200"), r"200 people who ask 20 times a day \(0\.17 "),
         (
             ("--users", "200", "--requests-per-user-per-day", "6", "--peak-hour-share", "0.2"),
-            "200 people who ask 6 times a day (0.0867 requests/s at peak): ",
+            r"200 people who ask 6 times a day \(0\.0867 ",
         ),
         (
             ("--users", "0.2k", "--active-fraction", "0.1"),
-            "200 people, 10 % of them waiting at the same moment: 20 at once, at 16,384",
+            r"200 people, 10 % of them waiting at the same moment[:,] 20 (requests )?at once",
         ),
-        (("--concurrent-requests", "20"), "20 at once, at 16,384 tokens"),
-        (("--requests-per-second", "0.25"), "0.25 requests/s at peak: "),
-        (("--tokens-per-day", "82M"), "82,000,000 tokens a day (0.22 requests/s at peak): "),
+        (("--concurrent-requests", "20"), r"\b20 (requests )?at once, .*16,384 tokens"),
+        (("--requests-per-second", "0.25"), r"0\.25 requests(/s| a second) at peak"),
+        (("--tokens-per-day", "82M"), r"82,000,000 tokens a day \(0\.22 "),
         (
             ("--requests-per-day", "5k", "--peak-hour-share", "0.1", "--burst-factor", "2"),
-            "5,000 requests a day (0.28 requests/s at peak): ",
+            r"5,000 requests a day \(0\.28 ",
         ),
     ],
 )
 def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], said: str, run: Any) -> None:
     result = run(*command, *load)
-    assert result.exit_code == 0 and said in " ".join(result.stdout.split())
+    assert result.exit_code == 0 and re.search(said, " ".join(result.stdout.split()))
 
 
 def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
