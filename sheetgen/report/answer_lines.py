@@ -166,7 +166,7 @@ def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS)
 def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     """How sure the answer is, with what 0.9 costs, or why to measure first."""
     margin = next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
-    reasons = [str(words) for words in wording.measure_words(cell, question.settings.confidence)]
+    reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
     sentence = _SURE.fill(
         chance=str(wording.sure(cell.answer.chance)),
         level=str(wording.sure(MARGIN)),
