@@ -351,6 +351,21 @@ def test_random_loads(catalog: Catalog) -> None:
     assert all(kinds[kind] > 1 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM), kinds
 
 
+@pytest.mark.parametrize("confidence", [0.7, 0.9])
+def test_what_nothing_serves_at_the_confidence_is_answered_at_an_even_chance(
+    catalog: Catalog, confidence: float
+) -> None:
+    """Targets from those that only nothing meets to those that all meet: some are met at an even chance alone."""
+    kinds = Kinds()
+    for model, tpot_ms in itertools.product(("llama-3.1-70b", "deepseek-v3"), (4, 6, 8, 10, 13, 17)):
+        limits = {"tpot_ms": tpot_ms, "confidence": confidence}
+        load = {"model": model, "context": 16384, "concurrent_requests": 8, **_options(limits)}
+        (cell,) = document(recommended(load, catalog))["cells"]
+        check(cell, kinds, limits=limits)
+    print(f"{confidence}: {kinds}")
+    assert all(kinds[kind] > 0 for kind in ("at an even chance", "too slow", f"at {confidence}")), kinds
+
+
 def test_random_rates(catalog: Catalog) -> None:
     kinds, draw = Kinds(), random.Random(20261125)
     of_rates = ("data-parallel", "one rank", "stages", "one replica", "several replicas", "by memory", "by tpot")
@@ -389,7 +404,6 @@ OFTEN = (
 )
 SELDOM = (
     "stages",
-    "at an even chance",
     "for a term",
     "in other weights",
     *(f"at {level}" for level in (0.3, 0.5, 0.7, 0.9)),

@@ -92,7 +92,7 @@ COLUMNS = {
     "usd_per_million_input_tokens": "$ per million prompt tokens",
     "usd_per_million_output_tokens": "$ per million answer tokens", "usd_per_million_tokens": "$ per million tokens",
     "runner_up_monthly_usd": "Next cheapest, $ per month", "instance": "Instance", "gpu": "GPU",
-    "runner_up_instance": "Next cheapest",
+    "runner_up_instance": "Next cheapest", "users": "People", "requests_per_hour": "Requests per hour",
 }  # fmt: skip
 # Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
 LACKING = {

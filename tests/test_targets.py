@@ -241,10 +241,10 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     assert choice.sized_by == "ttft" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
     without = "1 × p5.48xlarge, $40,179"
     alone = f"at {1000 * off.choices[0].tpot_seconds:.0f} ms a token"
-    assert sized_words(tight) == f"size set by the target (first token in 1,500 ms); without it: {without}, {alone}"
+    assert sized_words(tight) == f"size set by the target (first token in 1.5 s); without it: {without}, {alone}"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
-    targets = "50 ms a token, first token in 1,500 ms"
+    targets = "50 ms a token, first token in 1.5 s"
     assert sizing_rule(both.question) == f"size set by memory and speed ({targets})"
 
 
@@ -292,7 +292,7 @@ def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> Non
         assert {cell[name] for name in (*SPEED, "instance", "n_replicas", "monthly_usd")} == {None}
     page = page_for(solved)
     assert {c.rent for c in page.cards} == {TOO_SLOW} and not any(c.fits for c in page.cards)
-    words = "first token in 20 ms" if "ttft_ms" in asked else "2 ms a token"
+    words = "first token in 0.02 s" if "ttft_ms" in asked else "2 ms a token"
     assert {c.hardware for c in page.cards} == {f"a lone request misses {words} on every candidate that holds it"}
     assert {c.word for b in page.matrix for r in b.rows for c in r.cells} == {TOO_SLOW}
     assert page.instances == ()

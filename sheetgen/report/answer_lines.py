@@ -57,7 +57,7 @@ _NEVER_MEASURED = template(
 _INTERRUPTED = template("Spot machines can be taken away at any time; what that costs is not counted.")
 _WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
 _GIVES_UP = template("{way}; gives up {gives_up}")
-_PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing holds it in {dtype}].", held=is_text(q.month))
+_PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing serves it in {dtype}].", held=is_text(q.month))
 _ALL_AT_ONCE = template("all {people} at the same moment {month}")
 _ASKING = template("{times} times a day {month}")
 _MEASURE = template(

@@ -449,14 +449,17 @@ def sizing_rule(question: Question) -> str:
 
 
 def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of all workloads: 50/100 ms a token, first token in 2/5/60 s; nothing where there are none."""
+    """The targets of all workloads: 50/100 ms a token, first token in 2.23/7.14 s; nothing where there are none."""
     said = []
-    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
+    for figure, pattern, unit_ms in (("tpot", "{} ms a token", 1), ("ttft", "first token in {} s", 1000)):
         targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
-        in_seconds = figure == "ttft" and not any(ms % 1000 for ms in targets)
-        if found := "/".join(dict.fromkeys(plain(ms / 1000 if in_seconds else ms) for ms in targets)):
-            said.append(pattern.format(found, "s" if in_seconds else "ms"))
+        if found := "/".join(dict.fromkeys(_three_figures(ms / unit_ms) for ms in targets)):
+            said.append(pattern.format(found))
     return ", ".join(said)
+
+
+def _three_figures(value: float) -> str:
+    return plain(float(f"{value:.3g}"))
 
 
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
