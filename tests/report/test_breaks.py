@@ -55,7 +55,7 @@ def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
 
 @pytest.mark.parametrize("context", [3_000, 16_384, 50_000, 131_072])
 def test_size_says_the_same(context: int) -> None:
-    """`size`, which takes predictions at their word, holds as many in a replica on the same GPUs, if it is not capped."""
+    """`size`, which takes predictions at their word, holds as many on the same GPUs, where it is not capped."""
     one = solved(confidence="0.5")
     compared = 0
     for row in headline_rows(one):
