@@ -26,7 +26,6 @@ Constant: TypeAlias = bool | int | float | str
 Part: TypeAlias = Text | Constant
 
 
-@functools.lru_cache(maxsize=2**12, typed=True)  # 1, 1.0 and TRUE are equal
 def constant(value: object) -> Text:
     """A constant as text: text quoted, truth values named, numbers without an exponent."""
     if isinstance(value, bool):
@@ -34,9 +33,14 @@ def constant(value: object) -> Text:
     if isinstance(value, str):
         return Text('"' + value.replace('"', '""') + '"')
     if isinstance(value, (int, float)) and math.isfinite(value):
-        text = f"{Decimal(repr(float(value) if isinstance(value, float) else value)).normalize():f}"
-        return Text(text, SIGN if text.startswith("-") else ATOM)
+        return _number(value + 0)  # no zero has a sign
     raise TypeError(f"{value!r} cannot stand in a formula")
+
+
+@functools.lru_cache(maxsize=2**12)
+def _number(value: float) -> Text:
+    text = f"{Decimal(repr(float(value) if isinstance(value, float) else value)).normalize():f}"
+    return Text(text, SIGN if text.startswith("-") else ATOM)
 
 
 def piece(part: Part) -> Text:
