@@ -99,6 +99,7 @@ RESULTS = (
     "running_requests",
     "max_requests_per_second",
     "queue",
+    "chance",
 )
 _MOST = 308
 _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
@@ -107,7 +108,7 @@ TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
 WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
 ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
-_FRACTIONS = ("max_concurrency", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
+_FRACTIONS = ("max_concurrency", "chance", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
     *_FRACTIONS,
     *_both_ends(*_FRACTIONS),

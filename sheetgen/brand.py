@@ -8,7 +8,7 @@ footer: Confidential. Planning only.
 ```
 
 The file is read as strictly as catalogs are, every problem with its line. Words must be readable in its colours: WCAG 2
-level AA asks a contrast of 4.5. Grounds, and what carries meaning (fits, tight and none, the blue on yellow of inputs),
+level AA asks a contrast of 4.5. Grounds, and what carries meaning (fits and none, the blue on yellow of inputs),
 keep the sheet's own colours.
 
 A logo is read from PNG, JPEG or SVG, known by its content, never by the ending of its name. It is decoded within limits

@@ -380,6 +380,7 @@ class Load:
     wait: float = 0.05
     confidence: float = 0.7
     purchase: str = "on-demand"
+    people: int = 0  # of whom a rate is
 
     @property
     def targets(self) -> tuple[float, float]:

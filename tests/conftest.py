@@ -5,18 +5,27 @@ Lets the helpers explain a failed assert (pyproject.toml puts their folders on t
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from sheetgen import api
+from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog, base, default_folder, load
+from sheetgen.question.overrides import Written
 from sheetgen.readback import compared_facts, pulled
+from sheetgen.writers import pdf, plan_page
+from sheetgen.writers.layout import Spacing
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
 
@@ -53,48 +62,81 @@ load.validate = lambda document, schema: _entry(ById(document), schema)
 
 # The fingerprint of the shipped catalogs, which each of these tests' questions has, reads all their files.
 _sha256 = Catalog.catalog_sha256
-_sha256_shipped = functools.cache(lambda: _sha256(Catalog()))
+_shipped = functools.cache(Catalog)
+_sha256_shipped = functools.cache(lambda: _sha256(_shipped()))
 
 
-def _kept_sha256(catalog: Catalog) -> str:
-    is_shipped = [folder.path for folder in catalog.folders] == [default_folder()] and not catalog._imported
-    return _sha256_shipped() if is_shipped else _sha256(catalog)
+def _is_shipped(catalog: Catalog) -> bool:
+    return [folder.path for folder in catalog.folders] == [default_folder()] and not catalog._imported
 
 
-Catalog.catalog_sha256 = _kept_sha256
+Catalog.catalog_sha256 = lambda catalog: _sha256_shipped() if _is_shipped(catalog) else _sha256(catalog)
 
-# Most workbooks that tests pull were built as one that another test pulls: what `build` makes of its options is kept.
+# Most workbooks that tests pull and compare were built as one that another test reads, and an edited one is read for
+# each form of output: what `build` makes of its options is kept.
 _build_anew = pulled._build_anew
 
 
-@functools.lru_cache(6)
-def _as_built(catalog: Catalog, options: tuple[tuple[str, object], ...]) -> pulled.Built:
-    return _build_anew(catalog, dict(options))
+class Asked:
+    """What a build is made of as the key of a cache: two are the same where they say the same of one catalog, wherever
+    it was written."""
+
+    def __init__(self, catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> None:
+        plain = {name: value.data if isinstance(value, Written) else value for name, value in options.items()}
+        self.it, self.key = (catalog, options, baseline), (id(catalog), repr((plain, baseline)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Asked) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
-def _kept_as_built(
-    catalog: Catalog, options: Mapping[str, object], baseline: Mapping[str, object] | None = None
+_kept_build = functools.lru_cache(8)(lambda asked: _build_anew(*asked.it))
+
+
+def _build_once(
+    catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None
 ) -> pulled.Built:
-    if baseline is None and all(isinstance(value, str) for value in options.values()):
-        return _as_built(catalog, tuple(options.items()))
-    return _build_anew(catalog, options, baseline)
+    return _kept_build(Asked(_shipped() if _is_shipped(catalog) else catalog, options, baseline))
 
 
-pulled._build_anew = _kept_as_built
+pulled._build_anew = _build_once
+
+# Of one solution commands say the same: `mail` of a workbook that is sent again and again.
+_answer_of = api.answer_of
+_kept_answer = functools.lru_cache(4)(lambda solved: _answer_of(solved.it))
+api.answer_of = lambda solved: _kept_answer(ById(solved))
+
+# A page with the same words is laid out once.
+_laid_out = pdf.laid_out
+_kept_layout = functools.lru_cache(8)(_laid_out)
+
+
+def _laid_out_once(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> pdf.Layout:
+    return _kept_layout(html, templates, spacing, None) if brand is None else _laid_out(html, templates, spacing, brand)
+
+
+pdf.laid_out = plan_page.laid_out = _laid_out_once
+
+# Commands that run in processes of their own need not compile the sources each time.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="sheetgen-bytecode-")
+    atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 
 # `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
 compared_facts.read_workbook_bytes = functools.lru_cache(4)(compared_facts.read_workbook_bytes)
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "plan/test_plan_documents.py", "pull/test_pull_workbook.py", "workbook_read/test_diff_command.py",
-    "writers/test_pdf_page.py", "mail/test_mail_command.py", "workbook/test_recalculates.py",
-    "test_choice_brute_force.py", "workbook/test_edits.py", "workbook_read/test_read_after_libreoffice.py",
-    "pdf/test_standards.py", "pull/test_pull_command.py", "plan/test_plan_sheets.py", "workbook/test_money_sheet.py",
-    "fuzz/test_fuzz.py", "sheet/test_build_page.py", "levers/test_levers.py", "sizing/test_speed_properties.py",
-    "workbook/test_what_if.py", "test_docs.py", "workbook/test_looks.py", "sheet/test_ask.py", "test_every_number.py",
-    "workbook_read/test_hostile_workbooks.py", "pull/test_pull_libreoffice.py", "workbook/test_headline.py",
-    "pull/test_pull_catalog.py",
+    "readback/test_diff_command.py", "test_choice_brute_force.py", "plan/test_plan_documents.py",
+    "test_every_number.py", "writers/test_pdf_page.py", "mail/test_mail_command.py", "book/test_money_sheet.py",
+    "book/test_edits.py", "readback/test_pull_workbook.py", "book/test_recalculates.py", "report/test_build_page.py",
+    "fuzz/test_fuzz.py", "pdf/test_standards.py", "readback/test_read_after_libreoffice.py",
+    "report/test_engine_words.py", "plan/test_plan_sheets.py", "opens/test_readers.py", "plan/test_plan_arithmetic.py",
+    "test_docs.py", "book/test_hostile.py", "sizing/test_speed_properties.py", "book/test_looks.py",
+    "readback/test_pull_command.py", "readback/test_hostile_workbooks.py", "answer/test_levers.py",
+    "readback/test_pull_libreoffice.py",
 )  # fmt: skip
 
 
@@ -131,6 +173,13 @@ def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
         (n,) = of_it[0].get_closest_marker("some").args
         drawn = random.Random(name).sample(range(len(of_it)), min(n, len(of_it)))
         yield from (item for i, item in enumerate(of_it) if i not in drawn)
+
+
+@pytest.fixture
+def nothing_is_kept() -> None:
+    """For a test that what is worked out twice is the same."""
+    for kept in (_kept_build, _kept_answer, _kept_layout):
+        kept.cache_clear()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

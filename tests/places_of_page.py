@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ FROM = {
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
     "kv_bytes": ("KV for all requests",), "tier": ("At once",), "requests": ("At once",),
     "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),
-    "chance": ("Chance",), "token_time": ("tpot ms", "tpot low ms", "tpot high ms"),
+    "token_time": ("tpot ms", "tpot low ms", "tpot high ms"),
     "word": ("Model's limit in words",),
     "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
 }  # fmt: skip
@@ -71,6 +72,9 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part in ("cards", "matrix"):
         m, w, t = (numbers[0], *question.headline) if part == "cards" else (*numbers, 0, 0)[:3][::-1]
         w, t = (w, t) if part == "cards" else (numbers[0], (*numbers, 0)[1])
+        if field == "chance":  # printed to a twentieth
+            chances = book.cells("Workings", built.load(m, w, t), "Chance").numbers
+            return Place(tuple(min(0.95, max(0.05, math.floor(chance / 0.05 + 0.5) * 0.05)) for chance in chances))
         if field in FROM:
             return book.cells("Workings", built.load(m, w, t), *FROM[field])
         if field == "hardware":
@@ -86,9 +90,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return Place((month / count,))
     if part == "fp8_quality":
         return book.sheet("Notes and sources")
-    if part == "cards" and field == "committed":  # the last class but spot
-        total = 36 * float(_of_class(built, numbers[0], 2, True).numbers[0])
-        return Place((total, total / float(_of_class(built, numbers[0], 0, True).numbers[0])))
+    if part == "cards" and field == "committed":  # the longest term that has a price
+        on_demand, *terms = (_of_class(built, numbers[0], n, True).numbers for n in (0, 1, 2))
+        total = 36 * terms[1][0] if terms[1] else 12 * terms[0][0]
+        return Place((total, total / on_demand[0]))
     if part == "cards" and field == "targets":
         of_load = book.rows["Contexts"][4 + question.headline[0]]
         token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
@@ -137,7 +142,11 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "bars":
         m, w = numbers
         row = built.load(m, w, question.headline[1])
-        return _breaks_of(built, row) + (_rented(built, row) if field == "capacity" else Place())
+        return _breaks_of(built, row) + (
+            _rented(built, row) + book.cells("Workings", row, "GPUs of the replicas")
+            if field == "capacity"
+            else Place()
+        )
     if part == "breaks":
         row = built.headline(numbers[0])
         head = {"context_tokens": "Context", "requests": "At once"}.get(field)
@@ -179,9 +188,9 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
 
 
 def _targets(book: Book) -> tuple[float, ...]:
-    """The targets of every workload: of a token in milliseconds, of the first one in seconds."""
-    units = {"TPOT target, ms": 1, "TTFT target, ms": 1000}
-    return tuple(float(r[head]) / unit for r in book.rows["Contexts"][4:] for head, unit in units.items() if head in r)
+    """The targets of every workload: of a token in milliseconds, of the first one in milliseconds and seconds."""
+    units = (("TPOT target, ms", 1), ("TTFT target, ms", 1), ("TTFT target, ms", 1000))
+    return tuple(float(r[head]) / unit for r in book.rows["Contexts"][4:] for head, unit in units if head in r)
 
 
 def _rented_otherwise(built: Built, text: str) -> Place:

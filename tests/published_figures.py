@@ -193,13 +193,13 @@ def _fits() -> Iterator[Figure]:
         naive["note"],
     )
 
-    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "concurrent_requests": 32, "context": 16000}
+    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "users": 32, "context": 16000}
     sized = size(
         model="70b", gpu="h200", tensor_parallel_size=2, weight_dtype="fp8", context=16000, concurrent_requests=32
     )
     yield _fit(section, two_h200, bool(sized["fits"]), "fits" if sized["fits"] else "does not fit")
     yield _fit(section, one_h200, *_alone(kv_of_load(load), (("h200", 1), ("h100", 2))))
-    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "concurrent_requests": 128, "context": 8000}
+    load = {"model": "llama-3.1-70b", "kv_dtype": "fp16", "users": 128, "context": 8000}
     yield _fit(section, four_h100, *_alone(kv_of_load(load), (("h100", 4), ("h200", 2))))
 
     sized = size(

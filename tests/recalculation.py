@@ -150,8 +150,10 @@ class LiveWorkbook:
             _with_values(path, bare, {})
             self._book = formualizer.Workbook.load_path(str(bare))
         self._names, self._cells = names(path), {cell.place: cell for cell in cells(path)}
+        self._inputs = _inputs(self._names)
         self._formulas = [(place, _spot(place)) for place, cell in self._cells.items() if cell.is_formula]
         self._typed: dict[Any, Any] = {}
+        self._typed_over: dict[Any, str] = {}  # formulas of inputs that follow others until they are typed over
         self._book.evaluate_all()
 
     def values_after(self, changes: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -159,8 +161,14 @@ class LiveWorkbook:
         typed = {self._names[key] if isinstance(key, str) else key: value for key, value in changes.items()}
         for place in self._typed.keys() | typed.keys():
             cell = self._cells.get(place)
-            assert cell is None or not cell.is_formula, f"{place} is a formula, not an input"
-            self._book.set_value(*_spot(place), typed.get(place, cell and cell.value))
+            is_formula = cell is not None and cell.is_formula
+            assert not is_formula or place in self._inputs, f"{place} is a formula, not an input"
+            if is_formula and place not in self._typed:
+                self._typed_over[place] = self._book.get_formula(*_spot(place)) or ""
+            if is_formula and place not in typed:
+                self._book.set_formula(*_spot(place), self._typed_over[place])
+            else:
+                self._book.set_value(*_spot(place), typed.get(place, cell and cell.value))
         self._typed = typed
         self._book.evaluate_all()
         found = {place: cell.value for place, cell in self._cells.items() if not cell.is_formula}
@@ -176,6 +184,11 @@ class LiveWorkbook:
         value = self._book.evaluate_cell(*spot)
         self._book.set_formula(*spot, right or "")
         return _as_in_a_file(value)
+
+
+def _inputs(named: Mapping[str, tuple[str, str]]) -> set[tuple[str, str]]:
+    """The cells that a reader may type into, a formula of theirs too."""
+    return {place for name, place in named.items() if name.startswith("in_")}
 
 
 def _spot(place: tuple[str, str]) -> tuple[str, int, int]:
@@ -302,12 +315,14 @@ def poison(path: Path, out: Path) -> int:
 def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
     """Type values into input cells, named by (sheet, cell) or by defined name; None empties one."""
     named = names(path)
+    inputs = _inputs(named)
     left = {named[key] if isinstance(key, str) else key: value for key, value in changes.items()}
 
     def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
         if (sheet, cell) not in left:
             return None
-        assert not _FORMULA.search(inside), f"{sheet}!{cell} is a formula, not an input"
+        is_formula = _FORMULA.search(inside) is not None
+        assert not is_formula or (sheet, cell) in inputs, f"{sheet}!{cell} is a formula, not an input"
         return _with_value(attributes, "", left.pop((sheet, cell)))
 
     _rewrite(path, out, change, {sheet for sheet, _ in left})
@@ -322,9 +337,10 @@ def edit_and_recalculate(path: Path, out: Path, changes: Mapping[Any, Any]) -> P
     left = {named[key] if isinstance(key, str) else key: value for key, value in changes.items()}
 
     def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
-        if formula := _FORMULA.search(inside):
-            return _with_value(attributes, formula[0], found.get((sheet, cell)))
-        return _with_value(attributes, "", left.pop((sheet, cell))) if (sheet, cell) in left else None
+        if (sheet, cell) in left:
+            return _with_value(attributes, "", left.pop((sheet, cell)))
+        formula = _FORMULA.search(inside)
+        return _with_value(attributes, formula[0], found.get((sheet, cell))) if formula else None
 
     _rewrite(path, out, change)
     assert not left, f"no such cell to edit: {sorted(left)}"

@@ -159,6 +159,7 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
     assert [one["confidence"] for one in cell["by_confidence"] if one] == [
         level for level, one in zip(levels, cell["by_confidence"], strict=True) if one
     ], load
+    check_people_otherwise(load, cell, discount)
     published = weights_in_use(load.model, "published")
     if cell["weight_dtype"] == published:
         assert cell["as_published"] is None, load
@@ -169,6 +170,19 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
         assert cell["as_published"]["instance"] is None, load
     else:
         assert told(cell["as_published"]) == rented(other.best), load
+
+
+def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> None:
+    """What people would take who ask half and twice as often, and, up to 500, all at the same moment."""
+    if not (load.rate and load.people):
+        assert not cell["by_requests_per_day"] and cell["all_at_once"] is None, load
+        return
+    often = [answer_in_class(replace(load, rate=load.rate * times), discount) for times in (0.5, 2)]
+    assert [told(one) for one in cell["by_requests_per_day"]] == [
+        rented(one.best) for one in often if isinstance(one, Answer)
+    ], load
+    at_once = answer_in_class(replace(load, rate=0, requests=load.people), discount) if load.people <= 500 else ""
+    assert told(cell["all_at_once"]) == (None if isinstance(at_once, str) else rented(at_once.best)), load
 
 
 def check_chance(load: Load, best: Plan, chance: float) -> None:
@@ -337,6 +351,21 @@ def test_random_loads(catalog: Catalog) -> None:
     assert all(kinds[kind] > 1 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM), kinds
 
 
+@pytest.mark.parametrize("confidence", [0.7, 0.9])
+def test_what_nothing_serves_at_the_confidence_is_answered_at_an_even_chance(
+    catalog: Catalog, confidence: float
+) -> None:
+    """Targets from those that only nothing meets to those that all meet: some are met at an even chance alone."""
+    kinds = Kinds()
+    for model, tpot_ms in itertools.product(("llama-3.1-70b", "deepseek-v3"), (4, 6, 8, 10, 13, 17)):
+        limits = {"tpot_ms": tpot_ms, "confidence": confidence}
+        load = {"model": model, "context": 16384, "concurrent_requests": 8, **_options(limits)}
+        (cell,) = document(recommended(load, catalog))["cells"]
+        check(cell, kinds, limits=limits)
+    print(f"{confidence}: {kinds}")
+    assert all(kinds[kind] > 0 for kind in ("at an even chance", "too slow", f"at {confidence}")), kinds
+
+
 def test_random_rates(catalog: Catalog) -> None:
     kinds, draw = Kinds(), random.Random(20261125)
     of_rates = ("data-parallel", "one rank", "stages", "one replica", "several replicas", "by memory", "by tpot")
@@ -354,7 +383,8 @@ def test_random_rates(catalog: Catalog) -> None:
         (cell,) = document(recommended(options, catalog))["cells"]
         assert cell["requests_per_second"] == pytest.approx(rate, rel=1e-12) and cell["tier"] is None
         assert cell["users"] == stated.get("users", cell["users"])
-        check(cell, kinds, limits=limits | {"wait": wait}, dtypes=load)
+        people = int(stated.get("users", 0))
+        check(cell, kinds, limits=limits | {"wait": wait, "people": people}, dtypes=load)
     print(f"rates: {kinds}")
     assert all(kinds[kind] > 0 for kind in of_rates), kinds
 
@@ -374,7 +404,6 @@ OFTEN = (
 )
 SELDOM = (
     "stages",
-    "at an even chance",
     "for a term",
     "in other weights",
     *(f"at {level}" for level in (0.3, 0.5, 0.7, 0.9)),
@@ -386,7 +415,8 @@ SELDOM = (
 @pytest.mark.parametrize("weight_dtype", ["bf16", "fp8"])
 def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, weight_dtype: str) -> None:
     """On every GPU and size on which one machine's ranks are too small: how many stages, and what they hold."""
-    solved = solve(ask(catalog, {"models": model, "weight_dtype": weight_dtype, "workloads": "chat,long-doc"}))
+    asked = {"models": model, "weight_dtype": weight_dtype, "workloads": "chat,long-doc", "confidence": "0.5"}
+    solved = solve(ask(catalog, asked))
     found, counts = solved.sequences, Counter[int]()
     for row, load in enumerate(solved.question.loads):
         for at, (gpu, layout) in enumerate(solved.profiles):

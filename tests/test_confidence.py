@@ -12,7 +12,7 @@ from typing import Any
 import books
 import pytest
 from amounts import amount
-from recalculation import edit, needs_libreoffice, poison, recalculate
+from recalculation import compare, edit, needs_libreoffice, poison, recalculate, recalculate_with_formualizer
 from workbook_cells import values
 
 import sheetgen
@@ -133,3 +133,15 @@ def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) 
     assert n > 300 and not wrong, wrong[:5]
     base = solve(ask(books.catalog(), books.SMALL))
     assert books.expected(solved) != books.expected(base)
+
+
+def test_a_workbook_answers_at_an_even_chance_what_nothing_serves_at_the_confidence(tmp_path: Path) -> None:
+    """Beside loads that are served at it; recalculated from poisoned caches."""
+    asked = {"models": "70b,8b", "gpus": "l40s", "workloads": "rag", "tiers": "32", "as_of": books.AS_OF}
+    solved, built, poisoned = solve(ask(books.catalog(), asked)), tmp_path / "a.xlsx", tmp_path / "b.xlsx"
+    built.write_bytes(books.book_bytes(solved))
+    results = values(built)
+    months = [results[f"rec_{name}_rag_1_monthly_usd"] for name in ("llama_3_1_70b", "llama_3_1_8b")]
+    assert months == [choice.monthly_usd for choice in solved.choices] and solved.choices[0].chance < 0.7
+    poison(built, poisoned)
+    assert not compare(built, recalculate_with_formualizer(poisoned, tmp_path / "c.xlsx")).mismatches

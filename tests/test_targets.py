@@ -241,10 +241,10 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     assert choice.sized_by == "ttft" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
     without = "1 × p5.48xlarge, $40,179"
     alone = f"at {1000 * off.choices[0].tpot_seconds:.0f} ms a token"
-    assert sized_words(tight) == f"size set by the target (first token in 1,500 ms); without it: {without}, {alone}"
+    assert sized_words(tight) == f"size set by the target (first token in 1.5 s); without it: {without}, {alone}"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
-    targets = "50 ms a token, first token in 1,500 ms"
+    targets = "50 ms a token, first token in 1.5 s"
     assert sizing_rule(both.question) == f"size set by memory and speed ({targets})"
 
 

@@ -421,6 +421,10 @@ class CellRecord:
     workload: str
     tier: int | None
     context_tokens: int
+    input_tokens: int
+    output_tokens: int
+    tpot_target_seconds: float | None  # None for a target that is off
+    ttft_target_seconds: float | None
     # The load in all three words; NaN where a target is off, by which requests at once are put in people.
     users: float
     requests_per_second: float

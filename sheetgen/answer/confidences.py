@@ -65,9 +65,13 @@ def _at(solved: Solution, row: int, confidence: float, least: Pick | None) -> At
 
 def is_fallback(solved: Solution, row: int) -> bool:
     """Whether a load is answered at an even chance, as nothing serves it at the confidence asked for."""
-    if solved.question.settings.confidence <= EVEN:
-        return False
-    return float(solved.grid.spread("level_z", ("load",))[row]) == 0.0
+    return paces_at_even_chance(solved)[solved.question.pace(solved.question.loads[row])]
+
+
+def paces_at_even_chance(solved: Solution) -> list[bool]:
+    """By model and workload, whether nothing serves it at the confidence asked for, and an even chance does."""
+    levels = solved.grid.spread("level_z", ("pace",)).tolist()
+    return [solved.question.settings.confidence > EVEN and level == 0.0 for level in levels]
 
 
 def measure_first(

@@ -44,6 +44,7 @@ from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
+from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import was_measured
 from sheetgen.question.deployment import RATES
@@ -169,13 +170,17 @@ def _cell(
     levers: Sequence[Lever],
 ) -> CellRecord:
     question, choice = solved.question, solved.choices[row]
-    load = question.loads[row]
+    load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
     cell = CellRecord(
         model=model.model.id,
-        workload=question.workloads[load.workload].id,
+        workload=workload.id,
         tier=question.numbers[load.tier],
         context_tokens=load.context_tokens,
+        input_tokens=workload.input_tokens,
+        output_tokens=workload.output_tokens,
+        tpot_target_seconds=_seconds(workload.tpot_target_ms) if question.settings.speed_targets else None,
+        ttft_target_seconds=_seconds(workload.ttft_target_ms) if question.settings.speed_targets else None,
         users=float(solved.loads["users"][row]),
         requests_per_second=float(solved.loads["load_requests_per_second"][row]),
         requests_per_hour=float(solved.loads["requests_per_hour"][row]),
@@ -228,6 +233,10 @@ def _cell(
     judged = {name: reference.assumption(name) for name in JUDGED}
     checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
     return replace(cell, pay_less=ways_to_pay_less(cell, _half_sure(cell, question), checkpoints, judged))
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return milliseconds / MILLISECONDS_PER_SECOND if milliseconds else None
 
 
 def _half_sure(cell: CellRecord, question: Question) -> RentalRecord | None:

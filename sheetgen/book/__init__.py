@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.answer.answer_record import Record
+from sheetgen.answer.confidences import paces_at_even_chance
 from sheetgen.answer.levers import EveryLever
 from sheetgen.answer.solution import Solution
 from sheetgen.book.carried import (
@@ -63,13 +64,14 @@ def build_book(
     of_book = [question.loads[row] for row in rows_of_book(solved)]
     loads = [(load.model, load.workload, load.tier) for load in of_book]
     workloads = [workload.name for workload in question.workloads]
+    at_even_chance = paces_at_even_chance(solved)
     what_if = None if one is None else WhatIfSheets(solved, one, wiring)
     contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
     listed = tuple(r._replace(column=0, value=words, name=None) for r, words in contexts)
     wiring.names["list_workload"] = Range(listed, name="list_workload")
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
-    latency = build_latency(wiring, workloads)
+    latency = build_latency(wiring, workloads, at_even_chance=at_even_chance if any(at_even_chance) else ())
     live = [] if what_if is None else [what_if.wiring]
     profiles = build_profiles(solved, wiring, live)
     comparison = build_comparison(solved, wiring)

@@ -10,12 +10,12 @@ from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import ONE, ZERO, position_in
 from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
-from sheetgen.formula import formula, is_number, where
+from sheetgen.formula import Quantity, formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
 from sheetgen.sizing import parallelism, people, speed
-from sheetgen.units import PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
+from sheetgen.units import FACTOR, PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
@@ -48,8 +48,23 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
     return one * requests_per_stride
 
 
-def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
-    """Contexts: a row per model and workload, and to the right the batches that are tried."""
+@formula("Level in force", FACTOR)
+def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Any:
+    """Standard deviations at which a context is answered: those of the confidence asked for, or none where nothing
+    served it at that when the workbook was built.
+
+    Source: INTERFACE (certainty: only where the confidence is impossible the answer is that of an even chance).
+    """
+    return where(is_even == 1, 0, confidence_z)
+
+
+def build_latency(
+    wiring: Wiring, workloads: Sequence[str], name: str = "Contexts", at_even_chance: Sequence[bool] = ()
+) -> Sheet:
+    """Contexts: a row per model and workload, and to the right the batches that are tried.
+
+    at_even_chance: by row, whether nothing serves it at the confidence asked for, where some rows are of that kind.
+    """
     models, lists = wiring.tables["models"], wiring.lists
     n_models = len(models.columns["model"])
     sheet = titled(
@@ -84,6 +99,10 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     else:
         table.picked("cached_fraction", speed.cached_fraction.label, lists["cached"], "workload_row", PERCENT)
         table.computed(people.target_turn_seconds)
+    if at_even_chance:
+        asked = [int(is_even) for is_even in at_even_chance]
+        table.given("is_even", "At an even chance, as built", asked, PLAIN, role="fixed", width=14)
+        table.computed(level_in_force, name="level_z")
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):

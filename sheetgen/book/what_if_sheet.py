@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sheetgen.answer.solution import Solution
+from sheetgen.answer.confidences import is_fallback, paces_at_even_chance
+from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
 from sheetgen.book.sheets import (
     Cell,
@@ -131,7 +132,9 @@ class WhatIfSheets:
         for sheet in (data, self.sheet):
             name_all(self.wiring, sheet.name)
         self.env |= self.wiring.inputs  # by their names
-        contexts = build_latency(self.wiring, CASES, "What-if contexts")
+        is_even = [is_fallback(solved, headline_rows(solved)[solved.question.ask or 0])] * len(CASES)
+        any_even = any(paces_at_even_chance(solved))
+        contexts = build_latency(self.wiring, CASES, "What-if contexts", is_even if any_even else ())
         loads = [(0, *load) for load in (*LOADS, LOADS[BASE])]
         names = [CASES[w] for _, w, _ in loads[:-1]] + [ON_HARDWARE]
         workings = build_loads(self.wiring, CASES, loads, "What-if loads", names)

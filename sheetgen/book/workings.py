@@ -34,7 +34,7 @@ from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -267,7 +267,11 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
         table.computed(figures.headroom)
         if has_rate:
             table.bring("rank_position")
-        columns["low_z"] = columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
+        if "level_z" in wiring.tables["contexts"].columns:
+            table.picked("level_z", "Level", wiring.tables["contexts"].range("level_z"), "pace_row", FACTOR)
+        else:
+            columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
+        columns["low_z"] = columns["level_z"]
         _add_program(table, CHANCES, OF_CHANCES)
         table.computed(sentences.sure_words)
         table.computed(sentences.fit_word)

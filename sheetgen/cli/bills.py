@@ -14,6 +14,7 @@ from sheetgen.question.deployment import Resolved, model_kind
 from sheetgen.question.measured_speed import Measurements
 from sheetgen.question.stated_load import load_words
 from sheetgen.report.measured_words import measured_lines
+from sheetgen.report.wording import sure
 from sheetgen.units import GIB, MIB, Layout, count, rate_places
 
 DOCS = "docs/speed.md"
@@ -62,6 +63,7 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
             "",
             answer["verdict"],
+            *([f"{sure(answer['chance'])}: memory holds these requests"] if answer["chance"] is not None else []),
             "",
             table(_memory(known, answer, names), right=(1, 2)),
             "",

@@ -26,14 +26,20 @@ Constant: TypeAlias = bool | int | float | str
 Part: TypeAlias = Text | Constant
 
 
-@functools.lru_cache(maxsize=2**12, typed=True)  # 1, 1.0 and TRUE are equal
 def constant(value: object) -> Text:
     """A constant as text: text quoted, truth values named, numbers without an exponent."""
+    if not isinstance(value, (bool, int, float, str)):
+        raise TypeError(f"{value!r} cannot stand in a formula")
+    return _constant(value)
+
+
+@functools.lru_cache(maxsize=2**12, typed=True)  # 1, 1.0 and TRUE are equal
+def _constant(value: Constant) -> Text:
     if isinstance(value, bool):
         return Text("TRUE" if value else "FALSE")
     if isinstance(value, str):
         return Text('"' + value.replace('"', '""') + '"')
-    if isinstance(value, (int, float)) and math.isfinite(value):
+    if math.isfinite(value):
         text = f"{Decimal(repr(float(value) if isinstance(value, float) else value)).normalize():f}"
         return Text(text, SIGN if text.startswith("-") else ATOM)
     raise TypeError(f"{value!r} cannot stand in a formula")

@@ -34,8 +34,13 @@ class Launch(NamedTuple):
     bench: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """Both as `size --flags --json` has them; no flags where none were asked for."""
-        return {"flags": flags_record(self.flags) if self.flags else None, "stack": advice_record(self.advice)}
+        """The start commands, and flags and stack as `size --flags --json` has them; no flags where none were asked
+        for."""
+        return {
+            "launch": [self.serve] if self.serve else None,
+            "flags": flags_record(self.flags) if self.flags else None,
+            "stack": advice_record(self.advice),
+        }
 
 
 def launches(answer: Record, question: Question, engines: tuple[str, ...], catalog: Catalog) -> dict[int, Launch]:
@@ -120,7 +125,7 @@ def _side_by_side(one: ChosenRecord, candidate: Candidate) -> str:
 
 def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:
     """The record with the launch of those loads, and none for others."""
-    nothing = {"flags": None, "stack": None}
+    nothing = {"launch": None, "flags": None, "stack": None}
 
     def filled(cell: CellRecord) -> CellRecord:
         launch = launched.get(cell.row)

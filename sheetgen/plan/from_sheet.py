@@ -112,6 +112,7 @@ def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> Iterator[str
     targets = {name: workload[f"{name.removesuffix('_ms')}_target_ms"] or "off" for name in ("tpot_ms", "ttft_ms")}
     if rate:
         targets["max_wait_probability"] = inputs["max_wait_fraction"]
+    targets["confidence"] = inputs["confidence"]
     engine = {"name": inputs["engine"], "version": f"'{inputs['engine_version']}'"}
     engine |= {name: inputs[name] for name in OF_ENGINE if inputs[name] != BY_NAME[name].default}
     served = {"id": cell["model"], **{name: cell[name] for name in ("weight_dtype", "kv_cache_dtype")}}

@@ -292,6 +292,7 @@ class Targets(Entry):
     tpot_ms: Milliseconds | None = None
     ttft_ms: Milliseconds | None = None
     max_wait_probability: Annotated[float, Field(ge=0.0001, le=1)] | None = None
+    confidence: Annotated[float, Field(ge=0.01, le=0.99)] | None = None
 
 
 class EngineOf(Entry):

@@ -152,6 +152,7 @@ def options_of_service(
         "hours_per_month": prices.hours_per_month,
         "purchase": policy.buy,
         "max_wait_fraction": targets.max_wait_probability,
+        "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,
         "ttft_ms": targets.ttft_ms,
         "region": own.region or common.region,

@@ -267,6 +267,7 @@ FEWEST_GPUS: tuple[Named, ...] = (
 VERDICT: tuple[Named, ...] = (
     verdicts.gpus_per_replica,
     verdicts.fits,
+    verdicts.chance,
     verdicts.short_bytes,
     ("short_by_bytes", verdicts.short_by_bytes),
     ("min_gpus", verdicts.fewest_gpus),

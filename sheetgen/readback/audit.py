@@ -192,6 +192,8 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
             held = cells.get(here, NOTHING)
             place = Place(name, *here)
             if not (still and _is_copy(one, held)) and not _same_formula(one, held, places):
+                if one.role == "input":  # it follows others until it is typed over
+                    continue
                 text = held.value if held.formula is None else f"={held.text.removeprefix('=')}"
                 overwritten.append(Overwritten(place, _label(old[name], at), one.text, text))
                 continue

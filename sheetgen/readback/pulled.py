@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -349,10 +349,10 @@ def option_of(name: str) -> str | None:
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
 
 
-def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
+def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
     """`before`, the options behind `built`, with all that differs from it.
 
-    Raises ScenarioError for an input that was emptied.
+    follows: the targets that nobody states. Raises ScenarioError for an input that was emptied.
     """
     options, overrides = dict(before.options), plain(before.overrides)
     after = Carried(options, overrides, dict(before.places), dict(before.option_places))
@@ -371,10 +371,10 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
                 f"{change.place}: {change.label} is {shown(change.new)}, and its rate in {where} is still 1. "
                 f"Type there how many {shown(change.new)} one US dollar is."
             )
-        elif option in TARGETS and _follows(change.name, built, found):
-            continue  # nobody states it: it is as the context now makes it
         elif option is not None:
-            options[option] = _option(option, built, found, change.new)
+            options[option] = _option(option, built, found, change.new, follows)
+            if not options[option]:  # nobody states a target: each is as its context makes it
+                del options[option]
             if change.place is not None:
                 after.option_places[option] = change.place
         elif change.part == "inputs":
@@ -394,35 +394,37 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
         for name in _idle(found):
             options.pop(name, None)
         name = stated_kind(found.inputs)
-        options[name] = _option(name, built, found, found.inputs[name])
+        options[name] = _option(name, built, found, found.inputs[name], follows)
     if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
         options.pop("ask", None)
     if {"tiers", HEADLINE} & after.option_places.keys():
-        options[HEADLINE] = _option(HEADLINE, built, found, None)
+        options[HEADLINE] = _option(HEADLINE, built, found, None, follows)
     for part in ("instances", "models"):
         _own_rows(after, part, built, found.tables[part])
     return after
 
 
-def _follows(name: str, built: Built, found: Snapshot) -> bool:
-    """Whether a target's cell still holds the formula by which it follows from its workload's lengths."""
-    if not found.cells[f"in_{name}"].is_formula:
-        return False
-    option = next(target for target in TARGETS if name.startswith(target))
-    part = name.removeprefix(f"{option}_")
-    inputs, reference = found.inputs, built.question.reference
-    context = inputs[f"context_{part}"]
-    quantities = {
-        **inputs,
-        **{assumed: reference.assumption(assumed) for assumed in targets.ASSUMED},
-        "context_tokens": context,
-        "input_tokens": inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"]),
-        "cached_fraction": cached_fraction.of({**inputs, HISTORY: inputs[f"{HISTORY}_{part}"]}),
-    }
-    return _same(dict(zip(TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities), inputs[name])
+def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
+    """The targets whose cells still hold the formula by which they follow their workload's lengths: it gives what they
+    hold, or, in a workbook that was not recalculated, what they were built with."""
+    inputs, reference = found.inputs, before.question.reference
+    assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
+    names: set[str] = set()
+    for option, default in zip(TARGETS, targets.DEFAULTS, strict=True):
+        for workload in before.question.workloads:
+            part = name_part(workload.id)
+            name, context = f"{option}_{part}", inputs[f"context_{part}"]
+            prompt = inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"])
+            cached = cached_fraction.of({**inputs, HISTORY: inputs[f"{HISTORY}_{part}"]})
+            lengths = {"context_tokens": context, "input_tokens": prompt, "cached_fraction": cached}
+            quantities = {**inputs, **assumed, **lengths}
+            held = default.of(quantities), before.inputs[name]
+            if found.cells[f"in_{name}"].is_formula and any(_same(value, inputs[name]) for value in held):
+                names.add(name)
+    return frozenset(names)
 
 
-def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
+def _option(option: str, built: Built, found: Snapshot, value: Any, follows: Set[str]) -> str:
     """The option as text, out of all the inputs that it is made of."""
     question, inputs = built.question, found.inputs
     parts = {w.id: name_part(w.id) for w in question.workloads}
@@ -432,9 +434,7 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
         return str(_whole(value))
     if option in BY_WORKLOAD:
         names = {w: f"{option}_{part}" for w, part in parts.items()}
-        stated = {
-            w: inputs[name] for w, name in names.items() if option not in TARGETS or not _follows(name, built, found)
-        }
+        stated = {w: inputs[name] for w, name in names.items() if name not in follows}
         return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in stated.items())
     if option == discounts.OPTION:
         providers = dict.fromkeys(row.provider for row in question.rows)
@@ -543,16 +543,19 @@ def ask_anew(found: Snapshot, catalog: Catalog, models: str | None = None) -> Pu
         if not same_catalog and before.tables["instances"].keys() != found.tables["instances"].keys():
             start = _with_instances_of(found, start, catalog)
             before = _build(catalog, start, start)
-        differ = list(_changes(before, found))
+        follows = _targets_that_follow(before, found)
+        stated = {f"{name}_{name_part(one)}" for name in TARGETS for one in before.question.stated[name]}
+        differ = [one for one in _changes(before, found) if one.name not in follows - stated]
         # A workbook of another catalog was built with values that nobody has any more.
         baseline = values_as_built(before.book) if same_catalog else None
         carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
         for _ in range(ROUNDS):
             if not rest:
                 break
-            carried = _carry(carried, after, found, rest)
+            carried = _carry(carried, after, found, rest, follows)
             after = _build(catalog, carried, start, baseline)
-            rest = [one for one in _changes(after, found) if not one.is_fixed and (one.part == "inputs" or one.row)]
+            left = (one for one in _changes(after, found) if not one.is_fixed and one.name not in follows)
+            rest = [one for one in left if one.part == "inputs" or one.row]
         if problems := list(_not_listed(before, after, found)):
             raise ScenarioError(*problems)
     changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))

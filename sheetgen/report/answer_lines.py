@@ -61,7 +61,7 @@ _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
     "At {context} tokens {month}: {rent}, as default targets grow with the context; {targets} allow the same here."
 )
-_PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing holds it in {dtype}].", held=is_text(q.month))
+_PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing serves it in {dtype}].", held=is_text(q.month))
 _ALL_AT_ONCE = template("all {people} at the same moment {month}")
 _ASKING = template("{times} times a day {month}")
 _MEASURE = template(
@@ -171,7 +171,7 @@ def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS)
 def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     """How sure the answer is, with what 0.9 costs, or why to measure first."""
     margin = next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
-    reasons = [str(words) for words in wording.measure_words(cell, question.settings.confidence)]
+    reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
     sentence = _SURE.fill(
         chance=str(wording.sure(cell.answer.chance)),
         level=str(wording.sure(MARGIN)),

@@ -157,7 +157,7 @@ checkpoint_words = template(
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
-published_words = template("[held?{rented}, {usd} a month|nothing holds it]", held=is_number(q.n_instances))
+published_words = template("[held?{rented}, {usd} a month|nothing serves it]", held=is_number(q.n_instances))
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 weights_of_model = template(
     "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"

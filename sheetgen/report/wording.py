@@ -424,9 +424,14 @@ def target_words(workload: Workload) -> str:
 
 def short_targets(one: Workload) -> str:
     """The same in short: 50 ms, 5 s."""
-    said = [f"{plain(one.token_target_ms)} ms"] if one.token_target_ms else []
-    said += [f"{plain(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
+    said = [f"{_three_digits(one.token_target_ms)} ms"] if one.token_target_ms else []
+    said += [f"{_three_digits(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
     return ", ".join(said)
+
+
+def _three_digits(value: float) -> str:
+    """A target in three digits, as one that follows from a load has many: 7.14, 52.6, 50."""
+    return plain(float(f"{value:.3g}"))
 
 
 DRAFT_COUNTED = (
@@ -449,12 +454,12 @@ def sizing_rule(question: Question) -> str:
 
 
 def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of all workloads: 50/100 ms a token, first token in 2/5/60 s; nothing where there are none."""
+    """The targets of all workloads: 50/100 ms a token, first token in 2.23/7.14/52.6 s; nothing for none."""
     said = []
     for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
         targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
-        in_seconds = figure == "ttft" and not any(ms % 1000 for ms in targets)
-        if found := "/".join(dict.fromkeys(plain(ms / 1000 if in_seconds else ms) for ms in targets)):
+        in_seconds = figure == "ttft" and all(ms >= 1000 for ms in targets)
+        if found := "/".join(dict.fromkeys(_three_digits(ms / 1000 if in_seconds else ms) for ms in targets)):
             said.append(pattern.format(found, "s" if in_seconds else "ms"))
     return ", ".join(said)
 

@@ -151,9 +151,9 @@ def commitment_waste_usd(
 def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Any:
     """A month's cost over the people served, in US dollars.
 
-    Source: users, as stated or by the targets.
+    Source: users, as stated or by the targets; without targets there are none to state.
     """
-    return number_where(both(is_number(monthly_usd), users > 0), ratio(monthly_usd, users))
+    return number_where(both(is_number(monthly_usd), is_number(users), users > 0), ratio(monthly_usd, users))
 
 
 @formula("Million answer tokens a month", ONE_DECIMAL)

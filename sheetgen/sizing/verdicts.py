@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import Quantity, both, formula, is_number, largest, number_where, round_up, smallest, where
-from sheetgen.units import PLAIN
+from sheetgen.formula import (
+    Quantity,
+    both,
+    formula,
+    is_number,
+    largest,
+    normal_share,
+    number_where,
+    ratio,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.units import PERCENT, PLAIN
 
 
 @formula("GPUs of the replica", PLAIN)
@@ -29,6 +41,24 @@ def fits(
     Source: INTERFACE (fits).
     """
     return both(runs_here, max_concurrency >= 1, concurrent_requests <= sequences_per_replica)
+
+
+@formula("Chance that memory holds it", PERCENT)
+def chance(
+    kv_budget_bytes_per_gpu: Quantity,
+    kv_needed_bytes_per_gpu: Quantity,
+    set_pool_error_bytes_low: Quantity,
+    set_pool_error_bytes_high: Quantity,
+    band_end_z: Quantity,
+) -> Any:
+    """The chance that the pool of the fullest GPU holds the replica's requests, by the errors of predicted pools; none
+    where no band is known.
+
+    Source: INTERFACE (certainty): what is free over the end of the 80 % band on that side.
+    """
+    free = kv_budget_bytes_per_gpu - kv_needed_bytes_per_gpu
+    end = where(free >= 0, -set_pool_error_bytes_low, set_pool_error_bytes_high)
+    return normal_share(band_end_z * ratio(free, end, free))
 
 
 @formula("Short of")

@@ -220,7 +220,7 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
             if value is not None:
                 value = plain(value)
                 kind = ' t="str"' if isinstance(value, str) else ""
-                text = escape(value) if kind else digits(value) if of else f"{value:.16G}"
+                text = escape(value) if kind else digits(value) if of else fact_digits(value)
                 parts.append(f'<c r="{column_name(column)}{look}{kind}>{formula}<v>{text}</v></c>')
             formula = follower
         self.fh.write("".join(parts))
@@ -229,6 +229,12 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
 def digits(value: float) -> str:
     """A formula's cached number: whole numbers in full, others with the digits that a reader could ever use."""
     return f"{value:.15g}" if value == int(value) else f"{value:.{DIGITS}g}"
+
+
+def fact_digits(value: float) -> str:
+    """A fact's number, with a 17th digit where it needs one: a formula that gives it again is then equal to it."""
+    text = f"{value:.16G}"
+    return text if float(text) == value else repr(value)
 
 
 class Formula(NamedTuple):

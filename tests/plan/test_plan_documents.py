@@ -282,7 +282,7 @@ def test_the_pictures_of_the_print_are_drawn_once(monkeypatch: pytest.MonkeyPatc
     assert len(drawn) == 1
 
 
-def test_the_same_bytes_again() -> None:
+def test_the_same_bytes_again(nothing_is_kept: None) -> None:
     options = Options(TEMPLATES)
     assert write_plan_docx(page(), options) == word()
     assert write_plan_pdf(page(), Options(TEMPLATES, archive=Archive(catalog_sha256="ab" * 32))) == pdf()

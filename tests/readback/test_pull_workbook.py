@@ -175,6 +175,52 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     assert "was not recalculated" in said
 
 
+TYPED_OVER: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({"in_context_chat": 40_000}, {"contexts": "chat=40000,long-doc=131072"}),
+    ({"in_confidence": 0.9}, {"confidence": "0.9"}),
+    ({"in_weight_dtype": "published"}, {"weight_dtype": "published"}),
+    ({"in_requests_per_user_per_day_chat": 45}, {"requests_per_user_per_day": "chat=45"}),
+    ({"in_tpot_ms_chat": 30}, {"tpot_ms": "chat=30"}),
+    ({"in_ttft_ms_long_doc": None}, {"ttft_ms": "long-doc=off"}),
+    (
+        {"in_tpot_ms_chat": None, "in_context_chat": 9000},
+        {"tpot_ms": "chat=off", "contexts": "chat=9000,long-doc=131072"},
+    ),
+]
+QUICK = {**books.LEAST, "workloads": "chat,long-doc", "instances": "aws/p5.4xlarge,aws/g6e.xlarge"}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("quick"), "quick", QUICK)[0]
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda one: ",".join(one))
+def test_a_cell_typed_over_is_the_option(
+    cells: dict[str, Any], options: dict[str, str], quick: Path, tmp_path: Path
+) -> None:
+    """The other targets hold the formula by which they follow their context: nobody states them."""
+    pulled = pull(edited(quick, tmp_path, cells), books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
+    assert not pulled.other_results and pulled.notes == ()
+    assert {f"in_{change.name}" for change in pulled.changed} == set(cells)
+    assert {name: pulled.options[name] for name in pulled.options if pulled.options[name] != QUICK.get(name)} == options
+    as_asked = document(solve(ask(books.catalog(), {**QUICK, **options})))["cells"]
+    assert document(pulled.solved)["cells"] == as_asked == again(pulled)["cells"]
+    assert as_asked != document(solve(ask(books.catalog(), QUICK)))["cells"]
+
+
+def test_a_target_that_follows_its_context_is_not_stated_by_what_it_held_before(quick: Path, tmp_path: Path) -> None:
+    """Of a workbook that was not recalculated."""
+    typed = edit(quick, tmp_path / "typed.xlsx", {"in_context_chat": 40_000, "in_tpot_ms_long_doc": 200})
+    pulled = pull(typed, books.catalog())
+    assert pulled.options["tpot_ms"] == "long-doc=200" and "ttft_ms" not in pulled.options and pulled.notes == ()
+    chat = pulled.solved.question.workloads[0]
+    assert chat.tpot_target_ms == pytest.approx(50 * (40_000 / 16_384) ** (1 / 3))
+    assert chat.ttft_target_ms == pytest.approx(1000 + 0.4 * (40_000 - chat.output_tokens))
+
+
 @pytest.mark.long  # in the gate random edits carry discounts back
 def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, as_built: Pulled, tmp_path: Path) -> None:
     """Off all of them, told as one change."""

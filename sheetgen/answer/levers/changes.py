@@ -17,7 +17,7 @@ import numpy
 
 from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
-from sheetgen.answer.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
+from sheetgen.answer.levers.looser_targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, short_tokens
 from sheetgen.answer.solve import solve
