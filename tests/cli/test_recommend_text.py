@@ -101,14 +101,13 @@ def test_the_answer_is_a_screen_of_sentences(index: int, monkeypatch: pytest.Mon
     assert len(text) <= MOST_LINES and max(map(len, text)) <= 80, "\n".join(text)
     question, answer = text_of(index).split("\n\n")
     assert question.endswith(":")
-    rows = [re.split(r" {2,}", row, maxsplit=1) for row in answer.split("\n")[1:]]
-    labels = [label for label, _ in rows if label]
+    rows = re.findall(r"^(\S.*?) {2,}(.*(?:\n .*)*)", answer.partition("\n")[2], re.M)
+    labels = [label for label, _ in rows]
     if solved(index).choices[0].offer is None:
         assert labels[0] == "why" and labels[-2:] == ["searched", "more"]
         return
     assert labels == [label for label in LABELS if label in labels] and set(labels) >= ALWAYS
-    told = {label: sentence for label, sentence in rows if label not in ("", "pay less", "more")}
-    assert all(sentence.endswith(".") for sentence in told.values())
+    assert all(told.endswith(".") for label, told in rows if label not in ("pay less", "more"))
 
 
 def numbers(value: Any) -> Iterator[float]:
