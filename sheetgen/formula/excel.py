@@ -39,6 +39,7 @@ def _constant(value: Constant) -> Text:
         return Text("TRUE" if value else "FALSE")
     if isinstance(value, str):
         return Text('"' + value.replace('"', '""') + '"')
+    value += 0  # no zero has a sign: -0.0 and 0.0 are equal, too
     if math.isfinite(value):
         text = f"{Decimal(repr(float(value) if isinstance(value, float) else value)).normalize():f}"
         return Text(text, SIGN if text.startswith("-") else ATOM)
