@@ -120,6 +120,17 @@ def test_people_of_a_cell_never_cost_more_than_the_cell(draw: int) -> None:
         assert people.choices[0].monthly_usd <= cell.choices[0].monthly_usd * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("model,context,at_once", [("gpt-oss-120b", "32k", 700), ("qwen3-32b", "16k", 32)])
+def test_people_are_no_more_than_the_hardware_reads_prompts_of(model: str, context: str, at_once: int) -> None:
+    """Of answers of one token the targets alone would have let several times as many ask."""
+    load = {"models": model, "context_tokens": context, "output_tokens": "1", "near_tie_fraction": "0"}
+    cell = solved(**load, concurrent_requests=at_once)
+    people = solved(**load, users=int(cell.loads["users"][0]))
+    assert people.choices[0].monthly_usd <= cell.choices[0].monthly_usd * (1 + 1e-12)
+    by_targets = people_at(at_once, 1, 20, 0, cell.workload_of(0).ttft_target_ms or 0)
+    assert 0.1 * by_targets < cell.loads["users"][0] < 0.7 * by_targets
+
+
 @pytest.mark.parametrize("draw", range(amount(4, 40)))
 def test_more_people_never_make_the_very_cheapest_cheaper(draw: int) -> None:
     pick = random.Random(f"more people {draw}")

@@ -17,7 +17,17 @@ from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import AGAIN, ANSWERED, CELL_KV, CHOSEN, OF_CHANCE, RATE, sheet_program
+from sheetgen.program.sheet_program import (
+    AGAIN,
+    ANSWERED,
+    CELL_KV,
+    CHOSEN,
+    OF_CHANCE,
+    PEOPLE_READ,
+    RATE,
+    READ,
+    sheet_program,
+)
 from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
@@ -123,7 +133,11 @@ def choose(solved: Solution) -> list[Choice]:
     ]
     rows = [row for row, _ in held]
     chosen = solved.grid.along("chosen", {"load": rows, "offer": [best.offer for _, (best, _) in held]})
-    chosen.work_out(ANSWERED)
+    chosen.work_out(ANSWERED, READ)
+    read = numpy.full(len(loads), numpy.nan)
+    read[rows] = chosen.spread("read_per_second", OF_CHOSEN)
+    solved.grid.put(("load",), {"read_per_second": read})
+    solved.grid.work_out(PEOPLE_READ)
     columns = {
         name: chosen.spread(name, OF_CHOSEN).tolist()
         for name in (*_OF_CHOICE, *(_OF_RATE if RATE in chosen.columns else ()))

@@ -28,7 +28,7 @@ from sheetgen.formula import (
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
-from sheetgen.program.sheet_program import CHOSEN, SHEET, tried
+from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tried
 from sheetgen.report import sentences, wording
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
@@ -474,8 +474,9 @@ def _add_people(table: Table) -> None:
     if has_rate:
         table.computed(people.rate_or_at_once, name="load_requests_per_second")
         table.computed(figures.stated_people, {"users": table.wiring.inputs["stated_users"]}, name="stated_users")
-    for one in (people.requests_per_hour, people.users):
-        table.computed(one, {} if has_rate else {"stated_users": ZERO})
+    _add_program(table, (READ,), {one for one, _ in by_name(READ.quantities)} - set(columns))
+    for name, one in by_name(PEOPLE_READ.quantities):
+        table.computed(one, {} if has_rate else {"stated_users": ZERO}, name=name)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:

@@ -392,6 +392,13 @@ ANSWERED = Table(
         parallelism.memory_holds,
     ),
 )
+# The rate whose prompts the chosen hardware reads, and the people of it.
+READ = Table("read", ("chosen",), (rates.replica_prefill_seconds, people.read_per_second))
+PEOPLE_READ = Table(
+    "people_read",
+    ("load",),
+    (("load_requests_per_second", people.rented_per_second), people.requests_per_hour, people.users),
+)
 # Which offer each load takes.
 CHOICE = Table("choice", ("load",), (*choice.STEPS, choice.cheapest_position), rows="offer")
 # What stays in memory of a load's cache on an undivided GPU.

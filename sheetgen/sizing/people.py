@@ -19,8 +19,10 @@ from sheetgen.formula import (
     power,
     ratio,
     round_down,
+    smallest,
     where,
 )
+from sheetgen.sizing.parallelism import surviving_replicas
 from sheetgen.sizing.rates import mean_of_places
 from sheetgen.sizing.speed import turn_seconds
 from sheetgen.units import SECONDS, TWO_DECIMALS
@@ -74,6 +76,36 @@ def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity)
     Source: at_once_per_second.
     """
     return where(requests_per_second > 0, requests_per_second, at_once_per_second)
+
+
+@formula("Requests per second whose prompts are read", TWO_DECIMALS)
+def read_per_second(
+    load_requests_per_second: Quantity,
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    extra_headroom_fraction: Quantity,
+    replica_prefill_seconds: Quantity,
+    max_prefill_utilization: Quantity,
+) -> Any:
+    """The rate of a load, at most that whose prompts fill the share of the rented replicas' time that they may.
+
+    Source: INTERFACE: where the hardware cannot read that many prompts, people are what it can; prefill_replicas.
+    """
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
+    share = serving * max_prefill_utilization / (1 + extra_headroom_fraction)
+    most = smallest(load_requests_per_second, ratio(share, replica_prefill_seconds, load_requests_per_second))
+    return number_where(is_number(load_requests_per_second), most)
+
+
+@formula("Requests per second on what is rented", TWO_DECIMALS)
+def rented_per_second(load_requests_per_second: Quantity, read_per_second: Quantity) -> Any:
+    """The rate of a load as its hardware serves it; as stated, or by the targets, where nothing is rented.
+
+    Source: read_per_second.
+    """
+    return where(is_number(read_per_second), read_per_second, load_requests_per_second)
 
 
 @formula("People")
