@@ -471,14 +471,14 @@ def answer_of(solved: Solution) -> Answer:
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
-    """The solved question of one load, as `recommend` asks it; of a commitment that costs no less than on demand, on
+    """The solved question of one load, as `recommend` asks it; of a class that costs no less than on demand, on
     demand."""
     from sheetgen.answer.solve import solve
     from sheetgen.question.sheet_question import DeclinedClass
 
     solved = solve(question_of(options, catalog))
     settings = solved.question.settings
-    if not settings.is_committed:
+    if settings.purchase == ON_DEMAND:
         return solved
     committed, on_demand = (solved.by_purchase[purchase][0] for purchase in (settings.purchase, ON_DEMAND))
     if on_demand is None or (committed is not None and committed.monthly_usd < on_demand.monthly_usd):

@@ -68,12 +68,13 @@ class RentalRecord:
 
 @dataclass(frozen=True)
 class AtConfidence:
-    """The very cheapest, of any hardware, that serves a load at a confidence."""
+    """The very cheapest, of any hardware, that serves a load at a confidence; chance: how sure it is in fact."""
 
     confidence: float
     instance: str
     n_instances: int
     monthly_usd: float
+    chance: float = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sheetgen.answer.answer_record import AtConfidence, ChosenRecord
 from sheetgen.answer.picks import Pick, picks_of
 from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import AGAIN
+from sheetgen.program.sheet_program import AGAIN, CHOSEN
 
 EVEN, SURE = 0.5, 0.9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
@@ -48,19 +48,28 @@ def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
     asked = solved.question.settings.confidence
     columns: list[list[AtConfidence | None]] = []
     for confidence in sorted({EVEN, asked, SURE}):
+        grid = solved.grid
         if confidence == asked:
             picks = [None if is_fallback(solved, row) else one.cheapest for row, one in enumerate(solved.choices)]
         else:
-            grid = solved.grid.read_again(AGAIN.again(AT_LEVEL[confidence]), AGAIN)
+            grid = grid.read_again(AGAIN.again(AT_LEVEL[confidence]), AGAIN)
             picks = [pair and pair[1] for pair in picks_of(grid)]
-        columns.append([_at(solved, row, confidence, least) for row, least in enumerate(picks)])
+        columns.append(_at(solved, grid, confidence, picks))
     return list(zip(*columns, strict=True))
 
 
-def _at(solved: Solution, row: int, confidence: float, least: Pick | None) -> AtConfidence | None:
-    if least is None or solved.question.loads[row].over_limit:
-        return None
-    return AtConfidence(confidence, solved.candidate(least.offer).instance, least.n_instances, least.usd)
+def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:
+    """By load what is cheapest at a confidence, with how sure it is in fact."""
+    loads = solved.question.loads
+    held = {row: pick for row, pick in enumerate(picks) if pick is not None and not loads[row].over_limit}
+    levels: list[AtConfidence | None] = [None] * len(loads)
+    if held:
+        chosen = grid.along("chosen", {"load": list(held), "offer": [pick.offer for pick in held.values()]})
+        chosen.work_out(*CHOSEN.tables)
+        for (row, pick), chance in zip(held.items(), chosen.spread("chance", ("chosen",)).tolist(), strict=True):
+            instance = solved.candidate(pick.offer).instance
+            levels[row] = AtConfidence(confidence, instance, pick.n_instances, pick.usd, chance)
+    return levels
 
 
 def is_fallback(solved: Solution, row: int) -> bool:

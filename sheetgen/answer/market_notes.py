@@ -61,6 +61,11 @@ def measured_hardware(solved: Solution, row: int) -> MeasuredHardware | None:
     [picked] = pick(grid, has_runs, "chosen")
     if picked is None:
         return None
-    cheapest = picked[1]
+    cheapest, choice = picked[1], solved.choices[row]
+    if (solved.offers[cheapest.offer].candidate, cheapest.n_instances) == (
+        solved.offers[answer].candidate,
+        choice.n_instances,
+    ):
+        return None  # the same machines, in another layout
     chance = chance_of(solved, row, cheapest.offer)
     return MeasuredHardware(solved.candidate(cheapest.offer).instance, cheapest.n_instances, cheapest.usd, chance)

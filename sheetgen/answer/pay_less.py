@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sheetgen.answer.answer_record import CellRecord, LeverRecord, PayLess, RentalRecord
+from sheetgen.answer.answer_record import AtConfidence, CellRecord, LeverRecord, PayLess, RentalRecord
 from sheetgen.units import DTYPES, ON_DEMAND, PURCHASES
 
 # By lever the kind of way that it is; of weights both where the published ones have 16 bits.
@@ -16,7 +16,7 @@ Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to th
 
 
 def ways_to_pay_less(
-    cell: CellRecord, half_sure: RentalRecord | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
+    cell: CellRecord, half_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> tuple[PayLess, ...]:
     """The ways of a cell that something holds, each with what is rented, $ a month and what it commits to.
 
@@ -28,20 +28,26 @@ def ways_to_pay_less(
     taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
     for way in _every_way(cell, half_sure, checkpoints, judged):
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
-        same: Rented = way.instance, way.n_instances, round(way.monthly_usd, 2)
+        same = _rental(way)
         # Of what nobody knows the month is NaN, which is below nothing.
-        if same not in taken and way.monthly_usd <= (1 - judged[key]) * answer.monthly_usd:
+        if ways and ways[0].kind == "less_sure" and way.kind == "fp8_weights" and same == _rental(ways[0]):
+            ways[0] = way  # the same machines, as sure as the answer
+        elif same not in taken and way.monthly_usd <= (1 - judged[key]) * answer.monthly_usd:
             taken.add(same)
             ways.append(way)
     return tuple(ways)
 
 
+def _rental(way: PayLess) -> Rented:
+    return way.instance, way.n_instances, round(way.monthly_usd, 2)
+
+
 def _every_way(
-    cell: CellRecord, half_sure: RentalRecord | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
+    cell: CellRecord, half_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> Iterator[PayLess]:
     answer = cell.answer
     if half_sure is not None:
-        yield _rented("less_sure", half_sure, chance=0.5)
+        yield _rented("less_sure", half_sure, chance=half_sure.chance)
     yield from _lower_precisions(cell.levers, checkpoints, cell.weight_dtype)
     if answer.purchase == ON_DEMAND:
         usd = answer.hourly_usd * judged["working_hours_per_month"]
@@ -87,7 +93,7 @@ def _lower_precisions(
 
 def _rented(
     kind: str,
-    rental: RentalRecord,
+    rental: RentalRecord | AtConfidence,
     commits_usd: float | None = None,
     pays_after_months: float | None = None,
     chance: float | None = None,

@@ -239,12 +239,11 @@ def _seconds(milliseconds: float | None) -> float | None:
     return milliseconds / MILLISECONDS_PER_SECOND if milliseconds else None
 
 
-def _half_sure(cell: CellRecord, question: Question) -> RentalRecord | None:
+def _half_sure(cell: CellRecord, question: Question) -> AtConfidence | None:
     """The answer at an even chance, where more was asked for."""
-    even = next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
-    if even is None or question.settings.confidence <= EVEN:
+    if question.settings.confidence <= EVEN:
         return None
-    return RentalRecord(even.instance, even.n_instances, even.monthly_usd)
+    return next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:

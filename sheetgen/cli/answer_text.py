@@ -47,8 +47,9 @@ def recommendation(
     if cell.chosen is None:
         said.append(table([*_no_hardware(question, cell), *more]))
     else:
-        for n_ways in range(SHOWN_WAYS, -1, -1):  # as many ways to pay less as leave it short
-            rest = table([*answer_lines(question, cell, n_ways), *more])
+        # As many ways to pay less as leave it short; what is known of people goes first.
+        for n_ways, has_room in ((SHOWN_WAYS, True), *((n, False) for n in range(SHOWN_WAYS, -1, -1))):
+            rest = table([*answer_lines(question, cell, n_ways, has_room), *more])
             if n_lines([*said, rest]) <= MOST_LINES:
                 break
         said.append(rest)

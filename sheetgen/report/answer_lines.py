@@ -35,7 +35,8 @@ _ARRIVING = template(
 _MONTH = template("{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}]", differs=is_text(q.budget))
 _SURE = template(
     "{chance} that these machines are fast enough for this load; not that the load is right, nor that no machine "
-    "fails. [measured?{reason}|[margin?{level}: {month} a month.|Nothing is {level}.]]",
+    "fails.[enough?| [measured?{reason}|[margin?{level}: {month} a month.|Nothing is {level}.]]]",
+    enough=q.chance == q.level,
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
@@ -53,7 +54,9 @@ _HARDWARE = template(
 )
 _RESERVE = template("{machines} at once need a reservation: ask for capacity.")
 _NEVER_MEASURED = template(
-    "Never measured by us: {what}[other?; with runs of its own: {month}, {rent}].", other=is_text(q.rent)
+    "Never measured by us[drafted?: {what}][other?; on hardware that was: {month}, {rent}].",
+    drafted=is_text(q.what),
+    other=is_text(q.rent),
 )
 _INTERRUPTED = template("Spot machines can be taken away at any time; what that costs is not counted.")
 _WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
@@ -150,7 +153,9 @@ def answer_words(question: Question, cell: CellRecord) -> str:
     return str(sentence)
 
 
-def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS) -> Iterator[Line]:
+def answer_lines(
+    question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS, has_room: bool = True
+) -> Iterator[Line]:
     """What the answer rests on: certainty, what it serves, the hardware, so many ways to pay less, the answer as
     published and under other loads, what a measurement decides; what is known of people where it has room."""
     for label, texts in (
@@ -161,7 +166,7 @@ def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS)
         ("pay less", _pay_less(cell, n_ways)),
         ("longer", _longer(cell)),
         ("published", _published(cell)),
-        ("if", _other_loads(question, cell, n_ways > 1)),
+        ("if", _other_loads(question, cell, has_room)),
         ("measure", _measure(cell)),
         ("hosted", _hosted(question, cell)),
     ):
@@ -171,9 +176,11 @@ def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS)
 def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     """How sure the answer is, with what 0.9 costs, or why to measure first."""
     margin = next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
+    chance = str(wording.sure(cell.answer.chance))
     reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
     sentence = _SURE.fill(
-        chance=str(wording.sure(cell.answer.chance)),
+        chance=chance,
+        enough=not reasons and (cell.answer.chance >= MARGIN or chance == str(wording.sure(MARGIN))),
         level=str(wording.sure(MARGIN)),
         month=dollars(margin.monthly_usd) if margin else "",
         margin=margin is not None,
@@ -228,13 +235,12 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
     if candidate.purchase == SPOT:
         yield str(_INTERRUPTED.fill())
     if question.draft is not None:
-        yield str(
-            _NEVER_MEASURED.fill(what=f"{question.draft.name} as a draft, whose speed-up is not counted", other=False)
-        )
+        what = f"{question.draft.name} as a draft, whose speed-up is not counted"
+        yield str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False))
     elif not answer.measured:
         other = cell.measured_hardware
         sentence = _NEVER_MEASURED.fill(
-            what="this GPU with models of this kind",
+            drafted=False,
             rent=rented(other) if other else "",
             month=dollars(other.monthly_usd) if other else "",
             other=other is not None,
@@ -256,8 +262,9 @@ def _declined(cell: CellRecord) -> Iterator[str]:
 
 
 def _pay_less(cell: CellRecord, n_ways: int) -> Iterator[str]:
-    ways = [way for way in cell.pay_less if way.kind != "hosted"]  # which has a line of its own
-    yield from map(_way, ways[:n_ways])
+    elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_ways]  # a filter hides nothing
+    mildest = [way for way in cell.pay_less if way.kind not in ("provider", "hosted")]  # which has a line of its own
+    yield from map(_way, (*mildest[: n_ways - len(elsewhere)], *elsewhere))
 
 
 def _way(way: PayLess) -> str:

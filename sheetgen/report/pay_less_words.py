@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.answer.confidences import EVEN
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import provider_name
+from sheetgen.report.wording import provider_name, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
 TEST_QUALITY = "test the quality on your own questions"
 # By kind: what it is, and what is given up.
 WAYS: dict[str, tuple[Template, Template]] = {
-    "less_sure": (template("an even chance (50 %)"), template("certainty: measure one machine first")),
+    "less_sure": (
+        template("[even?an even chance (50 %)|{sure}]", even=q.chance == EVEN),
+        template("certainty: measure one machine first"),
+    ),
     "fp8_weights": (
         template("FP8 weights[known?, {detail}]", known=_KNOWN),
         template(
@@ -70,6 +74,8 @@ def _worded(way: PayLess, question: Question) -> PayLess:
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
+        "even": str(sure(EVEN)) == str(sure(way.chance or 0)),
+        "sure": str(sure(way.chance or 0)),
         "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
