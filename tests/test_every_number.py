@@ -93,6 +93,7 @@ COLUMNS = {
     "usd_per_million_output_tokens": "$ per million answer tokens", "usd_per_million_tokens": "$ per million tokens",
     "runner_up_monthly_usd": "Next cheapest, $ per month", "instance": "Instance", "gpu": "GPU",
     "runner_up_instance": "Next cheapest", "users": "People", "requests_per_hour": "Requests per hour",
+    "requests_per_second": "Requests per second of so many at once",
 }  # fmt: skip
 # Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
 LACKING = {

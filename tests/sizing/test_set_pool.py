@@ -147,7 +147,7 @@ def test_a_limit_bounds_the_stages_of_equal_layers(limit: int) -> None:
         "concurrent_requests": 1,
         "instances": "aws/p4d.24xlarge,aws/p4de.24xlarge",
     }
-    asked |= {"engine": "tensorrt-llm", "tpot_ms": "off", "ttft_ms": "off"}
+    asked |= {"engine": "tensorrt-llm", "tpot_ms": "off", "ttft_ms": "off", "weight_dtype": "published"}
     free, bound = (sheetgen.recommend(**asked, **more)["cells"][0] for more in ({}, {"kv_cache_memory_bytes": limit}))
     for cell in free, bound:
         assert (cell["instance"], cell["n_instances"], cell["pipeline_parallel_size"]) == ("aws/p4de.24xlarge", 2, 2)
