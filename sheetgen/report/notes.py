@@ -217,7 +217,7 @@ def price_date(one: Candidate) -> str:
     return TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE
 
 
-_WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known, else as published", PUBLISHED: "as published"}
+_WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known", PUBLISHED: "as published"}
 
 
 def most_assumed(question: Question) -> Iterator[str]:
