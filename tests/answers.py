@@ -50,7 +50,7 @@ def recommend_json(solved: Solution) -> dict[str, Any]:
 
 
 def recommend_text(solved: Solution, details: bool = False, show_all: bool = False) -> str:
-    return recommendation(solved.question, cell_of(solved), details, show_all)
+    return recommendation(solved.question, sheet_record(solved).cells[0], details, show_all)
 
 
 def cell_of(solved: Solution, row: int = 0) -> CellRecord:

@@ -47,7 +47,7 @@ def recommendation(
     if cell.chosen is None:
         said.append(table([*_no_hardware(question, cell), *more]))
     else:
-        for n_ways in range(SHOWN_WAYS, 0, -1):  # as many ways to pay less as leave it short
+        for n_ways in range(SHOWN_WAYS, -1, -1):  # as many ways to pay less as leave it short
             rest = table([*answer_lines(question, cell, n_ways), *more])
             if n_lines([*said, rest]) <= MOST_LINES:
                 break

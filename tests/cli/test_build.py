@@ -92,7 +92,7 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
 def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     answer = built(run, here, "--models", "8b,llama-2-7b,405b")
     targets = {w["id"]: (w["tpot_target_ms"], w["ttft_target_ms"]) for w in answer["inputs"]["workloads"]}
-    assert targets == {"chat": (50, 2000), "rag": (50, 5000), "long-doc": (100, 60_000)}
+    assert targets == {"chat": (50, 2228.8), "rag": (50, 7144), "long-doc": (100, pytest.approx(52_609.6))}
     assert set(answer) == TOP and answer["schema_version"] == 1 and answer["as_of"] == "2026-11-20"
     assert all(set(c) == CANDIDATE | {"region", "assumed_shape"} for c in answer["candidates"])
     assert len(answer["cells"]) == 3 * 3 * 4
@@ -169,7 +169,10 @@ def test_a_scenario_file_and_flags_that_win(run, here: Path) -> None:  # type: i
     assert answer["inputs"]["models"] == ["llama-3.1-8b", "llama-3.1-70b"] and answer["inputs"]["tiers"] == [16]
     assert answer["as_of"] == "2026-01-02" and answer["inputs"]["gpu_memory_utilization"] == 0.8
     assert {c["weight_dtype"] for c in answer["cells"]} == {"fp8"}
-    assert "Llama 3.1 8B, Chat at 16 at once: " in result.stdout and "wrote o/mine.json" in result.stdout
+    assert (
+        "Llama 3.1 8B, Chat at 16 requests at once, enough for at least 220 people: " in result.stdout
+        and "wrote o/mine.json" in result.stdout
+    )
 
 
 @pytest.mark.parametrize(

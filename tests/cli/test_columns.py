@@ -154,7 +154,7 @@ def test_what_is_cut_is_not_said_to_stand_above(depth: int) -> None:
     ],
 )
 def test_the_fewest_gpus_are_a_layout_that_can_be_asked_for(model: str, gpu: str, options: dict[str, object]) -> None:
-    asked = " ".join(f"--{name} {value}" for name, value in options.items())
+    asked = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
     line = next(one for one in ran(f"size --model {model} --gpu {gpu} {asked}", 80).split("\n") if "fewest" in one)
     found = re.search(r"(\d+) \(TP (\d+)(?:, PP (\d+))?\)$", line)
     assert found is not None, line

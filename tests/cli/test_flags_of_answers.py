@@ -21,7 +21,7 @@ from sheetgen.question.sheet_question import ask
 
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "concurrent_requests": 200},
-    {"model": "deepseek-v3", "context": "4k", "concurrent_requests": 128},  # ranks
+    {"model": "deepseek-v3", "context": "4k", "concurrent_requests": 128, "confidence": 0.5},  # ranks
     {"model": "kimi-k2", "context": "4k", "concurrent_requests": 8, "gpus": "h100"},  # spans machines
     {"model": "8b", "concurrent_requests": 64, "engine": "sglang"},
     {"model": "8b", "concurrent_requests": 64, "vendors": "amd"},
@@ -99,7 +99,7 @@ def test_the_page_has_the_command_of_each_answer() -> None:
         name = str(answer.question.models[line].model.id)
         alone = launched(solve(ask(catalog(), {"models": name, "as_of": "2026-11-20"})), "vllm")
         (of_one,) = alone.values()
-        assert rows[row].stack == of_one.advice.line
+        assert str(rows[row].stack).endswith(of_one.advice.line)
         assert f"--tensor-parallel-size {fit.layout.tensor_parallel_size} " in rows[row].command
         assert f"{fit.choice.n_replicas} replica" in str(rows[row].on)
     requested = launched(answer, "sglang", "vllm")
@@ -111,10 +111,10 @@ def test_replicas_that_share_a_machine_say_how() -> None:
     answer = solve(ask(catalog(), {"models": "8b,70b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
     one, two = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog()).launches
     assert str(two.on) == (
-        "2 replicas, each on 4× H100 SXM with 16 at once, up to 23 within the targets; side by side with "
+        "2 replicas, each on 4× H100 SXM with 16 at once, up to 29 within the targets; side by side with "
         "CUDA_VISIBLE_DEVICES=0,1,2,3 and 4,5,6,7, ports 8000 and 8001, a load balancer before them"
     )
-    assert str(one.on) == "1 replica on 1× H100 NVL with 32 at once, up to 33 by memory"
+    assert str(one.on) == "1 replica on 1× H100 NVL with 32 at once, up to 36 by memory"
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
@@ -130,7 +130,7 @@ def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  #
     command = flagged["flags"]["vllm"]["command"]
     assert f"--tensor-parallel-size {flagged['tensor_parallel_size']}" in command and "--max-num-seqs 16" in command
     text = run(*asked, "--details", "--flags", "all").output
-    assert text.count("\n# ") >= 5 and "vllm serve meta-llama/Llama-3.1-70B-Instruct" in text
+    assert text.count("\n# ") >= 5 and f"vllm serve {plain['checkpoint']}" in text
     stack = text.split("\nSTACK\n")[1].split("\n\n")[0]
     assert plain["stack"]["line"] in " ".join(stack.split())
     assert "LAUNCH FLAGS" not in run(*asked).output

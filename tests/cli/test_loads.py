@@ -18,38 +18,39 @@ SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4"
 @pytest.mark.parametrize(
     "load,said",
     [
-        (("--users", "200"), "200 people who ask 20 times a day (0.17 requests/s at peak): "),
+        (("--users", "200"), r"200 people who ask 20 times a day \(0\.17 "),
         (
             ("--users", "200", "--requests-per-user-per-day", "6", "--peak-hour-share", "0.2"),
-            "200 people who ask 6 times a day (0.0867 requests/s at peak): ",
+            r"200 people who ask 6 times a day \(0\.0867 ",
         ),
         (
             ("--users", "0.2k", "--active-fraction", "0.1"),
-            "200 people, 10 % of them waiting at the same moment: 20 at once, at 16,384",
+            r"200 people, 10 % of them waiting at the same moment[:,] 20 (requests )?at once",
         ),
-        (("--concurrent-requests", "20"), "20 at once, at 16,384 tokens"),
-        (("--requests-per-second", "0.25"), "0.25 requests/s at peak: "),
-        (("--tokens-per-day", "82M"), "82,000,000 tokens a day (0.22 requests/s at peak): "),
+        (("--concurrent-requests", "20"), r"\b20 (requests )?at once, .*16,384 tokens"),
+        (("--requests-per-second", "0.25"), r"0\.25 requests(/s| a second) at peak"),
+        (("--tokens-per-day", "82M"), r"82,000,000 tokens a day \(0\.22 "),
         (
             ("--requests-per-day", "5k", "--peak-hour-share", "0.1", "--burst-factor", "2"),
-            "5,000 requests a day (0.28 requests/s at peak): ",
+            r"5,000 requests a day \(0\.28 ",
         ),
     ],
 )
 def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], said: str, run: Any) -> None:
     result = run(*command, *load)
-    assert result.exit_code == 0 and said in " ".join(result.stdout.split())
+    assert result.exit_code == 0 and re.search(said, " ".join(result.stdout.split()))
 
 
 def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
-    loop = " ".join(run(*RECOMMEND, "--concurrent-requests", "32").stdout.split())
+    asked = (*RECOMMEND, "--confidence", "0.5", "--weight-dtype", "published", "--ttft-ms", "5000")
+    loop = run(*asked, "--concurrent-requests", "32", "--details").stdout
     per_second = float(re.findall(r"That is ([\d.]+) requests/s; shorter answers", loop)[0])
-    answer = json.loads(run(*RECOMMEND, "--concurrent-requests", "32", "--json").stdout)
+    answer = json.loads(run(*asked, "--concurrent-requests", "32", "--json").stdout)
     assert per_second == pytest.approx(32 / (answer["ttft_seconds"] + 1023 * answer["tpot_seconds"]), rel=0.01)
-    half = json.loads(run(*RECOMMEND, "--concurrent-requests", "32", "--output-tokens", "512", "--json").stdout)
+    half = json.loads(run(*asked, "--concurrent-requests", "32", "--output-tokens", "512", "--json").stdout)
     assert half["monthly_usd"] > answer["monthly_usd"]  # the prompts of a full house
     rates = ("--requests-per-second", "4.5", "--json")
-    long, short = (json.loads(run(*RECOMMEND, *more, *rates).stdout) for more in ((), ("--output-tokens", "512")))
+    long, short = (json.loads(run(*asked, *more, *rates).stdout) for more in ((), ("--output-tokens", "512")))
     assert short["monthly_usd"] <= long["monthly_usd"] and short["concurrent_requests"] < long["concurrent_requests"]
 
 
@@ -72,7 +73,8 @@ def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) 
 
 def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
     answer = json.loads(run(*RECOMMEND, "--requests-per-second", "0.01", "--json").stdout)
-    most = run(*RECOMMEND, "--requests-per-second", str(answer["served_at_target"]), "--instances", answer["instance"])
+    rate = ("--requests-per-second", str(answer["served_at_target"]))
+    most = run(*RECOMMEND, *rate, "--instances", answer["instance"], "--details")
     assert "% requested: the square-root rule is not exact" in " ".join(most.stdout.split())
     assert "above the 5 %" in " ".join(most.stdout.split())
 
@@ -108,12 +110,10 @@ def test_money_is_per_user_unless_no_target_says_how_many_there_are(load: tuple[
     assert [float(one.replace(",", "")) for one in said] == [pytest.approx(answer["monthly_usd"] / people, abs=0.51)]
 
 
-def test_a_rate_of_a_day_is_limited_by_the_day_too_and_has_no_band_of_tokens(run: Any) -> None:
+def test_a_rate_has_no_band_of_tokens(run: Any) -> None:
     arguments = (*RECOMMEND, "--requests-per-day", "20k")
     answer, text = json.loads(run(*arguments, "--json").stdout), run(*arguments, "--details").stdout
-    [(rate, day)] = re.findall(r"serves +([\d.]+) requests/s \(([\d,]+) a day\) within", text)
-    factor = 3600 / 0.12 / 1.3
-    assert float(day.replace(",", "")) == pytest.approx(answer["served_at_target"] * factor, abs=1)
+    [rate] = re.findall(r"serves +up to ([\d.]+) requests a second; memory", text)
     assert float(rate) == pytest.approx(answer["served_at_target"], abs=0.01)
     assert re.search(r"\d tokens/s; every speed", text) and not re.search(r"tokens/s \(", text)
     assert re.search(r"tokens/s \(", run(*RECOMMEND, "--concurrent-requests", "8", "--details").stdout)
@@ -126,20 +126,9 @@ def test_a_rate_of_a_day_is_limited_by_the_day_too_and_has_no_band_of_tokens(run
 
 def test_waits_that_nobody_sees_have_no_digits(run: Any) -> None:
     lean = ("--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
-    text = run("recommend", "--model", "8b", *lean).stdout
-    assert ", below 0.01 % of the requests find none free" in text and "e-" not in text.split("\n\n")[0]
-
-
-def test_more_replicas_than_are_needed_are_said(run: Any) -> None:
-    arguments = ("recommend", "--model", "8b", "--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
-    answer, text = json.loads(run(*arguments, "--json").stdout), run(*arguments).stdout
-    each = answer["tensor_parallel_size"] * answer["data_parallel_size"]
-    held = answer["n_instances"] * 8 // each
-    assert held > answer["n_replicas"]
-    needed = f"{answer['n_replicas'] * each} GPUs of {answer['n_instances'] * 8} rented"
-    assert f"needed: {needed}; {held} of them fit on what is rented, and all serve" in text
-    full = run(*RECOMMEND, "--concurrent-requests", "200").stdout
-    assert "GPUs at work of" in full and "fit on what is rented" not in full
+    text = run("recommend", "--model", "8b", *lean, "--details").stdout
+    (line,) = (line for line in text.split("\n") if "find none free" in line)
+    assert ", below 0.01 % of the requests find none free" in line and "e-" not in line
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
@@ -164,7 +153,8 @@ def test_a_sheet_of_a_rate_in_every_format(run: Any, tmp_path: Path) -> None:
     scenario = tmp_path / "rate.yaml"
     scenario.write_text("models: 8b\nworkloads: [chat, rag]\nrequests-per-day: 200k\ntiers: 8\n")
     result = run("build", "--scenario", str(scenario), "--format", "json,md,html,csv", "--out", str(tmp_path))
-    assert result.exit_code == 0 and "RAG at 200,000 requests a day (8.67 requests/s at peak)" in result.stdout
+    assert result.exit_code == 0
+    assert re.search(r"RAG at 200,000 requests a day \(8\.67 a second at peak, [\d,.]+ at once\): ", result.stdout)
     cells = json.loads((tmp_path / "sizing-sheet.json").read_text())["cells"]
     assert [cell["tier"] for cell in cells] == [8, None, 8, None]
     for cell in cells:
