@@ -26,6 +26,11 @@ from sheetgen.report.wording import (
 from sheetgen.units import GIB, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
+# What is shown, until it is short enough: ways to pay less, other habits of the same people, what is known of them.
+SHORTER = (
+    (SHOWN_WAYS, True, True), (SHOWN_WAYS, True, False), (2, True, False), (1, True, False), (1, False, False),
+    (0, False, False),
+)  # fmt: skip
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
@@ -47,9 +52,8 @@ def recommendation(
     if cell.chosen is None:
         said.append(table([*_no_hardware(question, cell), *more]))
     else:
-        # As many ways to pay less as leave it short; what is known of people goes first.
-        for n_ways, has_room in ((SHOWN_WAYS, True), *((n, False) for n in range(SHOWN_WAYS, -1, -1))):
-            rest = table([*answer_lines(question, cell, n_ways, has_room), *more])
+        for shown in SHORTER:
+            rest = table([*answer_lines(question, cell, *shown), *more])
             if n_lines([*said, rest]) <= MOST_LINES:
                 break
         said.append(rest)

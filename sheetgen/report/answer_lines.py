@@ -154,10 +154,13 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 def answer_lines(
-    question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS, has_room: bool = True
+    question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS, has_habits: bool = True, has_known: bool = True
 ) -> Iterator[Line]:
     """What the answer rests on: certainty, what it serves, the hardware, so many ways to pay less, the answer as
-    published and under other loads, what a measurement decides; what is known of people where it has room."""
+    published, what a measurement decides.
+
+    has_habits: with what other habits of the same people cost. has_known: with what is known of them.
+    """
     for label, texts in (
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
@@ -166,7 +169,7 @@ def answer_lines(
         ("pay less", _pay_less(cell, n_ways)),
         ("longer", _longer(cell)),
         ("published", _published(cell)),
-        ("if", _other_loads(question, cell, has_room)),
+        ("if", _other_loads(question, cell, has_known) if has_habits else ()),
         ("measure", _measure(cell)),
         ("hosted", _hosted(question, cell)),
     ):
@@ -302,7 +305,7 @@ def _published(cell: CellRecord) -> Iterator[str]:
         yield str(sentence)
 
 
-def _other_loads(question: Question, cell: CellRecord, has_room: bool) -> Iterator[str]:
+def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Iterator[str]:
     loads = [
         str(_ASKING.fill(times=f"{asking.requests_per_user_per_day:g}", month=dollars(asking.monthly_usd)))
         for asking in cell.by_requests_per_day
@@ -312,7 +315,7 @@ def _other_loads(question: Question, cell: CellRecord, has_room: bool) -> Iterat
         loads.append(str(_ALL_AT_ONCE.fill(people=people, month=dollars(every.monthly_usd))))
     if loads:
         is_default = question.options.get(ASKS) is None and cell.is_rate
-        known = f" {sentences.known_asks.fill()}" if is_default and has_room else ""
+        known = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
         yield f"{'; '.join(loads)}.{known}"
 
 
