@@ -111,7 +111,7 @@ GROUPS = {
     "targets": "Targets of speed", "chance": "Targets of speed", "headroom": "Headroom and losses",
     "billing": "Money", "money": "Money", "precision": "Precision", "engine": "The engine", "caches": "The engine",
     "limits": "The engine", "gpu": "One deployment", "parallel": "One deployment", "pace": "Measured speed",
-    "factors": "Measured speed",
+    "factors": "Measured speed", "measured": "Measured speed",
 }  # fmt: skip
 
 

@@ -343,8 +343,8 @@ def test_every_number_of_the_pdf(built: Built) -> None:
     assert amiss_in_print(built.shown, {"": text_of(built.files["pdf"])}) == []
 
 
-# Told from among all candidates, by a name, or beside other numbers of the load: a wrong digit may be another's, as that
-# of 32 at once is the 35 that are served. (Of a bar's capacity the memory is its limit, and the GPUs stand in the
+# Told from among all candidates, by a name, or beside other numbers of the load: a wrong digit may be another's, as
+# that of 32 at once is the 35 that are served. (Of a bar's capacity the memory is its limit, and the GPUs stand in the
 # matrix.)
 LOOSE = {
     "assumed", "matrix.rows.cells.short", "cards.runner_up", "instances.used_for", "bars.capacity", "cards.spare",

@@ -20,7 +20,8 @@ USD_PER_HOUR = {
 
 def reasons(model: str, gpus: str, requests: int, usd_per_hour: dict[str, float]) -> tuple[str, dict[str, str]]:
     """The instance chosen at these prices, and why the others were not."""
-    asked = {"models": model, "gpus": gpus, "workloads": "chat", "tiers": str(requests), "tpot_ms": "off"}
+    load = {"models": model, "workloads": "chat", "tiers": str(requests)}
+    asked = {**load, "gpus": gpus, "tpot_ms": "off", "weight_dtype": "published", "confidence": "0.5"}
     question = ask(Catalog(), {**asked, "instances": ",".join(usd_per_hour)})
     priced = tuple(replace(one, usd_per_hour=usd_per_hour[one.instance]) for one in question.candidates)
     solved = solve(replace(question, candidates=priced))

@@ -60,10 +60,12 @@ def test_a_committed_month_is_paid_in_full() -> None:
     assert found["on-demand"].monthly_usd == pytest.approx(55.04 * 200)
     assert found["reserved-3yr"].monthly_usd == pytest.approx(23.7773 * 730)
     assert found["reserved-3yr"].commitment_waste_usd == pytest.approx(23.7773 * 530)
-    chosen = one(purchase="reserved-3yr", hours_per_month=200)
+    declined = one(purchase="reserved-3yr", hours_per_month=200)  # on demand 200 hours are cheaper than all of them
+    assert declined.choices[0].monthly_usd == pytest.approx(55.04 * 200)
+    chosen = one(purchase="reserved-3yr", hours_per_month=500)
     assert chosen.choices[0].monthly_usd == pytest.approx(23.7773 * 730)
     assert classes(chosen)["reserved-3yr"].monthly_usd == chosen.choices[0].monthly_usd
-    assert classes(chosen)["on-demand"].monthly_usd == pytest.approx(55.04 * 200)
+    assert classes(chosen)["on-demand"].monthly_usd == pytest.approx(55.04 * 500)
 
 
 def test_the_class_in_use_is_the_recommendation() -> None:
@@ -99,17 +101,29 @@ def test_a_provider_s_best_is_the_answer_where_only_it_is_asked() -> None:
 
 
 def test_every_class_is_answered_alike_whichever_is_shown() -> None:
-    """A class may be answered with GPUs for which the class shown has no price."""
+    """A class may be answered with GPUs for which the class shown has no price. A commitment that saves nothing on
+    demand is an answer only where it is asked for."""
     options = {"models": "8b,49b,70b,100b,405b", "as_of": "2026-11-20"}
     shown = {purchase: solve(ask(catalog(), {**options, "purchase": purchase})) for purchase in PURCHASES}
 
     def rented(solved: Solution, purchase: str) -> list[tuple[str, int, float] | None]:
         return [one and (one.instance, one.n_instances, one.monthly_usd) for one in solved.by_purchase[purchase]]
 
+    plain, n_declined = rented(shown["on-demand"], "on-demand"), 0
     for purchase, own in shown.items():
         assert any(rented(own, purchase))
+        declined = [
+            purchase.startswith("reserved") and one is not None and usual is not None and one[2] >= usual[2]
+            for one, usual in zip(rented(own, purchase), plain, strict=True)
+        ]
+        n_declined += sum(declined)
         for other, solved in shown.items():
-            assert rented(solved, purchase) == rented(own, purchase), f"{purchase} where {other} is shown"
+            expected = [
+                None if no and other != purchase else one
+                for one, no in zip(rented(own, purchase), declined, strict=True)
+            ]
+            assert rented(solved, purchase) == expected, f"{purchase} where {other} is shown"
+    assert n_declined
 
 
 def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:

@@ -26,6 +26,7 @@ QUESTIONS: list[dict[str, Any]] = [
     {"model": "70b", "context": "128k", "survive": "machine"}, {"model": "70b", "context": "16k", "providers": "aws"},
     {"model": "8b", "context": "16k", "purchase": "spot", "extra_headroom_fraction": 0.2},
 ]  # fmt: skip
+AS_PREDICTED: dict[str, Any] = {"weight_dtype": "published", "confidence": 0.5}
 
 
 @pytest.mark.some(10)
@@ -60,6 +61,7 @@ def test_machines_serve_what_the_same_ones_serve_when_rented() -> None:
     assert most.tpot_seconds == pytest.approx(choice.tpot_seconds) and most.memory_holds == choice.memory_holds
     alone = sheetgen.size(
         **QUESTIONS[0],
+        weight_dtype="recommended",
         gpu="h100",
         tensor_parallel_size=most.layout.tensor_parallel_size,
         concurrent_requests=most.served_at_target // most.n_replicas,
@@ -70,7 +72,7 @@ def test_machines_serve_what_the_same_ones_serve_when_rented() -> None:
 
 def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
     """405B in bf16 fits no eight H100; two such machines hold it over their network, as two that are rented do."""
-    catalog, question = Catalog(), {"model": "405b", "context": "16k"}
+    catalog, question = Catalog(), {"model": "405b", "context": "16k", **AS_PREDICTED}
     found = with_machines(question_of(question, catalog), "h100:16", catalog)
     (most,) = found.in_flight
     assert most is not None and (most.pipeline_parallel_size, most.n_replicas, most.n_instances) == (2, 1, 2)
@@ -88,7 +90,7 @@ def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
 
 
 def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
-    catalog, question = Catalog(), {"model": "405b", "context": "16k"}
+    catalog, question = Catalog(), {"model": "405b", "context": "16k", **AS_PREDICTED}
     found = with_machines(question_of(question, catalog), "gb200:4x4", catalog)
     (most,) = found.in_flight
     assert most is not None and (most.layout.tensor_parallel_size, most.n_replicas, most.n_instances) == (8, 2, 4)
@@ -184,10 +186,11 @@ def _alone(context: str, have: str, catalog: Catalog) -> dict[int, dict[str, flo
 def test_a_machine_that_is_lost_takes_no_other_with_it() -> None:
     """By hand: 20 H100 are two machines of eight and one of four, 23 requests on each four: one machine of eight is
     the worst loss, and the rest serve 3 x 23."""
-    found = sheetgen.recommend(model="70b", context="16k", have="h100:20", survive="machine")
+    asked = {"model": "70b", "context": "16k", "have": "h100:20", **AS_PREDICTED}
+    found = sheetgen.recommend(**asked, survive="machine")
     assert found["served_at_target"] == 69
     assert sum(one["served_at_target"] for one in found["answers"]) == 69
-    assert sheetgen.recommend(model="70b", context="16k", have="h100:20")["served_at_target"] == 5 * 23
+    assert sheetgen.recommend(**asked)["served_at_target"] == 5 * 23
 
 
 def test_from_python_as_the_command_says_it() -> None:
@@ -231,7 +234,8 @@ def test_the_command() -> None:
     assert said.exit_code == 0 and "$50,000 a month: serves" in said.stdout and "one more at once" in said.stdout
     record = json.loads(CliRunner().invoke(main, [*words, "--have", "h100:16,l40s:8x4", "--json"]).stdout)
     assert record["served_at_target"] == sum(one["served_at_target"] for one in record["answers"]) > 0
-    assert "8 machines of 4x L40S: nothing" in CliRunner().invoke(main, [*words, "--have", "l40s:8x4"]).stdout
+    wide = [*words, "--have", "l40s:8x4", "--weight-dtype", "published"]
+    assert "8 machines of 4x L40S: nothing" in CliRunner().invoke(main, wide).stdout
     assert "Gbit/s between them" not in CliRunner().invoke(main, [*words, "--have", "h100:16"]).stdout
     for wrong in (["--budget-usd", "1", "--have", "h100:8"], ["--budget-usd", "1", "--users", "3"]):
         assert CliRunner().invoke(main, [*words, *wrong]).exit_code == 2

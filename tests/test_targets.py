@@ -31,6 +31,7 @@ from sheetgen.writers.csv import SPEED
 from sheetgen.writers.xlsx import write_xlsx
 
 AS_OF = "2026-11-20"
+AS_PREDICTED: dict[str, Any] = {"as_of": AS_OF, "weight_dtype": "published", "confidence": 0.5}
 H100 = {"model": "70b", "context": "16k", "concurrent_requests": 64, "gpus": "h100"}
 LOADS = tuple(
     {"model": model, "context": context, "concurrent_requests": users}
@@ -52,7 +53,7 @@ def catalog() -> Catalog:
 
 @functools.cache
 def _one(options: tuple[tuple[str, Any], ...]) -> Solution:
-    return recommended({**dict(options), "as_of": AS_OF}, catalog())
+    return recommended({**AS_PREDICTED, **dict(options)}, catalog())
 
 
 def one(load: dict[str, Any], **options: Any) -> Solution:
@@ -62,7 +63,7 @@ def one(load: dict[str, Any], **options: Any) -> Solution:
 
 @functools.cache
 def sheet(models: str, **options: Any) -> Solution:
-    return solve(ask(catalog(), {"models": models, "as_of": AS_OF, "ttft_ms": "off", **options}))
+    return solve(ask(catalog(), {**AS_PREDICTED, "models": models, "ttft_ms": "off", **options}))
 
 
 def by_size(**inputs: Any) -> dict[str, Any]:
@@ -163,6 +164,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
             True,
             math.inf,
             math.inf,
+            confidence=0.5,
         )
     )
     assert not isinstance(found, str)
@@ -179,7 +181,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
 
 
 def test_a_switch_of_the_sheet_is_off_too() -> None:
-    question = ask(catalog(), {"models": "8b,70b,405b", "as_of": AS_OF, "ttft_ms": "off"})
+    question = ask(catalog(), {**AS_PREDICTED, "models": "8b,70b,405b", "ttft_ms": "off"})
     settings = dataclasses.replace(question.settings, speed_targets=0)
     switched, off = solve(dataclasses.replace(question, settings=settings)), sheet("8b,70b,405b", tpot_ms="off")
     assert [chosen(switched, row) for row in range(36)] == [chosen(off, row) for row in range(36)]
@@ -229,9 +231,8 @@ def _or_endless(column: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
 
 
 def test_the_first_token_counts_unless_it_is_off() -> None:
-    assert [w.ttft_target_ms for w in catalog().workloads() if w.is_default] == [2000, 5000, 60_000]
-    by_default = recommended({**H100, "tpot_ms": "off", "as_of": AS_OF}, catalog()).choices[0]
-    assert by_default.ttft_seconds <= 5 and by_default.sized_by in ("ttft", "memory")
+    by_default = recommended({**AS_PREDICTED, **H100, "tpot_ms": "off"}, catalog()).choices[0]
+    assert by_default.ttft_seconds <= first_ms(15_360) / 1000 and by_default.sized_by in ("ttft", "memory")
     off = one(H100, tpot_ms="off")
     first = off.choices[0].ttft_seconds
     assert first > 3 and off.choices[0].sized_by == "memory"
@@ -248,30 +249,46 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     assert sizing_rule(both.question) == f"size set by memory and speed ({targets})"
 
 
+def first_ms(prompt: int) -> float:
+    """A first token by the rule: a second, and 0.4 ms for each token of the prompt."""
+    return 1000 + 0.4 * prompt
+
+
+CHAT, RAG, LONG = (first_ms(prompt) for prompt in (3072, 15_360, 129_024))
+
+
 def test_targets_are_each_workloads_own() -> None:
     def asked(**options: str) -> dict[str, tuple[float | None, float | None]]:
         question = ask(catalog(), {"models": "8b", "as_of": AS_OF, **options})
         return {w.id: (w.tpot_target_ms, w.ttft_target_ms) for w in question.workloads}
 
     def both(chat: Any, rag: Any, long: Any) -> dict[str, tuple[Any, Any]]:
-        return {"chat": chat, "rag": rag, "long-doc": long}
+        return {"chat": pytest.approx(chat), "rag": pytest.approx(rag), "long-doc": pytest.approx(long)}
 
-    assert asked() == both((50, 2000), (50, 5000), (100, 60_000))
-    assert asked(tpot_ms="40") == both((40, 2000), (40, 5000), (40, 60_000))
-    assert asked(tpot_ms="chat=40, rag=off") == both((40, 2000), (None, 5000), (100, 60_000))
-    assert asked(tpot_ms="off,chat=12.5") == both((12.5, 2000), (None, 5000), (None, 60_000))
-    assert asked(ttft_ms="rag=2500") == both((50, 2000), (50, 2500), (100, 60_000))
+    assert asked() == both((50, CHAT), (50, RAG), (100, LONG))
+    assert asked(tpot_ms="40") == both((40, CHAT), (40, RAG), (40, LONG))
+    assert asked(tpot_ms="chat=40, rag=off") == both((40, CHAT), (None, RAG), (100, LONG))
+    assert asked(tpot_ms="off,chat=12.5") == both((12.5, CHAT), (None, RAG), (None, LONG))
+    assert asked(ttft_ms="rag=2500") == both((50, CHAT), (50, 2500), (100, LONG))
     assert asked(ttft_ms="off") == both((50, None), (50, None), (100, None))
-    assert asked(contexts="chat=64k")["chat"] == (50, 2000), "a workload keeps its targets at another length"
+    longer = (50 * 4 ** (1 / 3), first_ms(65_536 - 1024))
+    assert asked(contexts="chat=64k")["chat"] == pytest.approx(longer), "targets follow the length"
+    assert asked(contexts="chat=64k", tpot_ms="40")["chat"][0] == 40, "but for those that are stated"
 
 
 @pytest.mark.parametrize(
-    "context,tpot,ttft",
-    [("1k", 50, 2000), ("4096", 50, 2000), ("16k", 50, 5000), ("17k", 100, 60_000), ("128k", 100, 60_000)],
+    "context,tpot,prompt",
+    [
+        ("1k", 50, 512),
+        ("4096", 50, 3072),
+        ("16k", 50, 15_360),
+        ("17k", 50 * (17 / 16) ** (1 / 3), 16_384),
+        ("128k", 100, 130_048),
+    ],
 )
-def test_a_load_of_ones_own_has_the_targets_of_its_kind(context: str, tpot: float, ttft: float) -> None:
+def test_a_load_of_ones_own_has_targets_that_grow_with_it(context: str, tpot: float, prompt: int) -> None:
     (workload,) = recommended({"model": "8b", "context": context}, catalog()).question.workloads
-    assert (workload.tpot_target_ms, workload.ttft_target_ms) == (tpot, ttft)
+    assert (workload.tpot_target_ms, workload.ttft_target_ms) == pytest.approx((tpot, first_ms(prompt)))
 
 
 # Too slow -----------------------------------------------------------------------------------------------

@@ -373,6 +373,18 @@ class MoveRecord:
 
 
 @dataclass(frozen=True)
+class LongerContext:
+    """What the load costs at a longer context, where it is less: at the targets in force there, which are looser."""
+
+    context_tokens: int
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    tpot_target_ms: float | None  # None where a target is off
+    ttft_target_ms: float | None
+
+
+@dataclass(frozen=True)
 class MeasuredHardware:
     """The cheapest on hardware that has runs of its own, where the answer has none."""
 
@@ -454,7 +466,8 @@ class CellRecord:
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
     measured_hardware: MeasuredHardware | None
-    moves: tuple[MoveRecord, ...]  # of a headline
+    moves: tuple[MoveRecord, ...]  # these two of a headline
+    cheaper_longer: LongerContext | None
     left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
     host_memory: Mapping[str, float | str] | None

@@ -35,6 +35,7 @@ from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, 
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
+from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
@@ -75,8 +76,11 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     parts = zip(confidences, others, providers, published, caches, otherwise, of_levers, strict=True)
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
-        loads = Loads(solved)
-        cells = [replace(c, moves=moves_of(solved, c, loads)) if c.row in headline else c for c in cells]
+        loads, longer = Loads(solved), cheaper_longer(solved, headline)
+        cells = [
+            replace(c, moves=moves_of(solved, c, loads), cheaper_longer=longer.get(c.row)) if c.row in headline else c
+            for c in cells
+        ]
     if for_page:
         terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
         cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
@@ -218,6 +222,7 @@ def _cell(
         **_levers(levers),
         measured_hardware=measured_hardware(solved, row),
         moves=(),
+        cheaper_longer=None,
         left_out=tuple(LeftOut(*reason) for reason in question.left_out),
         pay_less=(),
         row=row,

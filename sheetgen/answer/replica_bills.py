@@ -12,6 +12,7 @@ from sheetgen.answer.answer_record import BreaksRecord, StartupLog
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.program.grid import Columns, evaluate
 from sheetgen.program.quantities import CHARGE, PEAK, TOKENS, all_of
+from sheetgen.program.sheet_program import counted
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
@@ -21,7 +22,7 @@ FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page co
 FEWER_SEQUENCES = 256
 NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
 NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
-HOLDS = (*TOKENS, *NEEDS, parallelism.sequences)
+HOLDS = (*TOKENS, *NEEDS, counted(parallelism.sequences))  # of the pool that the answer counts on
 # What an engine's log says of its pool.
 PRINTED = (
     *CHARGE, memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens,

@@ -19,7 +19,7 @@ from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Valida
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
-from sheetgen.formula import Expr, Formula, either, formula, is_number, where
+from sheetgen.formula import Expr, Formula, either, formula, is_number, round_nearest, where
 from sheetgen.question.deployment import draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     ASKS,
@@ -78,6 +78,15 @@ def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
     return where(value == "", where(built == "", AS_BUILT, CHANGED), number_state(value, built, least, most))
 
 
+@formula("State", TEXT)
+def followed_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+    """The same of a number that is worked out until somebody types over it, to two decimals: programs multiply with
+    more or fewer digits than a file keeps."""
+    near = where(round_nearest(value, 2) == round_nearest(built, 2), AS_BUILT, CHANGED)
+    inside = where(either(value < least, value > most), OUT_OF_RANGE, near)
+    return where(value == "", where(built == "", AS_BUILT, CHANGED), inside)
+
+
 def beside(sheet: Sheet, row: int, column: int) -> Expr:
     """A cell of the same row, as a formula that runs down the column names it."""
     return Ref(sheet.name, row, column, None, lock="column").expr(sheet.name)
@@ -93,13 +102,14 @@ def put_state(
     display: Display,
     *,
     may_be_blank: bool = False,
+    is_worked_out: bool = False,
     name: str = "",
     listed: Sequence[Any] | None = None,
 ) -> Ref:
     """Beside a value and the one as built: the bounds between which it may lie, and what became of it.
 
     columns: where `value`, `built`, `least`, `most` and `state` stand. name: of the choice, where the column shows it
-    alone. listed: the choices, where the cell may hold another one.
+    alone. listed: the choices, where the cell may hold another one. is_worked_out: the value is a formula's.
     """
     env = {what: beside(sheet, row, column) for what, column in columns.items()}
     known = {"value": value, "built": built}
@@ -110,7 +120,7 @@ def put_state(
         is_known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
         known["place"] = 1 if is_known else float("nan")
     elif check is not None and kind is not None and kind.holds != "text":
-        one = optional_state if may_be_blank else number_state
+        one = followed_state if is_worked_out else optional_state if may_be_blank else number_state
         shown = display if display.percent else DATE if kind.what == "date" else BOUND
         for what, bound in zip(("least", "most"), check.bounds, strict=True):
             known[what] = sheet.put(row, columns[what], Cell(bound, "fixed", shown)).value
@@ -187,7 +197,15 @@ class InputsSheet:
             may_be_blank = bool(check and check.kind and check.kind.blank)
             self.states.append(
                 put_state(
-                    self.sheet, self.row, STATE_COLUMNS, ref.value, built, check, display, may_be_blank=may_be_blank
+                    self.sheet,
+                    self.row,
+                    STATE_COLUMNS,
+                    ref.value,
+                    built,
+                    check,
+                    display,
+                    may_be_blank=may_be_blank,
+                    is_worked_out=follows is not None,
                 )
             )
         self.row += 1

@@ -189,8 +189,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
             for name in wiring.tried
         },
     )
-    if has_rate := "stated_requests_per_second" in wiring.inputs:
-        compiler.inputs["requests_per_second"] = wiring.inputs["stated_requests_per_second"]
+    has_rate = "requests_per_second" in wiring.tables["contexts"].columns
     for name, quantity in sheet_program(False)["measured"].named().items() if question.measurements.speeds else ():
         lists = {read: wiring.area(f"lst_{read}") for read in quantity.rows}
         models = [ref for of in every for ref in of.tables["models"].columns["model"]]

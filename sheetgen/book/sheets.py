@@ -210,14 +210,14 @@ class Range:
             return numpy.array([v if isinstance(v, (int, float)) else numpy.nan for v in values], float)
         return numpy.array(["" if v is None else v for v in values], object)
 
-    def expr(self, here: str) -> Expr:
-        if self.name:
-            return Expr(self.name)
+    @functools.cached_property
+    def _area(self) -> str:
         first, last = self.refs[0], self.refs[-1]
         row = "" if self.lock == "columns" else "$"
-        a = f"${column_name(first.column)}{row}{first.row + 1}"
-        b = f"${column_name(last.column)}{row}{last.row + 1}"
-        return Expr(f"{_sheet_prefix(first.sheet, here)}{a}:{b}")
+        return f"${column_name(first.column)}{row}{first.row + 1}:${column_name(last.column)}{row}{last.row + 1}"
+
+    def expr(self, here: str) -> Expr:
+        return Expr(self.name or _sheet_prefix(self.refs[0].sheet, here) + self._area)
 
 
 @dataclass(frozen=True)
@@ -460,9 +460,10 @@ class Book:
 
 def plain(value: Any) -> Any:
     """A Python value for a cell: numpy's scalars unwrapped, NaN as the sign for none."""
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str or kind is int or value is None:
         return value
-    if hasattr(value, "item"):
+    if kind is not float and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):
         if value != value:
@@ -473,6 +474,8 @@ def plain(value: Any) -> Any:
 
 def number(value: Any) -> Any:
     """A cell's value as formulas read it: no number is NaN, a date its day count."""
+    if type(value) is float:
+        return value
     if value is None or (isinstance(value, str) and value == NONE):
         return float("nan")
     if isinstance(value, datetime.date):
@@ -491,7 +494,7 @@ def _matched(value: Any) -> Any:
 
 def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
     """What `one` gives for the cells in `env`, to be read within another formula."""
-    value = plain(one.of({i: number(env[i].value) for i in one.inputs}))
+    value = plain(one(*(number(env[i].value) for i in one.inputs)))
     return Lookup(value, lambda here: one.written({i: env[i].expr(here) for i in one.inputs}))
 
 

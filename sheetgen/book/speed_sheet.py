@@ -9,12 +9,13 @@ from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import ONE, ZERO, position_in
 from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
-from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, profile_columns, titled
 from sheetgen.formula import Quantity, formula, is_number, where
 from sheetgen.program.quantities import PACE, TOKENS
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import ASKS, BY_NAME
+from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences
-from sheetgen.sizing import parallelism, people, speed
+from sheetgen.sizing import parallelism, people, rates, speed
 from sheetgen.units import FACTOR, PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 COMPARED = (
@@ -99,6 +100,9 @@ def build_latency(
     else:
         table.picked("cached_fraction", speed.cached_fraction.label, lists["cached"], "workload_row", PERCENT)
         table.computed(people.target_turn_seconds)
+        if "stated_requests_per_second" in wiring.inputs:
+            put_rate(table)
+            table.columns["requests_per_second"] = table.columns["peak_requests_per_second"]
     if at_even_chance:
         asked = [int(is_even) for is_even in at_even_chance]
         table.given("is_even", "At an even chance, as built", asked, PLAIN, role="fixed", width=14)
@@ -112,6 +116,19 @@ def build_latency(
     if not wiring.prefix:
         wiring.names["list_pace"] = table.range("pace_words")
     return sheet
+
+
+def put_asks(table: Table) -> None:
+    """How often a person asks a day, by the workload of each row."""
+    table.picked(ASKS, in_words(ASKS), table.wiring.lists[ASKS], "workload_row", width=14)
+
+
+def put_rate(table: Table) -> None:
+    """Requests per second at peak, by the workload of each row: people ask more or less often, and tokens of a day are
+    fewer or more requests."""
+    put_asks(table)
+    table.computed(people.day_requests.reading(**{name: f"stated_{name}" for name in BY_DAY}))
+    table.computed(rates.peak_requests_per_second.reading(requests_per_second="stated_requests_per_second"))
 
 
 def _tried(latency: Table, missed: Sequence[Ref]) -> None:

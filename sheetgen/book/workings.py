@@ -15,7 +15,7 @@ from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, choose, derived, lookup, row_of, worked_out
-from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS
+from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS, put_asks, put_rate
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
     Formula,
@@ -29,8 +29,6 @@ from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
 from sheetgen.program.sheet_program import CHOSEN, SHEET, tried
-from sheetgen.question.inputs import ASKS
-from sheetgen.question.stated_load import BY_DAY
 from sheetgen.report import sentences, wording
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
@@ -95,9 +93,7 @@ def build_loads(
         _put_requests(table, "tier", "Tier", PLAIN, headline)
         table.computed(figures.stated_requests, width=14)
         table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
-        _put_asks(table)
-        table.computed(people.day_requests.reading(**{name: f"stated_{name}" for name in BY_DAY}))
-        table.computed(rates.peak_requests_per_second.reading(requests_per_second="stated_requests_per_second"))
+        put_rate(table)
         table.computed(figures.requests_per_second, width=14)
     else:
         _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
@@ -121,13 +117,8 @@ def build_loads(
     if not wiring.prefix:
         _add_chance(table)
         if not has_rate:
-            _put_asks(table)
+            put_asks(table)
     return sheet
-
-
-def _put_asks(table: Table) -> None:
-    """How often a person asks a day, by the workload of each load."""
-    table.picked(ASKS, in_words(ASKS), table.wiring.lists[ASKS], "workload_row", width=14)
 
 
 def rows_of_book(solved: Solution) -> list[int]:

@@ -28,21 +28,19 @@ Part: TypeAlias = Text | Constant
 
 def constant(value: object) -> Text:
     """A constant as text: text quoted, truth values named, numbers without an exponent."""
-    if not isinstance(value, (bool, int, float, str)):
-        raise TypeError(f"{value!r} cannot stand in a formula")
-    return _constant(value)
-
-
-@functools.lru_cache(maxsize=2**12, typed=True)  # 1, 1.0 and TRUE are equal
-def _constant(value: Constant) -> Text:
     if isinstance(value, bool):
         return Text("TRUE" if value else "FALSE")
     if isinstance(value, str):
         return Text('"' + value.replace('"', '""') + '"')
-    if math.isfinite(value):
-        text = f"{Decimal(repr(float(value) if isinstance(value, float) else value)).normalize():f}"
-        return Text(text, SIGN if text.startswith("-") else ATOM)
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return _number(value + 0)  # no zero has a sign
     raise TypeError(f"{value!r} cannot stand in a formula")
+
+
+@functools.lru_cache(maxsize=2**12)
+def _number(value: float) -> Text:
+    text = f"{Decimal(repr(float(value) if isinstance(value, float) else value)).normalize():f}"
+    return Text(text, SIGN if text.startswith("-") else ATOM)
 
 
 def piece(part: Part) -> Text:

@@ -77,8 +77,10 @@ class Formula:
     def written(self, texts: Mapping[str, Expr]) -> Expr:
         """The Excel text with `texts` put in for the inputs."""
         template = self.tree.printed  # the same for every cell, so written once
-        printed = {name: expr.printed for name, expr in texts.items()}
-        inside = {name: part.text if part.binding == ATOM else f"({part.text})" for name, part in printed.items()}
+        inside = {
+            name: part.text if (part := expr.printed).binding == ATOM else f"({part.text})"
+            for name, expr in texts.items()
+        }
         return Expr(template.text.format_map(inside), template.binding, template.array)
 
     def text_of_names(self, names: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -57,6 +58,9 @@ _NEVER_MEASURED = template(
 _INTERRUPTED = template("Spot machines can be taken away at any time; what that costs is not counted.")
 _WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
 _GIVES_UP = template("{way}; gives up {gives_up}")
+_LONGER = template(
+    "At {context} tokens {month}: {rent}, as default targets grow with the context; {targets} allow the same here."
+)
 _PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing serves it in {dtype}].", held=is_text(q.month))
 _ALL_AT_ONCE = template("all {people} at the same moment {month}")
 _ASKING = template("{times} times a day {month}")
@@ -155,6 +159,7 @@ def answer_lines(question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS)
         ("hardware", _hardware(question, cell)),
         ("class", _declined(cell)),
         ("pay less", _pay_less(cell, n_ways)),
+        ("longer", _longer(cell)),
         ("published", _published(cell)),
         ("if", _other_loads(question, cell, n_ways > 1)),
         ("measure", _measure(cell)),
@@ -263,6 +268,19 @@ def _way(way: PayLess) -> str:
 def way_words(way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
     return str(_GIVES_UP.fill(way=_way(way), gives_up=way.gives_up))
+
+
+def _longer(cell: CellRecord) -> Iterator[str]:
+    """The nearest longer context that costs less, with the targets that it is served within."""
+    if longer := cell.cheaper_longer:
+        allowed = {"--tpot-ms": longer.tpot_target_ms, "--ttft-ms": longer.ttft_target_ms}
+        sentence = _LONGER.fill(
+            context=f"{longer.context_tokens:,}",
+            month=dollars(longer.monthly_usd),
+            rent=rented(longer),
+            targets=" ".join(f"{option} {math.ceil(ms) if ms else 'off'}" for option, ms in allowed.items()),
+        )
+        yield str(sentence)
 
 
 def _published(cell: CellRecord) -> Iterator[str]:

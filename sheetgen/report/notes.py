@@ -17,7 +17,7 @@ from sheetgen.question.overrides import BY_READER
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
 from sheetgen.report.page import NONE, Cell, InstanceRow, Source, Text, words
-from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
+from sheetgen.units import ON_DEMAND, PUBLISHED, PURCHASES, RECOMMENDED, TWO_DECIMALS, USD_CENTS
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
@@ -217,6 +217,9 @@ def price_date(one: Candidate) -> str:
     return TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE
 
 
+_WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known, else as published", PUBLISHED: "as published"}
+
+
 def most_assumed(question: Question) -> Iterator[str]:
     """The assumptions that decide most, in words; `assumption_lines` has all."""
     settings, engine = question.settings, question.engine
@@ -234,7 +237,8 @@ def most_assumed(question: Question) -> Iterator[str]:
         if engine.fraction_of_free
         else ("may use {} of GPU memory")
     )
-    yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights as published."
+    weights = _WEIGHTS.get(settings.weight_dtype, f"in {settings.weight_dtype}")
+    yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights {weights}."
     price = wording.discounted(PURCHASES[settings.purchase].words, question)
     lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."

@@ -257,19 +257,19 @@ def is_alternative(
     second_n_instances: Quantity,
     monthly_usd: Quantity,
     n_instances: Quantity,
-    runner_up_most_factor: Quantity,
+    next_cheapest_most_factor: Quantity,
     reservation_above_instances: Quantity,
 ) -> Any:
     """1 where the best with another GPU or provider is one that somebody would rent instead: at a like price, and not
     far more machines than the answer where these would need a reservation; else 0.
 
-    Source: assumptions.yaml, runner_up_most_factor.
+    Source: assumptions.yaml, next_cheapest_most_factor.
     """
-    few = second_n_instances <= largest(reservation_above_instances, runner_up_most_factor * n_instances)
-    return where(is_number(second_usd), both(second_usd <= runner_up_most_factor * monthly_usd, few), False)
+    few = second_n_instances <= largest(reservation_above_instances, next_cheapest_most_factor * n_instances)
+    return where(is_number(second_usd), both(second_usd <= next_cheapest_most_factor * monthly_usd, few), False)
 
 
-OF_RUNNER_UP = ("runner_up_most_factor", "reservation_above_instances")  # judgements, in assumptions.yaml
+OF_RUNNER_UP = ("next_cheapest_most_factor", "reservation_above_instances")  # judgements, in assumptions.yaml
 STEPS: tuple[Formula, ...] = (
     cheapest_usd,
     cheapest_gpus,

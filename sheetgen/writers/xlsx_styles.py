@@ -198,20 +198,20 @@ def shown_length(value: Any, display: Display) -> int:
 
 def text_width(text: str, look: dict[str, Any]) -> float:
     """The width that a cell of this look needs for the text on one line."""
-    return _bare(text, look) + PADDING + INDENT * int(look.get("indent", 0))
+    return _ems(text) * _of_em(look) + PADDING + INDENT * int(look.get("indent", 0))
 
 
 def text_height(text: str, width: float, look: dict[str, Any]) -> float:
     """The height in points that the text needs, wrapped in a column of this width; words stay whole."""
     usable = width - PADDING - INDENT * int(look.get("indent", 0))
-    lines = 0
+    lines, of_em = 0, _of_em(look)
     for paragraph in text.split("\n"):
         lines, left = lines + 1, usable
         for word in paragraph.split():
-            needed = _bare(word, look)
+            needed = _ems(word) * of_em
             if needed > left and left < usable:
                 lines, left = lines + 1, usable
-            left -= needed + _bare(" ", look)
+            left -= needed + _ems(" ") * of_em
     return lines * LINE * float(look.get("font_size", 10)) + 2
 
 
@@ -220,5 +220,6 @@ def _ems(text: str) -> float:
     return sum(_EM.get(letter, DIGIT) for letter in text)
 
 
-def _bare(text: str, look: dict[str, Any]) -> float:
-    return _ems(text) / DIGIT * float(look.get("font_size", 10)) / 10 * (BOLD if look.get("bold") else 1)
+def _of_em(look: dict[str, Any]) -> float:
+    """The width of an em in a cell of this look."""
+    return float(look.get("font_size", 10)) / 10 / DIGIT * (BOLD if look.get("bold") else 1)

@@ -34,7 +34,7 @@ EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"requests_per_second": 11.25}, {"requests_per_second": 11.25}),
     ({"requests_per_second": 0.01}, {"requests_per_second": 0.01}),
     ({"max_wait_fraction": 0.001}, {"max_wait_fraction": 0.001}),
-    ({"confidence": 0.7, "max_prefill_utilization": 0.1}, {"confidence": 0.7, "max_prefill_utilization": 0.1}),
+    ({"confidence": 0.9, "max_prefill_utilization": 0.1}, {"confidence": 0.9, "max_prefill_utilization": 0.1}),
     (
         {"requests_per_day": 200_000, "peak_hour_share": 0.2, "burst_factor": 1.5},
         {"requests_per_second": None, "requests_per_day": 200_000, "peak_hour_share": 0.2, "burst_factor": 1.5},
@@ -44,6 +44,7 @@ EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"tier_1": 40, "tpot_ms_rag": 30, "max_wait_fraction": 0.3},
      {"tiers": "40", "tpot_ms": "rag=30", "max_wait_fraction": 0.3}),
 ]  # fmt: skip
+BY_DAY = next(at for at, (typed, _) in enumerate(EDITS) if "requests_per_day" in typed)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,15 @@ def test_as_built_it_is_what_python_says(book: Path) -> None:
     assert any(choice.served_at_target != int(choice.served_at_target) for choice in solved.choices)
 
 
+@pytest.mark.parametrize("stated", [{"users": "600"}, {"tokens_per_day": "30M"}])
+def test_what_is_stated_by_the_day_is_a_rate_of_each_workload(stated: dict[str, str], tmp_path: Path) -> None:
+    of_both = {name: OPTIONS[name] for name in ("models", "instances", "as_of")} | {"workloads": "chat,long-doc"}
+    path, question = built(tmp_path, "by_day", {**of_both, **stated})
+    solved = solve(question)
+    assert unlike(solved, values(path), heads_of(path)) == []
+    assert len({float(rate) for rate in solved.loads["load_requests_per_second"]}) == 2
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("at", range(len(EDITS)))
 def test_an_edit_gives_what_build_gives(book: Path, at: int) -> None:
@@ -122,15 +132,15 @@ def test_it_calls_no_function_that_spreadsheets_lack(book: Path) -> None:
 @needs_libreoffice
 def test_libreoffice_gives_the_same(book: Path, tmp_path: Path) -> None:
     edited, broken = tmp_path / "edited.xlsx", tmp_path / "broken.xlsx"
-    typed, _ = EDITS[3]
+    typed, _ = EDITS[BY_DAY]
     edit(book, edited, {f"in_{name}": value for name, value in typed.items()})
     poison(edited, broken)
-    assert unlike(asked(3), values(recalculate(broken, tmp_path)), heads_of(book)) == []
+    assert unlike(asked(BY_DAY), values(recalculate(broken, tmp_path)), heads_of(book)) == []
 
 
 def test_what_was_typed_is_carried_back(book: Path, tmp_path: Path) -> None:
     edited = tmp_path / "edited.xlsx"
-    typed, options = EDITS[3]
+    typed, options = EDITS[BY_DAY]
     edit(book, edited, {f"in_{name}": value for name, value in typed.items()})
     pulled = pull(str(edited), catalog(), None)
     assert {name: pulled.options.get(name) for name in options} == {
@@ -140,6 +150,6 @@ def test_what_was_typed_is_carried_back(book: Path, tmp_path: Path) -> None:
         "burst_factor": "1.5",
     }
     asked_again = solve(ask(catalog(), pulled.options))
-    assert [c.monthly_usd for c in asked_again.choices] == [c.monthly_usd for c in asked(3).choices]
+    assert [c.monthly_usd for c in asked_again.choices] == [c.monthly_usd for c in asked(BY_DAY).choices]
     same = pull(str(book), catalog(), None)
     assert not same.changed and not same.other_results and same.audit is not None

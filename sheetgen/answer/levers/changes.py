@@ -519,9 +519,12 @@ class _Search:
 
 
 def with_context(workload: Workload, context_tokens: int) -> Workload:
-    """A workload at another context: the answer's length stays, the prompt takes the rest, as `--contexts` has it."""
+    """A workload at another context: the answer's length stays, the prompt takes the rest, as `--contexts` has it; or
+    less of it, where the prompt was stated and leaves a part of the context unused."""
     answer = workload.output_tokens if context_tokens > workload.output_tokens else context_tokens // 2
-    prompt = min(workload.input_tokens, context_tokens - answer)
+    rest = context_tokens - answer
+    is_filled = workload.input_tokens + workload.output_tokens >= workload.context_tokens
+    prompt = rest if is_filled else min(workload.input_tokens, rest)
     sizes = {"input_tokens": prompt, "output_tokens": answer}
     if "context" in type(workload).model_fields:  # a load of the user's own, which may leave a part of it unused
         sizes["context"] = context_tokens
