@@ -26,7 +26,7 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE = 31  # of money's rows, and of decisions with two each; further decisions follow on the next page
+LINES_ON_FIRST_PAGE = 26  # of money's rows, and of decisions with two each; further decisions follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
