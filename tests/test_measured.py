@@ -328,7 +328,7 @@ def test_the_answer_says_which_points_it_used_and_why_not_others() -> None:
     assert [one.served.weight_dtype for one in measurements.speeds] == ["bf16", "fp8"]
     reasons = " / ".join(one.reason for one in measurements.unused)
     assert "its load was not steady" in reasons and "it is of weights fp8, not bf16" in reasons
-    assert "it is of model minimax-m2.5, which nothing asked for has" in reasons
+    assert "it is of model minimax-m2.5, which nothing requested has" in reasons
     # What a sheet carries needs no file.
     again = ask(Catalog(), {**SHEET, "measured": found.question.options["measured"]})
     assert [one.served for one in again.measurements.speeds] == [one.served for one in measurements.speeds]

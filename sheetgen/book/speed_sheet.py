@@ -51,7 +51,7 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
 
 @formula("Level in force", FACTOR)
 def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Any:
-    """Standard deviations at which a context is answered: those of the confidence asked for, or none where nothing
+    """Standard deviations at which a context is answered: those of the confidence in use, or none where nothing
     served it at that when the workbook was built.
 
     Source: INTERFACE (certainty: only where the confidence is impossible the answer is that of an even chance).

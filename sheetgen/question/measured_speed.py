@@ -317,14 +317,14 @@ def split_used(found: Measurements, used: set[Served], asked: Sequence[Served]) 
 
 
 def _apart(served: Served, asked: Sequence[Served]) -> str:
-    """What sets a measured deployment apart from those asked for: the first of its names that none of them has."""
+    """What sets a measured deployment apart from those requested: the first of its names that none of them has."""
     near = list(asked)
     for name in Served._fields:
         same = [one for one in near if getattr(one, name) == getattr(served, name)]
         if not same:
             others = list(dict.fromkeys(str(getattr(one, name)) for one in near))
             word = SPELLED.get(name, name.replace("_", " ")).replace("weight dtype", "weights")
-            more = f", not {others[0]}" if len(others) == 1 else ", which nothing asked for has"
+            more = f", not {others[0]}" if len(others) == 1 else ", which nothing requested has"
             return f"it is of {word} {getattr(served, name)}{more}"
         near = same
-    return "nothing asked for is that deployment"
+    return "nothing requested is that deployment"

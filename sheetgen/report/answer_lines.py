@@ -40,7 +40,7 @@ _SURE = template(
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
-_SERVES = template("up to {most}; memory alone holds {memory} at once.")
+_SERVES = template("up to {most}; memory for {memory} at once.")
 _WAIT = template(
     "First word after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
     "[paced? (target {pace_target})].",

@@ -291,7 +291,7 @@ def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type
     answer = json.loads(run(*arguments, "--json").output)
     served, held = answer["served_at_target"], answer["memory_holds"]
     said = " ".join(run(*arguments).output.split())
-    assert f" serves up to {served:,} at once; memory alone holds {held:,} at once. " in said
+    assert f" serves up to {served:,} at once; memory for {held:,} at once. " in said
     assert 32 <= served <= held and (served == held) is bool(targets)
 
 
