@@ -460,7 +460,7 @@ def _fp8_term(cell: CellRecord, fp8_usd: float) -> Text:
     known = [(said, cell.fp8_by_purchase[purchase]) for purchase, said, _ in _TERMS if purchase in cell.fp8_by_purchase]
     said, best = min(known, key=lambda term: term[1].monthly_usd, default=("", None))
     others = (cell.by_purchase.get(purchase) for purchase, _, _ in _TERMS)
-    if best is None or best.monthly_usd >= min(fp8_usd, *(one.monthly_usd for one in others if one)):
+    if best is None or best.monthly_usd >= min([fp8_usd, *(one.monthly_usd for one in others if one)]):
         return ""
     return words(f"{{}} with FP8 on a {said} on {{}}", money(best.monthly_usd), rented(best))
 
