@@ -491,6 +491,14 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     return solve(replace(plain, declined=declined))
 
 
+def _context_of(asked: Mapping[str, Any]) -> Any:
+    """The context where none is stated: prompt and answer together where both are, else the default."""
+    lengths = [asked.get(name) for name in ("input_tokens", "output_tokens")]
+    if any(length is None for length in lengths):
+        return DEFAULTS["context_tokens"]
+    return sum(0 if str(length).strip() == "0" else parse.tokens(length, "context") for length in lengths)
+
+
 def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:
     """The question of one load, as `recommend` asks it."""
     from sheetgen.question.sheet_question import OPTIONS, ask
@@ -507,5 +515,5 @@ def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:
     model = asked.pop("model", "")
     if len(parse.words(model)) != 1:
         raise ScenarioError(f"model is {shown(model)!r}. Name one, such as 70b; `build` takes several.")
-    load = {"context_tokens": asked.pop("context", DEFAULTS["context_tokens"])}
+    load = {"context_tokens": asked.pop("context", _context_of(asked))}
     return ask(catalog, {"models": model, **load, **asked})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -63,3 +64,11 @@ def test_which_models_have_sparse_attention(model: Model) -> None:
     sparse = any(group.kind in ("indexer", "compressed") for group in model.attention)
     said = sheetgen.size(model=model.id, gpu="a100", context="1k")["verdict"]
     assert ("has no kernel for the sparse attention" in said) == sparse
+
+
+def test_no_reason_at_the_confidence_in_use_says_less_than_nothing() -> None:
+    """What is short or too slow is so at the level at which the choice is made: 70 % sure."""
+    answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32)
+    reasons = [one["reason"] for one in answer["why_not"] if "short" in one["reason"] or "slow" in one["reason"]]
+    amounts = [float(re.search(r"(-?[\d,.]+) (?:GiB|ms)", reason)[1].replace(",", "")) for reason in reasons]  # type: ignore[index]
+    assert len(reasons) > 10 and min(amounts) > 0 and not any("a little over" in reason for reason in reasons)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import Reason
+from sheetgen.answer.confidences import EVEN
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.formula import same_money
 from sheetgen.sizing.parallelism import attention_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.units import GIB
+from sheetgen.units import GIB, PERCENT
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
     offer = runs[-1]
     profile = solved.offers[offer].profile
     size = solved.profiles[profile].layout.n_gpus
-    needed, left = solved.sequences["charge_bytes"], solved.pools["kv_budget_bytes_per_gpu"]
-    short = size * (needed[row, profile] - left[cell.model, profile])
+    needed, left = (solved.sequences[name] for name in ("charge_bytes", "counted_kv_budget_bytes"))
+    short = size * (needed[row, profile] - left[row, profile])
     return Reason("short", f"{size}x {candidate.gpu.short_name}: {short / GIB:,.1f} GiB short", float(short))
 
 
@@ -135,10 +136,12 @@ def _too_slow(solved: Solution, row: int, held: list[int]) -> Reason | None:
     grid.put((), {"batch_requests": 1.0})
     grid.evaluate(times, ("chosen",))
     known = grid.table("chosen")
-    tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
+    tpot = known["tpot_seconds"] * known["tpot_level_factor"]
+    ttft = known["service_ttft_seconds"] * known["ttft_level_factor"]
     tpot_limit, ttft_limit = (float(known[f"{name}_limit_seconds"][0]) for name in ("tpot", "ttft"))
     nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
-    lone = "for a lone request"
+    confidence = solved.question.settings.confidence
+    lone = "for a lone request" if confidence == EVEN else f"for a lone request, {PERCENT.text(confidence)} sure"
     if tpot[nearest] > tpot_limit:
         target, ms = workload.tpot_target_ms or 0, 1e3 * float(tpot[nearest])
         return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
