@@ -66,20 +66,23 @@ def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
         reserve, left = (float(money[name][q, CASE["p90"]]) for name in ("reserve_usd", "budget_left_usd"))
         budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
         yield "Money", quarter, [budget, *spend, reserve, left, ..., answer.verdicts[q]]
-    for n, decision in enumerate(sorted(decisions(answer), key=lambda decision: not decision.late)):
-        if decision.what == "order":
-            yield "Decisions", f"A{5 + n}", [..., ..., ..., ..., ..., decision.usd]
+    late_first = sorted(decisions(answer), key=lambda decision: not decision.late)
+    for n, order in enumerate(decision for decision in late_first if decision.what == "order"):
+        yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd]
 
 
 def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
     """Where cells, by (sheet, cell), hold something else than Python says."""
     wrong = []
+    # Commitments stand between the orders, by their days.
+    orders = [n for n in range(5, 60) if values.get(("Decisions", f"B{n}")) == "order"]
+    if len(orders) != (n_orders := sum(decision.what == "order" for decision in decisions(answer))):
+        return [f"{len(orders)} orders in the workbook, {n_orders} in Python"]
     for sheet, key, wanted in expected_cells(answer):
-        row = (
-            key[1:]
-            if sheet == "Decisions"
-            else next(str(n) for n in range(6, 60) if values.get((sheet, f"A{n}")) == key)
-        )
+        if sheet == "Decisions":
+            row = orders[int(key.removeprefix("order "))]
+        else:
+            row = next(n for n in range(6, 60) if values.get((sheet, f"A{n}")) == key)
         for column, expected in zip("BCDEFGHIJ", wanted, strict=False):
             if expected is not ... and not _same(expected, value := values[sheet, f"{column}{row}"]):
                 wrong.append(f"{sheet}!{column}{row}: {value!r} in the workbook, {expected!r} in Python")

@@ -120,17 +120,20 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                     "load_requests": 90.0,
                     "paced_requests": 20.0,
                     "spare_replicas": spare,
-                    "replicas_per_instance": 4.0,
                     "offered_requests": mean,
+                    "places": places,
+                    "prefill_replicas": prefill,
                     "sized_by": 0.0,
                 },
             )
-            for planned, safe, spare, mean in (
-                (9.0, 5.0, 0.0, 0.0),
-                (9.0, 9.0, 0.0, 0.0),
-                (6.0, 5.0, 1.0, 70.0),
-                (5.0, 5.0, 0.0, 70.0),
-                (5.0, 5.0, 0.0, 85.0),
+            for planned, safe, spare, mean, places, prefill in (
+                (9.0, 5.0, 0.0, 0.0, 0.0, 0.0),
+                (9.0, 9.0, 0.0, 0.0, 0.0, 0.0),
+                (6.0, 5.0, 1.0, 70.0, 90.0, 4.2),
+                (5.0, 5.0, 0.0, 70.0, 90.0, 4.2),
+                (5.0, 5.0, 0.0, 85.0, 90.0, 4.2),
+                (5.0, 5.0, 0.0, 50.0, 70.0, 4.2),  # five replicas for its prompts, four for its places
+                (6.0, 5.0, 1.0, 50.0, 70.0, 4.2),
             )
         ),
         *(

@@ -223,7 +223,18 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
     [
         ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
         ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
-        ({"users": 500}, "service_1_active_fraction", 0.5, {"users": {"people": 500, "active_fraction": 0.5}}),
+        (
+            {"users": 500},
+            "service_1_requests_per_user_per_day",
+            30,
+            {"users": {"people": 500, "requests_per_user_per_day": 30}},
+        ),
+        (
+            {"users": {"people": 500, "active_fraction": 0.4}},
+            "service_1_active_fraction",
+            0.5,
+            {"users": {"people": 500, "active_fraction": 0.5}},
+        ),
         (
             {"requests": {"p10": 1, "p50": 2, "p90": 3}},
             "service_1_peak_per_second_p50",
