@@ -27,6 +27,7 @@ _SHEET = r"(?:'(?:[^']|'')+'|[^\W\d][\w.]*)!"
 _TOKEN = re.compile(rf"""("(?:[^"]|"")*"|(?<![\w.$])(?:{_SHEET})?\$?[A-Z]{{1,3}}\$?[1-9]\d{{0,6}}(?![\w.(!]))""")
 _CELL = re.compile(rf"({_SHEET})?(\$?)([A-Z]+)(\$?)(\d+)")
 _BLANKS = re.compile(r"\s+")
+_LOGICAL = re.compile(r"\b(true|false)\(\)")  # as LibreOffice writes TRUE and FALSE
 # Columns of Workings that hold what was worked out when the sheet was built: what reads them does not follow an edit.
 AS_BUILT = re.compile(
     r"tbl_loads_(?:sized_words|band_words|not_asked_words|rent_\w+|usd_\w+)|calc_built_\w+", re.IGNORECASE
@@ -95,7 +96,7 @@ def _parsed(text: str, here: str) -> Parsed:
     targets: list[Target] = []
     sheet = here
     for between, token in zip(pieces[::2], (*pieces[1::2], '""'), strict=True):
-        between = _BLANKS.sub("", between).lower()
+        between = _LOGICAL.sub(r"\1", _BLANKS.sub("", between).lower())
         is_text = token[0] == '"'
         template += (between, token if is_text else MARK)
         if is_text:

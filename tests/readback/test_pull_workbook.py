@@ -372,8 +372,8 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(as_built: Pulled) -> Non
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        ({"in_hours_per_month": 1000}, "Inputs!B26: hours_per_month is '1000'. It must be a number from 1 to 744."),
-        ({"in_discount_fraction": 20}, "Inputs!B25: discount_fraction is '20'. It must be a number from 0 to 0.99."),
+        ({"in_hours_per_month": 1000}, "Inputs!B35: hours_per_month is '1000'. It must be a number from 1 to 744."),
+        ({"in_discount_fraction": 20}, "Inputs!B34: discount_fraction is '20'. It must be a number from 0 to 0.99."),
         ({"in_discount_of_aws": 20}, "discount_fraction of aws is '20'. It must be a number from 0 to 0.99."),
         ({"in_least_network_gbps": 0}, "least_network_gbps is '0'. It must be a number from 1 to 100,000."),
         ({"in_near_tie_fraction": 5}, "near_tie_fraction is '5'. It must be a number from 0 to 1."),
