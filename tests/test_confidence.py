@@ -125,9 +125,9 @@ def test_a_chance_is_said_to_a_twentieth(chance: float, words: str) -> None:
 def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) -> None:
     """LibreOffice works the chances, and what they move, out anew."""
     path, _ = books.build(tmp_path, "small", books.SMALL)
-    edited = edit(path, tmp_path / "edited.xlsx", {"in_confidence": 0.7})
+    edited = edit(path, tmp_path / "edited.xlsx", {"in_confidence": 0.9})
     poison(edited, tmp_path / "poisoned.xlsx")
-    solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.7}))
+    solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.9}))
     found = values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / "out"))
     n, wrong = books.differences(found, books.Sheets(path), solved)
     assert n > 300 and not wrong, wrong[:5]

@@ -23,7 +23,7 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.parse import name_part
-from sheetgen.question.sheet_question import Load, Question, ask
+from sheetgen.question.sheet_question import Load, Question, ask, stated_of, with_stated
 from sheetgen.units import GIB
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -186,9 +186,12 @@ def with_cells(question: Question) -> Question:
 
 
 def with_workload(question: Question, workload: int, context: int, answer: int) -> Question:
+    """`question` with other lengths; the targets, of which none is stated, follow them."""
     works = list(question.workloads)
     sizes = {"input_tokens": context - answer, "output_tokens": answer}
-    works[workload] = works[workload].model_copy(update=sizes)
+    settings, reference = question.settings, question.reference
+    resized = works[workload].model_copy(update={**sizes, "tpot_target_ms": None, "ttft_target_ms": None})
+    [works[workload]] = with_stated((resized,), stated_of((resized,), {}), settings, reference)
     return with_cells(dataclasses.replace(question, workloads=tuple(works)))
 
 

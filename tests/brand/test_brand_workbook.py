@@ -102,7 +102,7 @@ def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> 
         "legend_fits",
     ):
         assert style(role, "0", COLORS) == style(role, "0")
-    assert set(BRANDED) == {"title", "section", "answer"} and len(STATUS) == 4
+    assert set(BRANDED) == {"title", "section", "answer"} and STATUS.keys() == {"fits", "none fits", "over limit"}
 
 
 @pytest.mark.parametrize("brand", ["none", "example", "wide", "codes", "unbroken"])

@@ -143,7 +143,8 @@ def test_a_precisions_bytes_change_every_model_that_uses_it() -> None:
 
 def test_own_weights_change_what_auto_stands_for() -> None:
     question = asked(models={"llama-3.1-8b": {"own_weight_dtype": "fp8", "own_kv_dtype": "fp8_e4m3"}})
-    assert [m.weight_dtype for m in question.models] == ["fp8", "bf16"]
+    assert [m.auto_weight_dtype for m in question.models] == ["fp8", "bf16"]
+    assert [m.weight_dtype for m in question.models] == ["fp8", "fp8"], "the second's are those recommended"
     assert question.models[0].kv_cache_dtype == "fp8"
     forced = ask(books.catalog(), {**SMALL, "weight_dtype": "bf16", "typed": question.overrides})
     assert forced.models[0].weight_dtype == "bf16" and forced.models[0].auto_weight_dtype == "fp8"
