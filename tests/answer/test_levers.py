@@ -76,6 +76,9 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
                 kv_cache_dtype="fp8",
             )
             one = terms[row].get(purchase)
+            if answer["cells"][0]["purchase"] != purchase:  # the term is dearer than on demand, or not sold
+                assert one is None
+                continue
             assert (one and one.instance, one and one.monthly_usd) == (answer["instance"], answer["monthly_usd"])
             asked += one is not None
     assert asked > amount(1, 12)

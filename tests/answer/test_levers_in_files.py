@@ -66,13 +66,19 @@ def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
         "16k",
         "--concurrent-requests",
         "32",
+        "--weight-dtype",
+        "published",
+        "--confidence",
+        "0.5",
+        "--ttft-ms",
+        "5000",
         "--details",
         "--as-of",
         AS_OF,
     ]
     text = CliRunner(env={"COLUMNS": "1000"}).invoke(main, arguments).output
     block = text.split("WHAT ONE CHANGE BUYS\n")[1].split("\n\n")[0].splitlines()
-    levers = of_load("70b")
+    levers = of_load("70b", ttft_ms=5000)
     assert block[3] == "  other targets of speed:" and levers["slower-and-later"].words in block[4]
     assert len(block) == 7 and block[5].startswith("  another model, quality not compared: ")
     costs = ("4 bits lose more than 8", "what is beyond it is not seen", "needs prompts that begin alike")

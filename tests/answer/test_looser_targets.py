@@ -82,7 +82,7 @@ def test_the_known_steps_of_405b() -> None:
         if one.after
     }
     assert found == {55: 231_030, 60: 166_342, 70: 138_618, 85: 92_412, 90: 83_171}
-    of_both = of_load("405b")  # where the first token has its 5 s, it soon sets the size instead
+    of_both = of_load("405b", ttft_ms=5000)  # where the first token has its 5 s, it soon sets the size instead
     assert of_both["slower-tokens"].words == "60 ms a token, not 50 ms"
     assert of_both["slower-and-later"].words == "70 ms a token, the first in 8 s"
 
@@ -98,7 +98,7 @@ def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
 
 
 def test_what_a_step_costs_in_words() -> None:
-    levers = of_load("405b")
+    levers = of_load("405b", ttft_ms=5000)
     assert levers["slower-tokens"].cost == "tokens come slower: 17 a second, not 20"
     assert levers["slower-and-later"].cost == "later and slower: 14 tokens a second, not 20"
     close = of_load("405b", "16k", 64, tpot_ms=80, ttft_ms="off")["slower-tokens"]

@@ -62,7 +62,8 @@ def test_a_draft_stands_whole_on_each_stage_divided_over_its_ranks() -> None:
     alone, drafted = size(**at), size(**at, draft_model="llama-3.2-3b")
     weights = size(model="llama-3.2-3b", gpu="h100")["weights_bytes"]
     assert alone["kv_pool_bytes_per_gpu"] - drafted["kv_pool_bytes_per_gpu"] == weights / 8
-    asked = {"model": "405b", "context": "16k", "concurrent_requests": 4, "instances": "aws/p5.48xlarge"}
+    load = {"model": "405b", "context": "16k", "concurrent_requests": 4, "instances": "aws/p5.48xlarge"}
+    asked = {**load, "weight_dtype": "published", "confidence": 0.5}
     for known, more in ((alone, {}), (drafted, {"draft_model": "llama-3.2-3b"})):
         answer = recommend(**asked, **more)["cells"][0]
         assert answer["pipeline_parallel_size"] == 2
@@ -96,7 +97,8 @@ def test_windows_are_charged_the_batches_that_stages_have_under_way(
 
 @pytest.mark.parametrize(("gpu", "context"), [("h100", 32_768), ("l40s", 65_536)])
 def test_what_is_rented_on_stages_holds_what_size_says(gpu: str, context: int) -> None:
-    asked = {"model": "trinity-large", "context_tokens": context, "concurrent_requests": 4, "gpus": gpu}
+    load = {"model": "trinity-large", "context_tokens": context, "concurrent_requests": 4, "gpus": gpu}
+    asked = {**load, "weight_dtype": "published", "confidence": 0.5}  # at which `size` counts the pool
     cell = recommend(**asked, tpot_ms="off", ttft_ms="off")["cells"][0]
     stages, held = cell["pipeline_parallel_size"], cell["sequences_per_replica"]
     assert stages > 1
