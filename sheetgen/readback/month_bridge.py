@@ -19,12 +19,13 @@ from sheetgen.question.inputs import BY_WORKLOAD, OF_SETTINGS
 from sheetgen.question.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.question.overrides import SETTINGS as SETTING_KINDS
 from sheetgen.question.parse import name_part
-from sheetgen.question.sheet_question import ASKED, Question, ask
+from sheetgen.question.sheet_question import ASKED, TARGETS, Question, ask
 from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback import compared_facts
 from sheetgen.readback.compare import Comparison, changed_load, headline_loads, usd
 from sheetgen.readback.compared_facts import LoadKey, SheetFacts, same
 from sheetgen.readback.pulled import row_keys
+from sheetgen.readback.read_book import target_that_follows
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
@@ -110,7 +111,8 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
     if rates or not all(same(*pair) for pair in (*lengths, tiers)):
         yield LOAD
     others = {f"{option}_{w}" for option in BY_WORKLOAD for w in b.workloads if w != lb[1]}
-    known = {*NO_EFFECT, *OF_RATE, *others}
+    both = {f"{option}_{lb[1]}" for option in TARGETS if _follows(a, option, la[1]) and _follows(b, option, lb[1])}
+    known = {*NO_EFFECT, *OF_RATE, *others, *both}
     settings = [c for c in sections["inputs"] if c.name not in known and not compared_facts.moves_prices(c.name)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
     if settings or models or sections["gpus"] or sections["precisions"]:
@@ -183,6 +185,8 @@ def _monthly_usd(
         options[cell.asked_as] = cell.words[int(value)] if cell.words and value is not None else value
     for figure in BY_WORKLOAD:
         side = settings if f"{figure}_{workload}" in settings.settings else load
+        if figure in TARGETS and _follows(side, figure, workload):
+            continue  # nobody states it: it is as the load makes it
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:
             options[figure] = "off" if target.value is None else str(target.value)
     if settings.as_of is not None:
@@ -193,6 +197,19 @@ def _monthly_usd(
     ids = (solved.question.models[one.model].model.id for one in solved.question.loads)
     usd_per_month = (None if choice.offer is None else choice.monthly_usd for choice in solved.choices)
     return dict(zip(ids, usd_per_month, strict=True))
+
+
+def _follows(side: SheetFacts, target: str, workload: str) -> bool:
+    """Whether a workload's target is what its lengths give where nobody states one, as far as the sheet tells."""
+    name, one = f"{target}_{workload}", side.workloads.get(workload)
+    if one is None or name not in side.settings:
+        return False
+    inputs = {name: setting.value for name, setting in side.settings.items()}
+    lengths = {f"context_{workload}": one.context_tokens, f"output_{workload}": one.output_tokens}
+    try:
+        return same(target_that_follows(name, {**inputs, **lengths}), inputs[name])
+    except (KeyError, TypeError):  # the JSON does not carry what defaults are made of
+        return False
 
 
 def _value(side: SheetFacts, name: str) -> Any:

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,28 @@ from sheetgen.book.change_log import SCHEMA
 from sheetgen.book.sheets import EXCEL_DAY_ZERO, NONE
 from sheetgen.errors import SheetgenError, shown
 from sheetgen.question.discounts import CELL
-from sheetgen.question.inputs import BY_NAME, BY_WORKLOAD, CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS, rows_in
+from sheetgen.question.inputs import (
+    BY_NAME,
+    BY_WORKLOAD,
+    CONTEXT,
+    HISTORY,
+    LOAD,
+    MONEY,
+    PRECISION,
+    RARE,
+    TARGETS,
+    rows_in,
+)
 from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import OPTIONS, SHEET_OPTIONS
+from sheetgen.question.sheet_question import TARGETS as STATED_TARGETS
 from sheetgen.question.stated_load import RATE
 from sheetgen.readback.file_cells import BLANK, Cell, Grid, as_shown, is_number, read_cells, read_named
 from sheetgen.readback.package import Area, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
 from sheetgen.readback.read_record import LOST, Carried, read_parts
+from sheetgen.sizing import targets
+from sheetgen.sizing.speed import cached_fraction
 
 
 @dataclass(frozen=True)
@@ -164,6 +178,7 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
             table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
             columns[table][column_of_table] = places[name]
         tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEY_COLUMNS.get(name) in of_it}
+        reading.follow(cells)
         if reading.problems:
             raise WorkbookError(*(f"{listed(spots)} {shown(why, 400)}" for why, spots in reading.problems.items()))
         inputs, results = (
@@ -247,6 +262,25 @@ def required_columns() -> list[str]:
     return [f"{PREFIX}{table}_{column}" for table, key in KEY_COLUMNS.items() for column in (key, *tables[table])]
 
 
+def _is_unknown_target(name: str, value: Any, is_formula: bool) -> bool:
+    """Whether an input is a target that follows its workload, and nobody calculated it."""
+    return value is None and is_formula and name.startswith(FOLLOWING)
+
+
+def target_that_follows(name: str, inputs: Mapping[str, Any]) -> float:
+    """The target of an input's name that nobody states, such as tpot_ms_chat: what its workload's lengths give."""
+    option = next(one for one in STATED_TARGETS if name.startswith(f"{one}_"))
+    part = name.removeprefix(f"{option}_")
+    context, prompt = inputs[f"context_{part}"], inputs.get(f"prompt_{part}")
+    quantities = {
+        **inputs,
+        "context_tokens": context,
+        "input_tokens": context - inputs[f"output_{part}"] if prompt is None else prompt,
+        "cached_fraction": cached_fraction.of({**inputs, HISTORY: inputs[f"{HISTORY}_{part}"]}),
+    }
+    return float(dict(zip(STATED_TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities))
+
+
 class _Reading:
     """The cells of a workbook, and what is wrong with those that were looked at."""
 
@@ -284,9 +318,23 @@ class _Reading:
         if name.startswith("in_"):
             is_rate = value == RATE and _TIERS.fullmatch(name)
             holds = "text" if is_rate else input_holds(name.removeprefix("in_"), form)
-            value = self._value(name, area.place(), found, holds)
+            if not _is_unknown_target(name, value, found.formula is not None):
+                value = self._value(name, area.place(), found, holds)
         unit = unit if isinstance(unit, str) else ""
         return NamedCell(value, area.place(), label, unit, form, found.formula is not None)
+
+    def follow(self, cells: dict[str, NamedCell]) -> None:
+        """Give the targets whose formulas nobody calculated what they follow from: their workload's lengths."""
+        inputs = {name.removeprefix("in_"): cell.value for name, cell in cells.items() if name.startswith("in_")}
+        for name, cell in cells.items():
+            if _is_unknown_target(name, cell.value, cell.is_formula):
+                try:
+                    value = target_that_follows(name.removeprefix("in_"), inputs)
+                except (KeyError, TypeError):  # a cell that it follows from is blank
+                    why = f"holds a formula without a value. {OPEN_AND_SAVE}"
+                    self.problems[why].append(f"{name} ({cell.place})")
+                else:
+                    cells[name] = replace(cell, value=float(f"{value:.15g}"))  # as a cell holds it
 
     def table(self, name: str, areas: Mapping[str, Area]) -> Table:
         """The rows of a table by key, wherever they stand now."""
