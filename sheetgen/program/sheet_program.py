@@ -374,6 +374,7 @@ CHOSEN = Program(
                 certainty.fullest_tpot_seconds,
                 certainty.fullest_ttft_seconds,
                 *_times_z(),
+                certainty.pool_room_bytes,
                 certainty.memory_z,
                 certainty.least_z,
             ),

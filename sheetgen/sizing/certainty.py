@@ -23,7 +23,7 @@ from sheetgen.formula import (
 from sheetgen.sizing.kv_cache import pool_for, windows_of_stages
 from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.units import FACTOR, PERCENT, SECONDS, TWO_DECIMALS
+from sheetgen.units import FACTOR, PERCENT, SECONDS, TWO_DECIMALS, WHOLE
 
 BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.01 of them, 0.4 % of a chance
 
@@ -167,8 +167,8 @@ def time_z(
     return band_end_z * ratio(room, end, room * limit_seconds)
 
 
-@formula("Standard deviations to a full pool", TWO_DECIMALS, within=[*SHARES_OF_A_STAGE, windows_of_stages])
-def memory_z(
+@formula("Room in the pool of the fullest rank", WHOLE, within=[*SHARES_OF_A_STAGE, windows_of_stages])
+def pool_room_bytes(
     stage_weights_fraction: Callable[..., Any],
     stage_fraction: Callable[..., Any],
     windows_of_stages: Quantity,
@@ -182,14 +182,10 @@ def memory_z(
     n_layers: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-    kv_pool_error_bytes_low: Quantity,
-    kv_pool_error_bytes_high: Quantity,
-    band_end_z: Quantity,
 ) -> Any:
-    """By how many standard deviations of its error the pool of the fullest rank is larger than what its requests take;
-    below 0 where it is smaller. Without an error as many as it has bytes too many, and one.
+    """Bytes by which the pool of the fullest rank is larger than what its requests take; below 0 where it is smaller.
 
-    Source: pool_level_bytes, solved for z; sequences.
+    Source: sequences.
     """
     pool, share = fullest_stage(
         stage_weights_fraction,
@@ -203,9 +199,23 @@ def memory_z(
         set_pool_is_limit,
     )
     charged = charge_bytes + windows_of_stages
-    free = pool - pool_for(rank_requests, charged * share, steady_bytes * share)
-    end = where(free >= 0, -kv_pool_error_bytes_low, kv_pool_error_bytes_high)
-    return band_end_z * ratio(free, end, free + 1)
+    return pool - pool_for(rank_requests, charged * share, steady_bytes * share)
+
+
+@formula("Standard deviations to a full pool", TWO_DECIMALS)
+def memory_z(
+    pool_room_bytes: Quantity,
+    kv_pool_error_bytes_low: Quantity,
+    kv_pool_error_bytes_high: Quantity,
+    band_end_z: Quantity,
+) -> Any:
+    """By how many standard deviations of its error the pool of the fullest rank is larger than what its requests take;
+    below 0 where it is smaller. Without an error as many as it has bytes too many, and one.
+
+    Source: pool_level_bytes, solved for z.
+    """
+    end = where(pool_room_bytes >= 0, -kv_pool_error_bytes_low, kv_pool_error_bytes_high)
+    return band_end_z * ratio(pool_room_bytes, end, pool_room_bytes + 1)
 
 
 @formula("Chance", PERCENT)

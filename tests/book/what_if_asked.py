@@ -21,7 +21,7 @@ from sheetgen.book.what_if_choices import (
 )
 from sheetgen.catalog.model import Model
 from sheetgen.question.overrides import overridden_model
-from sheetgen.question.sheet_question import Load, Question, SheetModel
+from sheetgen.question.sheet_question import PUBLISHED, Load, Question, SheetModel, at_settings
 from sheetgen.report.sentences import OK, choices_state, model_lacks
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS
 
@@ -37,8 +37,9 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
     """
     models, gpus, factors = one.models, one.gpus, one.factors
     known = {name: picked[name] in of for name, of in offered(question, models, gpus).items()}
-    for name in ("weight_dtype", "kv_cache_dtype"):
-        picked = {**picked, name: picked[name] if known[name] else AUTO}
+    for name, otherwise in (("weight_dtype", PUBLISHED), ("kv_cache_dtype", AUTO)):
+        asked_dtype = picked[name] if known[name] else otherwise
+        picked = {**picked, name: PUBLISHED if name == "weight_dtype" and asked_dtype == AUTO else asked_dtype}
     settings = replace(
         question.settings,
         **{name: DTYPE_ALIASES.get(picked[name], picked[name]) for name in ("weight_dtype", "kv_cache_dtype")},
@@ -52,14 +53,12 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
             chosen = _own_model({"model": NO_MODEL}, models[0])
         else:
             chosen = own[0] if found is None else _sheet_model(found, found.weight_dtype, found.kv_cache_dtype)
+            if found is not None:
+                chosen = replace(chosen, recommended_weight_dtype=question.recommended_weights(found))
     shape = chosen.model.shape()
     state, layers = state_of(picked, known, shape), shape["n_layers"]
-    chosen = replace(
-        chosen,
-        model=chosen.model if state == OK else overridden_model(chosen.model, NOTHING | {"n_layers": layers or 1}),
-        weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "published" else settings.weight_dtype,
-        kv_cache_dtype=chosen.auto_kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype,
-    )
+    model = chosen.model if state == OK else overridden_model(chosen.model, NOTHING | {"n_layers": layers or 1})
+    chosen = at_settings(replace(chosen, model=model), settings)
     asked_for = str(picked["hardware"])  # an instance stands for its GPU, whether or not it has a price
     gpu_id = next((gpu for name, gpu in instances(question) if name.lower() == asked_for.lower()), asked_for)
     gpu = next((g for g in (*question.gpus, *gpus) if g.id.lower() == str(gpu_id).lower()), gpus[0])
