@@ -35,7 +35,7 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.question.measured_speed import MeasuredSpeed
-from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, weights
+from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, verdicts, weights
 from sheetgen.units import AUTO, DTYPES, ENDS, PUBLISHED
 
 
@@ -318,7 +318,7 @@ _NOT_OF_SIZE = (
     speed.network_bytes_per_second,  # one network for all; here --network-gbps
 )
 SPEED = tuple(dict.fromkeys((*SPEED_OF_A_POINT, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
-_OF_A_POINT = (*POINT, draft.draft_bytes_per_token, *SPEED)
+_OF_A_POINT = (*POINT, verdicts.chance, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
 SPEED_BANDS = {name: at_end.inputs for name, at_end in by_name(speed_ends())}
@@ -497,6 +497,8 @@ class Derivation:
         inputs = [self._input(i, reading) for i in reads]
         values = [one.value for one in inputs]
         value = self.value(name, reading) if name in self.readings[reading] else formula.function(*values)
+        if any(one != one for one in values):  # no band is known: none follows from it
+            return _given(name, _number_or_none(value), Origin("computed", formula.summary), inputs)
         about = ENDLESS if self.grows and name in AT_AN_END else ""
         return _computed(name, formula, value, reads, inputs, values, about, CIRCUMSTANCES[reading])
 

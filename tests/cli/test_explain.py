@@ -77,6 +77,7 @@ def worked_out(text: str) -> Any:
         "POWER": lambda x, n: x**n,
         "IFERROR": lambda x, _: x,
         "ISNUMBER": lambda x: x == x,
+        "NORMSDIST": lambda z: math.erfc(-z / math.sqrt(2)) / 2,
         "NONE": numpy.float64("nan"),
         "TRUE": True,
         "FALSE": False,

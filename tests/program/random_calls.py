@@ -53,7 +53,7 @@ def arguments(formula: Formula, draw: random.Random) -> list[Any]:
         return math.nan if may_be_none and draw.random() < 0.02 else palette(draw)
 
     def value(name: str) -> Any:
-        if name in texts and draw.random() < 0.8:
+        if name in texts and draw.random() < 0.5:
             return draw.choice(texts[name])
         return number(in_columns or name in asked)
 

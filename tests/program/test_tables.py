@@ -177,4 +177,4 @@ def test_deployments(tmp_path: Path) -> None:
     print({name: value for name, value in result.items() if name != "wrong"})
     assert result["wrong"] == []
     given = {fact["name"] for fact in facts["columns"]}
-    assert set(RESULTS) - {*names, *TEXTS} - given == SEARCHED | {"short_by_bytes"}
+    assert set(RESULTS) - {*names, *TEXTS} - given == SEARCHED | {"chance", "short_by_bytes"}
