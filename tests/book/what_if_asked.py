@@ -21,9 +21,9 @@ from sheetgen.book.what_if_choices import (
 )
 from sheetgen.catalog.model import Model
 from sheetgen.question.overrides import overridden_model
-from sheetgen.question.sheet_question import PUBLISHED, Load, Question, SheetModel, at_settings
+from sheetgen.question.sheet_question import Load, Question, SheetModel, at_settings
 from sheetgen.report.sentences import OK, choices_state, model_lacks
-from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS
+from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PUBLISHED
 
 NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all
 
