@@ -65,18 +65,21 @@ def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) 
     for sheet in TABLES:
         cells = by_sheet[sheet]
         rows = sorted({row for row, _ in cells if row > HEAD_ROW})
-        # Below a gap another table begins: on Workings each provider's best below the loads, below the prices the
-        # discount on Inputs, above those that may be typed, and which are in force.
+        # Below a gap another table begins: on Workings the steps of the allowance for chance below the loads and each
+        # provider's best below those, below the prices the discount on Inputs, above those that may be typed, and which
+        # are in force.
         table_of = dict(
             zip(rows, itertools.accumulate(b - a > 1 for a, b in itertools.pairwise([0, *rows])), strict=True)
         )
-        assert len(set(table_of.values())) == {"Workings": 2, "Prices and hardware": 3}.get(sheet, 1), sheet
+        assert len(set(table_of.values())) == {"Workings": 3, "Prices and hardware": 3}.get(sheet, 1), sheet
         columns: dict[tuple[int, int], set[str]] = defaultdict(set)
         for (row, column), text in cells.items():
             if row > HEAD_ROW and not re.fullmatch(ON_FIRST_SHEET, text):
                 # The choice reads the row of its load, of its workload or of its model by place (of the load on the
                 # first sheet, that of one of its model's workloads): Gnumeric has no INDEX(matrix, row, 0).
                 by_place = _ROW_OF_CANDIDATES.sub("Candidates!row", text)
+                if "in_max_wait_fraction" in by_place and table_of[row] == 2:
+                    continue  # the steps of the allowance for chance: each reads the one before, at its address
                 columns[table_of[row], column].add(_ONE_OF_ROWS.sub("Candidates!row", by_place))
         n += len(columns)
         several += [f"{sheet} column {c}: {sorted(texts)[:2]}" for c, texts in columns.items() if len(texts) > 1]

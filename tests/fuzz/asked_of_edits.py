@@ -11,7 +11,7 @@ from typing import Any
 
 from yellow_cells import Key, Yellow
 
-from sheetgen.question.inputs import BY_NAME, OF_SETTINGS
+from sheetgen.question.inputs import BY_NAME, BY_WORKLOAD, OF_SETTINGS, OF_WORKLOAD
 from sheetgen.question.overrides import input_kind
 from sheetgen.question.parse import name_part
 from sheetgen.units import PURCHASES
@@ -56,8 +56,12 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
     if any(name in typed_over for name in (*whose, "discount_fraction")):
         parts = [f"{words}={now[name]}" for name, words in whose.items() if now[name] is not None]
         options["discount_fraction"] = ",".join((str(now["discount_fraction"]), *parts))
-    for figure in ("tpot_ms", "ttft_ms"):
-        options[figure] = ",".join(f"{w}={_text(now[f'{figure}_{part}'] or 'off')}" for w, part in works.items())
+    for figure in BY_WORKLOAD:  # what nobody typed is as stated, or follows the workload's lengths
+        cells = {w: f"{figure}_{part}" for w, part in works.items()}
+        if any(name in typed_over for name in cells.values()):
+            stated = {w: name for w, name in cells.items() if name in typed_over or figure in (*start, *OF_WORKLOAD)}
+            of_each = {w: "off" if now[name] is None else _text(now[name]) for w, name in stated.items()}
+            options[figure] = ",".join(f"{w}={value}" for w, value in of_each.items())
     return options | {"typed": _typed(now, typed_over, edits)}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from yellow_cells import Spot, Yellow
 
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES, input_kind
 from sheetgen.question.parse import MOST, Kind
@@ -94,6 +94,10 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
         return rng.choice(DISCOUNTS)
     if name.startswith("discount_of_"):
         return rng.choice((None, *DISCOUNTS))
+    if name.startswith(f"{ASKS}_"):
+        name = ASKS
+    if name.startswith(f"{HISTORY}_"):
+        name = HISTORY
     kind = _OPTIONS.get(name) or (BY_NAME[name].kind if name in BY_NAME else input_kind(name))
     assert kind is not None, f"in_{name}: nobody knows what it takes"
     if name == "whatif_users":
