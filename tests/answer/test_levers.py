@@ -23,8 +23,9 @@ LOADS = [("8b", "16k", 32), ("70b", "16k", 32), ("70b", "4k", 3), ("gemma-3-27b"
 def options_of(lever: Lever, model: str, context: str, users: int) -> dict[str, Any] | None:
     """The options of a question that asks for what a lever changes; nothing where no option does."""
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
-    answer = 2048 if context == "128k" else 1024  # a lever leaves the answer's length as it is
-    usual = {"model": model, "context": tokens, "concurrent_requests": users, "output_tokens": answer}
+    usual = {"model": model, "context": tokens, "concurrent_requests": users, "output_tokens": 1024}
+    if context == "128k":  # a lever leaves the answer's length and the targets as they are
+        usual |= {"tpot_ms": 100, "ttft_ms": 53019.2}
     number = int(lever.words.split()[0].replace(",", "")) if lever.words[0].isdigit() else 0
     after = int(lever.changed.split(" to ")[1].split()[0].replace(",", "")) if lever.family == "context" else 0
     return {
