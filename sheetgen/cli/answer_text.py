@@ -206,6 +206,7 @@ def _details(
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
         yield "EVERY WAY TO PAY LESS", map(way_words, cell.pay_less)
         yield "NEXT CHEAPEST", _instead(cell)
+        yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
     if found:
         yield "NOT REQUESTED", _not_asked(cell)
