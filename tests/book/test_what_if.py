@@ -92,6 +92,7 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
         "stages": [float(after.sequences["pipeline_stages"][BASE, k]) for k in range(4)],
         "limit": asked.models[0].model.max_context_tokens,
         "on_hardware": on_hardware(asked, picked),
+        "is_even": is_fallback(after, BASE),
     }
 
 
@@ -189,6 +190,9 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
         errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
         assert not errors, f"{picked}: errors in {errors[:5]}"
         want = expected(picked, engine)
+        if want["is_even"]:  # the page keeps the level at which it was built, here the confidence
+            assert found["rec_whatif_n_instances"] == "-", picked
+            continue
         for name in ("rec_whatif_instance", "rec_whatif_n_instances", "rec_whatif_monthly_usd"):
             same = found[name] == want[name] or (
                 isinstance(want[name], float) and found[name] == pytest.approx(want[name], rel=1e-9)

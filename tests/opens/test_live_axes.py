@@ -125,7 +125,7 @@ class LiveBook:
         sheet = Sheet(f"Models {number}")
         table = Table(wiring, sheet, 1, "models", top=3)
         kept = (*(name for name, _, _ in SHAPE), *FIXED, *(f"checkpoint_{d}" for d in DTYPES), "is_mixture")
-        for name in ("model", "own_weight_dtype", "own_kv_dtype", *kept):
+        for name in ("model", "own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype", *kept):
             display = FACTOR if name in kept else TEXT
             fact = lookup(own.range(name), ONE)
             table.looked_up(name, name, [dataclasses.replace(fact, value=fact.value or 0)], display)
