@@ -1,5 +1,5 @@
 """What no workbook has yet, and the compiler of blocks can write, live: a model at a second and a third precision that
-a reader chooses, every purchase class, times at a quantile of certainty, and a load in people."""
+a reader chooses, every purchase class, and a load at once of their own."""
 
 from __future__ import annotations
 
@@ -28,25 +28,19 @@ from sheetgen.book.what_if_choices import case_requests
 from sheetgen.book.wiring import Table, Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import Formula, exponential, formula, is_number, where
+from sheetgen.formula import Formula, formula, is_number, where
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.sheet_question import ask
 from sheetgen.sizing import cost
 from sheetgen.units import DTYPES, FACTOR, PLAIN, PURCHASES, TEXT, USD_CENTS, WHOLE
 from sheetgen.writers.xlsx import write_xlsx
 
-MODEL, WORKLOAD, PEOPLE, Z, SPREAD = "8b", "chat", 6400, 1.2, 0.15
+MODEL, WORKLOAD, PEOPLE = "8b", "chat", 6400
 DTYPES_ASKED = {"second_": "fp8", "third_": "int4"}
 OPTIONS: dict[str, Any] = {
     "models": MODEL, "workloads": WORKLOAD, "tiers": "32", "headline": f"{WORKLOAD}:32",
     "instances": books.INSTANCES, "as_of": books.AS_OF, "tpot_ms": 20, "ttft_ms": 2000,
 }  # fmt: skip
-
-
-@formula("Limit of the time that is sure")
-def sure_limit_seconds(tpot_limit_seconds: Any, z: Any, spread: Any) -> Any:
-    """The limit that a time keeps at a quantile where it keeps another one multiplied: time x exp(z s) <= limit."""
-    return tpot_limit_seconds / exponential(z * spread)
 
 
 @formula("Paid, $ per hour")
@@ -72,21 +66,10 @@ class LiveCompiler(Compiler):
 
     def write(self, name: str, quantity: Formula, **more: Any) -> None:
         super().write(name, quantity, **more)
-        sure = {"tpot_limit_seconds": "sure_tpot_limit_seconds", "ttft_limit_seconds": "sure_ttft_limit_seconds"}
-        if name == "strides_within_targets":
-            super().write("sure_strides", quantity.reading(**sure))
-        elif name == "batch_limit":
-            quantity = quantity.reading(strides_within_targets="sure_strides", **sure)
-            super().write("sure_batch_limit", quantity)
-        elif name == "requests_per_instance":
-            super().write("sure_requests_per_instance", quantity.reading(batch_limit="sure_batch_limit"))
-        elif name == "monthly_usd" and self.head.key == "candidates":
+        if name == "monthly_usd" and self.head.key == "candidates":
             for purchase in PURCHASES:
                 paid = {"price_usd_per_hour": RowValues.of(self.head.columns[f"paid_{purchase}"])}
                 super().write(f"monthly_usd_{purchase}", quantity, **{**more, "given": paid})
-            super().write(
-                "sure_monthly_usd", quantity.reading(requests_per_instance="sure_requests_per_instance"), **more
-            )
 
 
 class LiveBook:
@@ -97,24 +80,16 @@ class LiveBook:
 
     def profiles(self, solved: Any, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
         sheet, names = self.sheet, wiring.names
-        people, z, spread, none = (
+        people, none = (
             sheet.put(row, 1, Cell(value, "input", display), f"in_live_{name}", label=name)
-            for row, (name, value, display) in enumerate(
-                (("people", PEOPLE, WHOLE), ("z", Z, FACTOR), ("spread", SPREAD, FACTOR), ("no_discount", 0, FACTOR))
-            )
+            for row, (name, value, display) in enumerate((("people", PEOPLE, WHOLE), ("no_discount", 0, FACTOR)))
         )
-        names |= {str(ref.name): ref for ref in (people, z, spread, none)}
-        wiring.inputs |= {"z": z, "spread": spread, "no_discount": none}
+        names |= {str(ref.name): ref for ref in (people, none)}
+        wiring.inputs |= {"no_discount": none}
         for number, (prefix, dtype) in enumerate(DTYPES_ASKED.items(), 1):
             asked = sheet.put(3 + number, 1, Cell(dtype, "input", TEXT), f"in_live_{prefix}dtype", label=prefix)
             names[str(asked.name)] = asked
             self.live.append(self._live(wiring, prefix, asked, people, number))
-        for row, of in enumerate((wiring, *live, *self.live), 10):
-            for column, figure in enumerate(("tpot", "ttft"), 1):
-                [limit] = of.tables["contexts"].columns[f"{figure}_limit_seconds"]
-                env = {"tpot_limit_seconds": limit, "z": z, "spread": spread}
-                sure = sheet.compute(row, column, sure_limit_seconds, env)
-                of.tables["contexts"].columns[f"sure_{figure}_limit_seconds"] = [sure]
         return build_profiles(solved, wiring, [*live, *self.live])
 
     def _live(self, of: Wiring, prefix: str, dtype: Any, people: Any, number: int) -> Wiring:
@@ -143,7 +118,7 @@ class LiveBook:
         sheet = build_candidates(solved, wiring, [*live, *self.live], picked)
         for row, of in enumerate(self.live, 7):
             add_choices(of, alone=True)
-            names = ["monthly_usd", "sure_monthly_usd", *(f"monthly_usd_{purchase}" for purchase in PURCHASES)]
+            names = ["monthly_usd", *(f"monthly_usd_{purchase}" for purchase in PURCHASES)]
             months = [Range(block.rows[0]) for block in map(of.blocks.__getitem__, names)]
             for column, (name, month) in enumerate(zip(names, months, strict=True), 1):
                 best = self.sheet.compute(row, column, least_month, {"month": month}, name=f"live_{of.prefix}{name}")
@@ -178,25 +153,21 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def oracle(dtype: str, people: int, purchase: str = "on-demand", times: float = 1) -> float | str:
-    """What `solve` says is the lowest month of the people's load at that precision and class, all times multiplied."""
+def oracle(dtype: str, people: int, purchase: str = "on-demand") -> float | str:
+    """What `solve` says is the lowest month of the people's load at that precision and class."""
     more = {"weight_dtype": dtype, "tiers": str(people), "headline": f"{WORKLOAD}:{people}", "purchase": purchase}
-    limits = {"tpot_ms": str(OPTIONS["tpot_ms"] / times), "ttft_ms": str(OPTIONS["ttft_ms"] / times)}
     try:
-        choice = solve(ask(books.catalog(), {**OPTIONS, **more, **limits})).choices[0]
+        choice = solve(ask(books.catalog(), {**OPTIONS, **more})).choices[0]
     except ScenarioError:  # nobody lists a price of that class
         return "-"
     return choice.cheapest.usd if choice.cheapest else "-"
 
 
-def unlike(found: Mapping[Any, Any], dtypes: Mapping[str, str], people: int, z: float) -> list[str]:
+def unlike(found: Mapping[Any, Any], dtypes: Mapping[str, str], people: int) -> list[str]:
     """Which of the live months are not what `solve` says."""
     wrong = []
     for prefix, dtype in dtypes.items():
-        wanted = {
-            "monthly_usd": oracle(dtype, people),
-            "sure_monthly_usd": oracle(dtype, people, times=math.exp(z * SPREAD)),
-        }
+        wanted = {"monthly_usd": oracle(dtype, people)}
         wanted |= {f"monthly_usd_{class_}": oracle(dtype, people, class_) for class_ in PURCHASES}
         for name, want in wanted.items():
             got = found[f"live_{prefix}{name}".replace("-", "_")]
@@ -206,12 +177,12 @@ def unlike(found: Mapping[Any, Any], dtypes: Mapping[str, str], people: int, z: 
 
 
 def test_it_is_what_solve_says_as_built_and_after_edits(book: Path) -> None:
-    assert unlike(values(book), DTYPES_ASKED, PEOPLE, Z) == []
-    changes = {"in_live_second_dtype": "bf16", "in_live_third_dtype": "fp8", "in_live_people": 9000, "in_live_z": 2}
+    assert unlike(values(book), DTYPES_ASKED, PEOPLE) == []
+    changes = {"in_live_second_dtype": "bf16", "in_live_third_dtype": "fp8", "in_live_people": 9000}
     found = values_after(book, changes)
-    assert unlike(found, {"second_": "bf16", "third_": "fp8"}, 9000, 2) == []
-    months = [found[f"live_{prefix}{name}"] for prefix in DTYPES_ASKED for name in ("monthly_usd", "sure_monthly_usd")]
-    assert len(set(months)) == len(months), "precision and certainty both change the month"
+    assert unlike(found, {"second_": "bf16", "third_": "fp8"}, 9000) == []
+    months = [found[f"live_{prefix}monthly_usd"] for prefix in DTYPES_ASKED]
+    assert len(set(months)) == len(months), "precision changes the month"
 
 
 @needs_libreoffice
