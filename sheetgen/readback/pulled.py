@@ -4,6 +4,7 @@ those that a reader may change."""
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
-from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, HISTORY, asked_in
+from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
@@ -32,10 +33,9 @@ from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
 from sheetgen.readback.file_cells import is_number
 from sheetgen.readback.package import Place, naming
-from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, unlike
+from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, target_that_follows, unlike
 from sheetgen.report.build_page import build_page
 from sheetgen.sizing import targets
-from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.writers.formats import gc_paused
 
@@ -410,17 +410,11 @@ def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
     inputs, reference = found.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     names: set[str] = set()
-    for option, default in zip(TARGETS, targets.DEFAULTS, strict=True):
-        for workload in before.question.workloads:
-            part = name_part(workload.id)
-            name, context = f"{option}_{part}", inputs[f"context_{part}"]
-            prompt = inputs.get(f"prompt_{part}", context - inputs[f"output_{part}"])
-            cached = cached_fraction.of({**inputs, HISTORY: inputs[f"{HISTORY}_{part}"]})
-            lengths = {"context_tokens": context, "input_tokens": prompt, "cached_fraction": cached}
-            quantities = {**inputs, **assumed, **lengths}
-            held = default.of(quantities), before.inputs[name]
-            if found.cells[f"in_{name}"].is_formula and any(_same(value, inputs[name]) for value in held):
-                names.add(name)
+    for option, workload in itertools.product(TARGETS, before.question.workloads):
+        name = f"{option}_{name_part(workload.id)}"
+        held = target_that_follows(name, {**inputs, **assumed}), before.inputs[name]
+        if found.cells[f"in_{name}"].is_formula and any(_same(value, inputs[name]) for value in held):
+            names.add(name)
     return frozenset(names)
 
 
