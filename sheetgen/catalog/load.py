@@ -234,8 +234,9 @@ class Catalog:
         model = self.entry("models", found, Model)
         own = next((c for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
         dtype = None if own is None or key in (model.id, (model.hf_id or "").lower()) else own.weight_dtype
-        names = (key, stem(key))
-        context = next((n for other, n in model.max_context_of.items() if other.lower() == key), None)
+        weights = own.of.lower() if own and own.of else key
+        names = (weights, stem(weights))
+        context = next((n for other, n in model.max_context_of.items() if other.lower() == weights), None)
         if context is None and key != model.id and key not in model.aliases:
             context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}

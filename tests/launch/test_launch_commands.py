@@ -17,7 +17,7 @@ REFUSED = {  # what the engine cannot be told, and why
 }
 IDS = {
     "8b": "meta-llama/Llama-3.1-8B-Instruct",
-    "70b-fp8": "nvidia/Llama-3.1-70B-Instruct-FP8",
+    "70b-fp8": "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8",
     "gpt-oss": "openai/gpt-oss-120b",
     "r1": "deepseek-ai/DeepSeek-R1",
     "qwen3-235b": "Qwen/Qwen3-235B-A22B",
