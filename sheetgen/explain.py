@@ -172,7 +172,7 @@ class Origins:
         if name == "gpu_memory_bytes":
             memory = names.gpu.memory
             kind = "assumption" if memory.basis == "assumed" else "catalog"
-            return self._in_file(f"gpus/{names.gpu.id}.yaml", ("memory", "engine_bytes"), "", memory.source, kind)
+            return self._in_file(f"gpus/{names.gpu.entry_id}.yaml", ("memory", "engine_bytes"), "", memory.source, kind)
         if name == "checkpoint_bytes":
             return self._checkpoint()
         if name.startswith("draft_"):
@@ -200,7 +200,7 @@ class Origins:
 
     def of_gpu(self, loc: tuple[str, ...], words: str = "", kind: str = "catalog") -> Origin:
         gpu = self.names.gpu
-        return self._in_file(f"gpus/{gpu.id}.yaml", loc, words, gpu.source, kind)
+        return self._in_file(f"gpus/{gpu.entry_id}.yaml", loc, words, gpu.source, kind)
 
     def _of_input(self, name: str) -> Origin:
         if self.overrides.get(name) is not None:

@@ -5,7 +5,7 @@ columns that every model fits in, made of its layer list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -158,7 +158,7 @@ class Checkpoint(Entry):
 
 
 class LeftOut(Entry):
-    """Names of a model that is known of and not entered, and why."""
+    """Names of a model or GPU that is known of and not entered, and why; of a GPU, words of a name."""
 
     names: Some[Label]
     reason: Text
@@ -169,6 +169,11 @@ class LeftOutFile(Entry):
     file_name: ClassVar[str] = "left_out.yaml"
     checked_on: Date
     models: Many[LeftOut] = ()
+    gpus: Many[LeftOut] = ()
+
+    def gpu_reason(self, words: Collection[str]) -> str | None:
+        """Why a GPU with these words in its name is not there; None where no entry's words are all among them."""
+        return next((one.reason for one in self.gpus if any(set(n.split()) <= set(words) for n in one.names)), None)
 
     def reason_for(self, name: str) -> str | None:
         """Why the model called so is not there; None for one that nobody has looked for."""

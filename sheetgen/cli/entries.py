@@ -191,7 +191,7 @@ def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]
         return f"models/{model.id}.yaml", {**model.model_dump(mode="json"), "derived": derived}
     if kind == "gpu":
         gpu = catalog.gpu(name)
-        return f"gpus/{gpu.id}.yaml", gpu.model_dump(mode="json")
+        return f"gpus/{gpu.entry_id}.yaml", gpu.model_dump(mode="json")
     if kind == "workload":
         loads = {load.id: load for load in catalog.workloads()}
         if key not in loads:

@@ -606,6 +606,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     if named:
         fill(grid, [name.removeprefix(OWN) for name in named if name.startswith(OWN)], catalog.workloads())
         check(grid, lambda i: resolved[code[i]].model.id, errors)
+    check_slices(resolved, code, numbers, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     at_version = NAMES.index("engine_version")
     versions = [one.engine.default_version if one else None for one in resolved]
@@ -620,6 +621,16 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
             distinct = distinct[good]
         grid = grid.restricted(kept)
     return Points(inputs, errors, good, grid, "names" if is_frame else "row", distinct.tolist(), Reference(catalog))
+
+
+def check_slices(resolved: Any, code: Any, numbers: Columns, errors: Any) -> None:
+    """Note as an error each row that splits a replica over MIG slices, which reach no other GPU."""
+    slices = numpy.array([bool(one and one.gpu.is_slice) for one in resolved], bool)
+    for name in ("tensor_parallel_size", "pipeline_parallel_size"):
+        if slices.any() and name in numbers:
+            for i in numpy.flatnonzero(slices[code] & (numbers[name] > 1) & numpy.equal(errors, NO_TEXT)):
+                gpu = resolved[code[i]].gpu.name
+                errors[i] = f"{name} is {numbers[name][i]:.0f}, but {gpu} reaches no other GPU: a replica is one slice."
 
 
 def _grid_of_rows(code: Any, numbers: Columns, named: Columns, n_rows: int) -> Grid:
