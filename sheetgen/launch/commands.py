@@ -140,13 +140,14 @@ TRTLLM_OPTIONS, TRTLLM_CHECKPOINT, TRTLLM_ENGINE = "llm_api_options.yaml", "trtl
 
 @dataclass(frozen=True)
 class Plan:
-    """One point that holds under one engine, and the checkpoints that its command names."""
+    """One point that holds under one engine, the checkpoints that its command names, and other words that it needs."""
 
     trial: Trial
     launcher: Launcher
     checkpoint: Checkpoint
     draft: Checkpoint | None
     speculative_tokens: int
+    needed: tuple[str, ...] = ()
 
     def value(self, name: str) -> Any:
         """An input of the point, as it was sized."""
@@ -193,12 +194,12 @@ class Plan:
 
     def checkpoint_flags(self, words: Iterable[str] | None = None) -> dict[str, Any]:
         """How 16- or 32-bit weights are to be read where that is not the checkpoint's own way, and the launcher's words
-        (`--quantization fp8`) as flags with their values."""
+        (`--quantization fp8`) and those of its remarks as flags with their values."""
         found: dict[str, Any] = {}
         if self.checkpoint.dtype:
             found[self.launcher.flags["dtype"]] = self.checkpoint.dtype
         flag = ""
-        for word in self.checkpoint.words if words is None else words:
+        for word in (*(self.checkpoint.words if words is None else words), *self.needed):
             if word.startswith("--"):
                 flag, found[word] = word, True
             else:

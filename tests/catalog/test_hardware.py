@@ -61,6 +61,10 @@ def test_measured_memory(catalog: Catalog, alias: str, gib: float) -> None:
     assert memory.engine_bytes == round(gib * GIB)
 
 
+def test_mi325x_has_the_memory_that_vllm_prints(catalog: Catalog) -> None:
+    assert f"{catalog.gpu('mi325x').memory.engine_bytes / GIB:.2f}" == "255.98"
+
+
 def test_memory_is_never_more_than_the_driver_shows(catalog: Catalog) -> None:
     for gpu in catalog.gpus():
         memory = gpu.memory
