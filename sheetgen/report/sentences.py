@@ -30,6 +30,8 @@ CASE = "◆ "  # before the load of the case
 OK, CHECK = "OK", "CHECK"
 
 
+sized_as = template("{model} is sized as {entry}, whose architecture it has.")
+
 # Loads -------------------------------------------------------------------------------------------------------
 
 load_words = template("{workload}, {concurrent_requests} at once").formula(
