@@ -17,6 +17,7 @@ WORDS = {
     "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
     "linear_attention": "linear", "attention": "full", "full": "full", "sliding": "windowed", "mamba": "linear",
     "conv": "linear", "indexed_attention": "full", "hybrid": "full", "hybrid_sliding": "windowed",
+    "deepseek_sparse_attention": "full",
 }  # fmt: skip
 Kinds = list[str]
 
@@ -520,7 +521,9 @@ RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
 
 @dataclass(frozen=True)
 class Decoder:
-    """`rest` is of the body but of no layer: the last norm, learned positions."""
+    """`rest` is of the body but of no layer: the last norm, learned positions. `mtp` are layers of multi-token
+    prediction, which files bring beside the model: `joining` is what joins them to it, and `copied_ends` the second
+    embedding and output matrix that some files have for them."""
 
     layers: tuple[Layer, ...]
     embedding: int
@@ -531,10 +534,16 @@ class Decoder:
     per_layer_embedding: int = 0
     looked_up: int = 0  # of the tables: rows that no step multiplies by, beside the plain embedding
     parallel_hybrid: bool = False
-    mtp_extra: int = 0
+    mtp: tuple[Layer, ...] = ()
+    joining: Tally = NOTHING
+    copied_ends: int = 0
     in_order: bool = False  # layers differ so much that stages are not alike
     kind: str = "model"
     notes: tuple[str, ...] = ()
+
+    @property
+    def mtp_extra(self) -> int:
+        return sum(layer.body.total + layer.routed for layer in self.mtp) + self.joining.total
 
 
 def plain_decoder(f: Fields, family: Family) -> Decoder:

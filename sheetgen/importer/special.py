@@ -260,7 +260,12 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
     streams, ratios = f.count("hc_mult"), ratios_of(f)
     made = {ratio: with_ffn(f, family, _attention(f, ratio), sparse=True) for ratio in set(ratios)}
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
-    return add_to_layers(decoder, mixing(f, streams), collecting(f, streams))
+    decoder = add_to_layers(decoder, mixing(f, streams), collecting(f, streams))
+    hidden, n = f.count("hidden_size"), mtp_layers(f)
+    mtp_layer = plus(with_ffn(f, family, _attention(f, 0), sparse=True), mixing(f, streams))
+    joining = linear("e_proj", hidden, hidden) + linear("h_proj", hidden, hidden) + norms(f, family) * 3
+    joining += collecting(f, streams)
+    return replace(decoder, mtp=(mtp_layer,) * n, joining=joining * n)
 
 
 def ratios_of(f: Fields) -> list[int]:
@@ -384,14 +389,14 @@ _NOTE = "MTP layers: without the second copy of embedding and output matrix that
 
 
 def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
-    """Adds `mtp_extra` where such layers are like the model's last one with a joining matrix before it."""
-    key = next((key for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers") if f.raw(key)), None)
-    if key is None:
+    """Adds the layers of multi-token prediction, which are like the model's last one behind a joining matrix."""
+    n = mtp_layers(f)
+    if not n or decoder.mtp:
         return decoder
-    n = f.count(key)
     if not family.mtp:
         return replace(decoder, notes=(*decoder.notes, "the MTP layers are not counted"))
-    joining = 2 * f.count("hidden_size") ** 2 + 3 * norms(f, family).total  # norms of both inputs and of the output
+    # One matrix, and norms of both inputs and of the output.
+    joining = whole(2 * f.count("hidden_size") ** 2) + norms(f, family) * 3
     if family.mtp == "blocks":
         kinds = layer_parts(f, ("mtp_layers_block_type",), "mtp_hybrid_override_pattern", "*E")
         layers = [hybrid_layer(f, family, kind) for kind in kinds]
@@ -399,9 +404,16 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
         kind = "full" if family.linear or family.attention == "gqa" else "mla"
         mixer = layer_mixer(f, family, len(decoder.layers) - 1, kind)
         layers = [with_ffn(f, family, mixer, bool(decoder.layers[-1].routed))]
-    extra = n * sum(layer.body.total + layer.routed for layer in layers)
-    extra += joining * (1 if family.mtp == "joined" else n)
-    return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))
+    copies = n * (decoder.embedding + decoder.lm_head) if family.mtp == "copying" else 0
+    joined = joining * (1 if family.mtp == "joined" else n)
+    notes = (*decoder.notes, _NOTE)
+    return replace(decoder, mtp=tuple(layers * n), joining=joined, copied_ends=copies, notes=notes)
+
+
+def mtp_layers(f: Fields) -> int:
+    """How many layers of multi-token prediction the files bring."""
+    key = next((key for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers") if f.raw(key)), None)
+    return f.count(key, most=MAX_LAYERS) if key else 0
 
 
 def old_gpt(f: Fields, family: Family) -> Decoder:
