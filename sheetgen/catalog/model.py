@@ -142,7 +142,7 @@ class Checkpoint(Entry):
     is known.
     """
 
-    hf_id: Label | None
+    hf_id: Label | None = None
     of: Label | None = None
     license: Label | None = None
     weight_dtype: DtypeName

@@ -49,6 +49,14 @@ def read_config(name: str | Path) -> tuple[dict[str, Any], str]:
     return read_bytes(raw, where), where
 
 
+def read_quantization_beside(file: Path) -> dict[str, Any] | None:
+    """The hf_quant_config.json in the folder of a config.json, where ModelOpt says what it quantized and how."""
+    other = file.with_name("hf_quant_config.json")
+    if file.name.lower() != "config.json" or not other.is_file():
+        return None
+    return read_config(other)[0]
+
+
 def read_bytes(raw: bytes, where: str) -> dict[str, Any]:
     if len(raw) > MAX_FILE_BYTES:
         raise CatalogError(f"{where}: is larger than {MAX_FILE_BYTES:,} bytes, which no config.json is.")

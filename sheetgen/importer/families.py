@@ -59,7 +59,9 @@ class Family:
     kv_cache: str = ""  # its precision where engines have one of their own for the family
     linear: str = ""  # the recurrence of its linear layers
     builder: str = ""  # the function of `special` that counts what this table cannot say
-    mtp: Literal["", "each", "joined", "blocks"] = ""  # how layers of multi-token prediction are joined to the model
+    # How layers of multi-token prediction are joined to the model; copying: each with an embedding and an output matrix
+    # of its own.
+    mtp: Literal["", "each", "copying", "joined", "blocks"] = ""
     rename: Rename = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, Any] = field(default_factory=dict)  # defaults of its class, as a text_config leaves them out
@@ -255,7 +257,9 @@ SPARSE: dict[str, Family] = {
             "moe_intermediate_size": "ffn_config.ffn_hidden_size",
         },
     ),
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral_large_3"), DEEPSEEK),
+    **dict.fromkeys(
+        ("deepseek_v2", "deepseek_v3", "deepseek_v32", "mistral_large_3"), replace(DEEPSEEK, mtp="copying")
+    ),
     **dict.fromkeys(("glm_moe_dsa", "glm4_moe_lite", "kimi_k2"), DEEPSEEK),
     "deepseek": replace(BIASED, moe=DEEPSEEK_MOE),
     "dots1": replace(BIASED, qk_norm="head", moe=DEEPSEEK_MOE),
@@ -408,7 +412,7 @@ _MAMBA = Family(
 _LFM2 = Family(layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2")
 
 HYBRID: dict[str, Family] = {
-    "qwen3_next": _QWEN35_MOE,
+    "qwen3_next": replace(_QWEN35_MOE, defaults={"mtp_num_hidden_layers": 1}),  # its files bring one, unsaid
     "qwen3_5_text": replace(_QWEN35, rope="mrope"),
     "qwen3_5_moe_text": replace(_QWEN35_MOE, rope="mrope", moe=replace(QWEN_SHARED_MOE, layers="all")),
     "jamba": Family(

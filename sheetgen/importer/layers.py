@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sheetgen.importer.config_reader import Fields
 from sheetgen.importer.families import Family, Moe
@@ -17,6 +17,7 @@ WORDS = {
     "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
     "linear_attention": "linear", "attention": "full", "full": "full", "sliding": "windowed", "mamba": "linear",
     "conv": "linear", "indexed_attention": "full", "hybrid": "full", "hybrid_sliding": "windowed",
+    "deepseek_sparse_attention": "full",
 }  # fmt: skip
 Kinds = list[str]
 
@@ -122,29 +123,46 @@ RULES: dict[str, Callable[[Fields, int], Kinds]] = {
 }
 
 
+class Matrix(NamedTuple):
+    """A quantizable matrix: its module's name inside the layer, its two sides, and how many of them there are."""
+
+    name: str
+    n_in: int
+    n_out: int
+    n: int = 1
+
+
 @dataclass(frozen=True)
 class Tally:
-    """Of `total`, `copied` are kept whole by every tensor-parallel rank, `unquantized` are never quantized."""
+    """Of `total`, `copied` are kept whole by every tensor-parallel rank, `unquantized` are never quantized; the rest is
+    in `matrices`."""
 
     total: int = 0
     copied: int = 0
     unquantized: int = 0
+    matrices: tuple[Matrix, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.total + other.total, self.copied + other.copied, self.unquantized + other.unquantized)
+        totals = self.total + other.total, self.copied + other.copied, self.unquantized + other.unquantized
+        return Tally(*totals, self.matrices + other.matrices)
 
     def __mul__(self, times: int) -> Tally:
-        return Tally(self.total * times, self.copied * times, self.unquantized * times)
+        matrices = tuple(matrix._replace(n=matrix.n * times) for matrix in self.matrices)
+        return Tally(self.total * times, self.copied * times, self.unquantized * times, matrices)
+
+    def within(self, module: str) -> Tally:
+        """The same, as parts of a module of the layer."""
+        return replace(self, matrices=tuple(m._replace(name=f"{module}.{m.name}") for m in self.matrices))
 
 
 NOTHING = Tally()
 
 
-def linear(n_in: int, n_out: int, bias: bool = False, split: Literal["out", "in", "none"] = "out") -> Tally:
+def linear(name: str, n_in: int, n_out: int, bias: bool = False, split: Literal["out", "in", "none"] = "out") -> Tally:
     """A quantizable matrix. Split over its outputs its bias is split too; split over its inputs the bias is copied."""
     weight, n_bias = n_in * n_out, n_out * bias
     copied = {"out": 0, "in": n_bias, "none": weight + n_bias}[split]
-    return Tally(weight + n_bias, copied, n_bias)
+    return Tally(weight + n_bias, copied, n_bias, (Matrix(name, n_in, n_out),))
 
 
 def whole(n: int) -> Tally:
@@ -164,13 +182,15 @@ Shape = dict[str, Any]  # an attention group of the catalog without its number o
 class Layer:
     """A decoder layer or a part of one: its parameters, its routed experts apart, and what it caches.
 
-    `mixer` are those of the body that move information between tokens: attention or a recurrence.
+    `mixer` are those of the body that move information between tokens: attention or a recurrence. `experts` are the
+    matrices of the routed experts.
     """
 
     body: Tally
     groups: tuple[Shape, ...] = ()
     mixer: Tally = NOTHING
     routed: int = 0
+    experts: tuple[Matrix, ...] = ()
     dense_width: int = 0
     moe_width: int = 0
 
@@ -218,17 +238,20 @@ def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None =
     hidden = f.count("hidden_size")
     qkv_bias, o_bias = f.flag(family.qkv_bias, False), f.flag(family.o_bias, False)
     q_width = heads.n * heads.key
-    tally = linear(hidden, q_width + heads.n_kv * (heads.key + heads.value), qkv_bias)
-    tally += linear(heads.n * heads.value, hidden, o_bias, split="in")
+    tally = linear("q_proj", hidden, q_width, qkv_bias)
+    tally += linear("k_proj", hidden, heads.n_kv * heads.key, qkv_bias)
+    tally += linear("v_proj", hidden, heads.n_kv * heads.value, qkv_bias)
+    tally += linear("o_proj", heads.n * heads.value, hidden, o_bias, split="in")
     if family.q_gate:
-        tally += linear(hidden, q_width if family.q_gate == "width" else heads.n, qkv_bias)
+        name = "q_proj" if family.q_gate == "width" else "g_proj"
+        tally += linear(name, hidden, q_width if family.q_gate == "width" else heads.n, qkv_bias)
     if family.qk_norm and f.flag(family.qk_norm_if, False):
         # One over all heads, or one for each, has as many elements.
         of_a_head = 4 if family.norm == "layer" and family.norm_bias else 2
         tally += whole((of_a_head if family.qk_norm == "head" else heads.n + heads.n_kv) * heads.key)
     if family.sinks if sinks is None else sinks:
         tally += plain(heads.n)
-    return mixer_of(tally, kv_shape(f, kind, heads))
+    return mixer_of(tally.within("self_attn"), kv_shape(f, kind, heads))
 
 
 def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
@@ -253,27 +276,30 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
     q_width = heads * (nope + rope)
     if f.has("q_lora_rank"):
         rank = f.count("q_lora_rank")
-        queries = linear(hidden, rank, bias, split="none") + whole(rank) + linear(rank, q_width)
+        queries = linear("q_a_proj", hidden, rank, bias, split="none") + whole(rank) + linear("q_b_proj", rank, q_width)
     else:
-        queries = linear(hidden, q_width)
-    tally = queries + linear(hidden, latent + rope, bias, split="none") + whole(latent)
-    tally += linear(latent, heads * (nope + value)) + linear(heads * value, hidden, bias, split="in")
+        queries = linear("q_proj", hidden, q_width)
+    tally = queries + linear("kv_a_proj_with_mqa", hidden, latent + rope, bias, split="none") + whole(latent)
+    tally += linear("kv_b_proj", latent, heads * (nope + value))
+    tally += linear("o_proj", heads * value, hidden, bias, split="in")
     if family.q_gate:
-        tally += linear(hidden, heads * value if family.q_gate == "width" else heads)
+        tally += linear("g_proj", hidden, heads * value if family.q_gate == "width" else heads)
     if family.sinks:
         tally += plain(heads)
     shape: Shape = {"kind": "mla", "latent_width": latent + rope, "absorbed_elements": latent * heads * (nope + value)}
     if not f.has("index_head_dim"):
-        return mixer_of(tally, shape)
+        return mixer_of(tally.within("self_attn"), shape)
     if latent + rope == 576:
         shape["fp8_entry_bytes"] = DSA_ENTRY_BYTES
     if not has_indexer(f, layer):
-        return mixer_of(tally, shape)
+        return mixer_of(tally.within("self_attn"), shape)
     # DeepSeek's sparse attention picks tokens by a small attention of its own, whole on every rank.
     n, width = f.count("index_n_heads"), f.count("index_head_dim")
-    tally += linear(f.count("q_lora_rank"), n * width, split="none") + linear(hidden, width, split="none")
+    tally += linear("indexer.wq_b", f.count("q_lora_rank"), n * width, split="none")
+    tally += linear("indexer.wk", hidden, width, split="none")
     tally += whole(2 * width) + whole(hidden * n)  # a layer norm of the key, and the heads' weights
-    return mixer_of(tally, shape, {"kind": "indexer", "width": width, "entry_bytes": width + INDEX_SCALE_BYTES})
+    index: Shape = {"kind": "indexer", "width": width, "entry_bytes": width + INDEX_SCALE_BYTES}
+    return mixer_of(tally.within("self_attn"), shape, index)
 
 
 def has_indexer(f: Fields, layer: int) -> bool:
@@ -289,14 +315,15 @@ def has_indexer(f: Fields, layer: int) -> bool:
 
 def matrices(hidden: int, width: int, gated: bool, bias: bool = False) -> Tally:
     """Two matrices, or three where one gates the other."""
-    up = linear(hidden, width, bias)
-    return (up * 2 if gated else up) + linear(width, hidden, bias, split="in")
+    up = linear("up_proj", hidden, width, bias)
+    both = linear("gate_proj", hidden, width, bias) + up if gated else up
+    return both + linear("down_proj", width, hidden, bias, split="in")
 
 
 def dense(f: Fields, family: Family) -> Layer:
     width = f.count(family.dense_width)
     tally = matrices(f.count("hidden_size"), width, family.gated, f.flag(family.mlp_bias, False))
-    return Layer(tally, dense_width=width)
+    return Layer(tally.within("mlp"), dense_width=width)
 
 
 def moe(f: Fields, family: Family) -> Layer:
@@ -307,15 +334,16 @@ def moe(f: Fields, family: Family) -> Layer:
     bias = f.flag(rule.shared_bias, False)
     tally = whole(n * hidden + n * rule.router_bias + n * rule.correction)
     if shared := shared_experts(f, rule)[1]:
-        tally += matrices(hidden, shared, family.gated, bias)
+        tally += matrices(hidden, shared, family.gated, bias).within("mlp.shared_experts")
         if rule.shared_gate:
             tally += whole(hidden)
     if rule.latent and f.has(rule.latent):
         latent = f.count(rule.latent)
-        tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
+        tally += linear("mlp.fc1_latent_proj", hidden, latent, bias, split="none")
+        tally += linear("mlp.fc2_latent_proj", latent, hidden, bias, split="none")
         hidden = latent
-    expert = matrices(hidden, width, family.gated, rule.expert_bias)
-    return Layer(tally, routed=n * expert.total, moe_width=width)
+    experts = matrices(hidden, width, family.gated, rule.expert_bias).within("mlp.experts") * n
+    return Layer(tally, routed=experts.total, experts=experts.matrices, moe_width=width)
 
 
 def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
@@ -397,11 +425,12 @@ def mamba2(f: Fields, family: Family) -> Layer:
     conv = inner + 2 * groups * d_state
     proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias"), False)
     conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
-    tally = linear(hidden, inner + conv + heads, proj_bias) + linear(inner, hidden, proj_bias, split="in")
+    tally = linear("in_proj", hidden, inner + conv + heads, proj_bias)
+    tally += linear("out_proj", inner, hidden, proj_bias, split="in")
     tally += plain(conv * kernel + conv * conv_bias + 3 * heads)
     if f.flag("mamba_rms_norm", True):
         tally += plain(inner)  # this norm is split like the heads
-    return mixer_of(tally, state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
+    return mixer_of(tally.within("mamba"), state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
 
 
 def mamba1(f: Fields, family: Family) -> Layer:
@@ -416,12 +445,12 @@ def mamba1(f: Fields, family: Family) -> Layer:
     rank = -(-hidden // 16) if f.raw(key) == "auto" else f.count(key)
     proj_bias = f.flag(f.first("mamba_proj_bias", "use_bias"), False)
     conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
-    tally = linear(hidden, 2 * inner, proj_bias) + plain(inner * (kernel + conv_bias + d_state + 1))
-    tally += linear(inner, rank + 2 * d_state, split="in") + linear(rank, inner, bias=True)
-    tally += linear(inner, hidden, proj_bias, split="in")
+    tally = linear("in_proj", hidden, 2 * inner, proj_bias) + plain(inner * (kernel + conv_bias + d_state + 1))
+    tally += linear("x_proj", inner, rank + 2 * d_state, split="in") + linear("dt_proj", rank, inner, bias=True)
+    tally += linear("out_proj", inner, hidden, proj_bias, split="in")
     if family.linear == "mamba1_norms":
         tally += whole(rank + 2 * d_state)
-    return mixer_of(tally, state(inner * (kernel - 1), inner * d_state, state_dtype(f)))
+    return mixer_of(tally.within("mamba"), state(inner * (kernel - 1), inner * d_state, state_dtype(f)))
 
 
 def gated_delta_net(f: Fields, family: Family) -> Layer:
@@ -430,9 +459,11 @@ def gated_delta_net(f: Fields, family: Family) -> Layer:
     k_width, v_width = f.count("linear_key_head_dim"), f.count("linear_value_head_dim")
     keys, values = k_heads * k_width, v_heads * v_width
     conv = 2 * keys + values
-    tally = linear(hidden, conv + values) + linear(values, hidden, split="in") + whole(v_width)
+    tally = linear("in_proj_qkv", hidden, conv) + linear("in_proj_z", hidden, values)
+    tally += linear("out_proj", values, hidden, split="in") + whole(v_width)
     tally += plain(2 * hidden * v_heads + conv * kernel + 2 * v_heads)
-    return mixer_of(tally, state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f)))
+    kept = state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f))
+    return mixer_of(tally.within("linear_attn"), kept)
 
 
 def kimi_delta(f: Fields, family: Family) -> Layer:
@@ -446,29 +477,34 @@ def kimi_delta(f: Fields, family: Family) -> Layer:
         width = f.count(f.first("linear_head_dim", "head_dim"))
         kernel = f.count(f.first("linear_conv_kernel_dim", "short_conv_kernel_size"))
     hidden, inner = f.count("hidden_size"), heads * width
-    tally = linear(hidden, 3 * inner + heads) + linear(inner, hidden, split="in")
-    if family.linear == "kda_wide":
-        tally += linear(hidden, 2 * inner)
-    else:
-        tally += linear(hidden, 2 * width, split="none") + linear(width, 2 * inner)
+    tally = linear("o_proj", inner, hidden, split="in") + linear("b_proj", hidden, heads)
+    for name in ("q_proj", "k_proj", "v_proj"):
+        tally += linear(name, hidden, inner)
+    for name in ("f", "g"):  # decay and gate
+        if family.linear == "kda_wide":
+            tally += linear(f"{name}_proj", hidden, inner)
+        else:
+            tally += linear(f"{name}_a_proj", hidden, width, split="none") + linear(f"{name}_b_proj", width, inner)
     tally += plain(3 * inner * kernel + inner + heads) + whole(width)
-    return mixer_of(tally, state(3 * inner * (kernel - 1), heads * width * width, "fp32"))
+    kept = state(3 * inner * (kernel - 1), heads * width * width, "fp32")
+    return mixer_of(tally.within("self_attn"), kept)
 
 
 def lightning(f: Fields, family: Family) -> Layer:
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     width = f.count("head_dim", hidden // heads)
     inner = heads * width
-    tally = linear(hidden, 3 * inner) + plain(inner) + linear(hidden, inner) + linear(inner, hidden, split="in")
-    return mixer_of(tally, state(0, heads * width * width, state_dtype(f)))
+    tally = linear("qkv_proj", hidden, 3 * inner) + plain(inner)
+    tally += linear("output_gate", hidden, inner) + linear("out_proj", inner, hidden, split="in")
+    return mixer_of(tally.within("self_attn"), state(0, heads * width * width, state_dtype(f)))
 
 
 def short_conv(f: Fields, family: Family) -> Layer:
     """A gated convolution. Its columns are all its state, given here as state elements."""
     hidden, kernel, bias = f.count("hidden_size"), f.count("conv_L_cache", least=2), f.flag("conv_bias", False)
-    tally = linear(hidden, 3 * hidden, bias) + plain(hidden * kernel + hidden * bias)
-    tally += linear(hidden, hidden, bias, split="in")
-    return mixer_of(tally, state(0, hidden * (kernel - 1), sixteen_bit(f)))
+    tally = linear("in_proj", hidden, 3 * hidden, bias) + plain(hidden * kernel + hidden * bias)
+    tally += linear("out_proj", hidden, hidden, bias, split="in")
+    return mixer_of(tally.within("conv"), state(0, hidden * (kernel - 1), sixteen_bit(f)))
 
 
 RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
@@ -485,7 +521,9 @@ RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
 
 @dataclass(frozen=True)
 class Decoder:
-    """`rest` is of the body but of no layer: the last norm, learned positions."""
+    """`rest` is of the body but of no layer: the last norm, learned positions. `mtp` are layers of multi-token
+    prediction, which files bring beside the model: `joining` is what joins them to it, and `copied_ends` the second
+    embedding and output matrix that some files have for them."""
 
     layers: tuple[Layer, ...]
     embedding: int
@@ -496,10 +534,16 @@ class Decoder:
     per_layer_embedding: int = 0
     looked_up: int = 0  # of the tables: rows that no step multiplies by, beside the plain embedding
     parallel_hybrid: bool = False
-    mtp_extra: int = 0
+    mtp: tuple[Layer, ...] = ()
+    joining: Tally = NOTHING
+    copied_ends: int = 0
     in_order: bool = False  # layers differ so much that stages are not alike
     kind: str = "model"
     notes: tuple[str, ...] = ()
+
+    @property
+    def mtp_extra(self) -> int:
+        return sum(layer.body.total + layer.routed for layer in self.mtp) + self.joining.total
 
 
 def plain_decoder(f: Fields, family: Family) -> Decoder:

@@ -12,12 +12,13 @@ from typing import Any
 from sheetgen.catalog.base import Document, scalar, validate
 from sheetgen.catalog.model import Model, stem
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.importer.config_reader import Fields, config_path, read_config
+from sheetgen.importer.config_reader import Fields, config_path, read_config, read_quantization_beside
 from sheetgen.importer.families import FAMILIES, REFUSED, WRAPPERS, Family
 from sheetgen.importer.layers import NOTHING, Decoder, plain_decoder
-from sheetgen.importer.quantization import precision_of
+from sheetgen.importer.quantization import Precision, precision_of
 from sheetgen.importer.rope import max_context, rope_tables
 from sheetgen.importer.special import BUILDERS, eagle3, with_mtp
+from sheetgen.importer.stored_size import measure_checkpoint
 from sheetgen.importer.towers import largest_item, vision_params
 from sheetgen.units import today
 
@@ -30,8 +31,9 @@ def import_config(
     model_id: str | None = None,
     source: str | None = None,
     where: str = "config.json",
+    beside: Mapping[str, Any] | None = None,
 ) -> Model:
-    """The entry for a config; `where` is its name in messages.
+    """The entry for a config; `where` is its name in messages, `beside` the hf_quant_config.json in its folder.
 
     Raises CatalogError with the key and the value of what cannot be read: nothing is guessed.
     """
@@ -39,15 +41,10 @@ def import_config(
         if not value.isprintable():
             raise CatalogError(f"{where}: {key} {shown(value)!r} holds a control character. Take it out.")
     outer = Fields(config, where)
-    text, family, tower = _language_model(outer)
-    names = text.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
-    if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
-        decoder = eagle3(text, family)
-    else:
-        build = BUILDERS[family.builder] if family.builder else plain_decoder
-        decoder = with_mtp(text, family, build(text, family))
-    precision = precision_of(outer, text)
+    decoder, text, family, tower = decoder_of(outer)
+    precision = precision_of(outer, text, None if beside is None else Fields(beside, f"{where} (hf_quant_config.json)"))
     vision, vision_notes = vision_params(outer, text, tower)
+    weight_dtype, checkpoint, left = _stored(outer, text, decoder, precision, vision)
     encoder, encoder_notes = largest_item(outer, tower)
     # Equal layers together, in the order in which each kind first comes.
     layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
@@ -72,19 +69,30 @@ def import_config(
         "n_heads": decoder.n_heads,
         "vocab_size": text.count("vocab_size"),
         "max_context_tokens": None if decoder.kind == "draft" else max_context(text),
-        "weight_dtype": precision.weights,
+        "weight_dtype": weight_dtype,
         "kv_cache_dtype": family.kv_cache or precision.kv_cache,
         "parallel_hybrid": decoder.parallel_hybrid,
         "attention": groups,
         "layers_in_order": [dict(zip(("n", "params", "caches"), run, strict=True)) for run in runs],
-        "params": _params(decoder, vision, precision.left),
+        "params": _params(decoder, vision, left),
         "experts": experts,
         "gated_ffn": family.gated,
         "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}),
         "encoder": encoder,
+        "checkpoints": [{"hf_id": hf_id, **checkpoint}] if checkpoint else [],
         "notes": notes,
     }
     return validate(Document(where, data, {}), Model)
+
+
+def decoder_of(outer: Fields) -> tuple[Decoder, Fields, Family, str]:
+    """The layers of a config's language model, its fields, its family, and the tower beside it."""
+    text, family, tower = _language_model(outer)
+    names = text.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
+    if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
+        return eagle3(text, family), text, family, tower
+    build = BUILDERS[family.builder] if family.builder else plain_decoder
+    return with_mtp(text, family, build(text, family)), text, family, tower
 
 
 def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
@@ -119,17 +127,41 @@ def _family(f: Fields, model_type: str) -> Family:
     f.refuse("model_type", problem)
 
 
-def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, int]:
-    mixers = sum((layer.mixer for layer in decoder.layers), NOTHING)
+def _stored(
+    outer: Fields, text: Fields, decoder: Decoder, precision: Precision, vision: int
+) -> tuple[str, dict[str, Any], int]:
+    """What the precision of the weights is called, the checkpoint's own row where it is quantized, and the elements of
+    the body's matrices that it leaves in 16 bits."""
+    recipe = precision.recipe
+    if recipe is None:
+        return precision.base, {}, 0
+    size = measure_checkpoint(decoder, recipe, text.count("hidden_size"), vision)
+    if unknown := recipe.modules.unknown(len(decoder.layers)):
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        problem = (
+            f"names {shown(unknown[0])!r}{more}, which is no part of the model that sheetgen knows. Import the"
+            " unquantized config, and say --weight-dtype."
+        )
+        raise CatalogError(f"{outer.where}: {recipe.place} {problem}")
+    quantized = {dtype: n for dtype, n in size.elements.items() if dtype}
+    if not quantized:
+        return precision.base, {}, 0
+    weight_dtype = recipe.dtype or max(quantized, key=lambda dtype: quantized[dtype])
+    row = {
+        "weight_dtype": weight_dtype,
+        "kv_cache_dtype": precision.kv_cache if precision.kv_cache != precision.base else None,
+        "format": recipe.name,
+        "size_bytes": size.files_bytes,
+        "source": "counted from its config, matrix by matrix, with scales",
+    }
+    return weight_dtype, row, size.left_in_16_bits
+
+
+def _params(decoder: Decoder, vision: int, left: int) -> dict[str, int]:
     body = sum((layer.body for layer in decoder.layers), NOTHING) + decoder.rest
     routed = sum(layer.routed for layer in decoder.layers)
     text = decoder.embedding + body.total + routed + decoder.lm_head + decoder.per_layer_embedding
     n, top_k, _ = decoder.experts or (1, 1, 0)
-    unquantized = body.unquantized
-    if "attention" in left:
-        unquantized += mixers.total - mixers.unquantized
-    if "ffn" in left:
-        unquantized += body.total - mixers.total - (body.unquantized - mixers.unquantized)
     return {
         "total": text + vision,
         "embedding": decoder.embedding,
@@ -140,7 +172,7 @@ def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, in
         "per_layer_embedding": decoder.per_layer_embedding,
         "mtp_extra": decoder.mtp_extra,
         "copied": body.copied,
-        "unquantized": unquantized,
+        "unquantized": body.unquantized + left,
         "active": text - decoder.looked_up - routed + routed * top_k // n,
     }
 
@@ -158,11 +190,12 @@ def import_file(path: str | Path, *, name: str | None = None, model_id: str | No
     """The entry, and the name of its file for messages. A folder stands for its config.json."""
     config, where = read_config(path)
     file = config_path(path)
+    beside = read_quantization_beside(file)
     cached = filter(None, map(_CACHED.fullmatch, reversed(file.absolute().parts)))  # in huggingface_hub's cache
     hf_id = next((f"{match[1]}/{match[2]}" for match in cached), None)
     label = name or (hf_id.split("/")[1] if hf_id else _label_of(file))
     source = f"config.json of {hf_id}" if hf_id else f"{_printable(file.name)} of {_label_of(file)}"
-    model = import_config(config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where)
+    model = import_config(config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where, beside=beside)
     return model, where
 
 

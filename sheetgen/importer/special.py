@@ -51,14 +51,22 @@ def gemma3n(f: Fields, family: Family) -> Decoder:
     widths = f.whole_numbers(key, n) if isinstance(f.raw(key), list) else [f.count(key)] * n
     inputs, rank = f.count("altup_num_inputs", 4), f.count("laurel_rank", 64)
     altup = whole(2 * hidden + inputs**2 + inputs**3 + inputs * hidden)
-    laurel = linear(hidden, rank) + linear(rank, hidden) + whole(hidden)
+    laurel = linear("laurel.linear_left", hidden, rank) + linear("laurel.linear_right", rank, hidden) + whole(hidden)
     extra = altup + laurel + _per_layer(f)
     shared_from = n - f.count_or_zero("num_kv_shared_layers")
     layers = tuple(
-        _layer(f, family, kind, heads_of(f), i < shared_from, matrices(hidden, widths[i], True) + extra, widths[i])
+        _layer(
+            f,
+            family,
+            kind,
+            heads_of(f),
+            i < shared_from,
+            matrices(hidden, widths[i], True).within("mlp") + extra,
+            widths[i],
+        )
         for i, kind in enumerate(kinds)
     )
-    between = linear(hidden, hidden) * (2 * (inputs - 1))
+    between = linear("altup_projections", hidden, hidden) * (2 * (inputs - 1))
     return _with_per_layer(f, around(f, family, layers), between)
 
 
@@ -80,15 +88,15 @@ def gemma4(f: Fields, family: Family) -> Decoder:
         ffn_width = f.count("intermediate_size")
         if f.flag("use_double_wide_mlp", False) and i >= shared_from:
             ffn_width *= 2
-        ffn = matrices(hidden, ffn_width, True)
+        ffn = matrices(hidden, ffn_width, True).within("mlp")
         if f.count_or_zero("hidden_size_per_layer_input"):
             ffn += _per_layer(f)
         if experts:  # beside the dense part, with norms of their own
             ffn += whole(n_experts * hidden + hidden + n_experts + 3 * hidden)
         heads = full if kind == "full" else local
         layer = _layer(f, family, kind, heads, i < shared_from, ffn, ffn_width, no_v=k_is_v and kind == "full")
-        routed = n_experts * matrices(hidden, moe_width, True).total
-        layers.append(replace(layer, routed=routed, moe_width=moe_width))
+        routed = matrices(hidden, moe_width, True).within("experts") * n_experts
+        layers.append(replace(layer, routed=routed.total, experts=routed.matrices, moe_width=moe_width))
     return _with_per_layer(f, replace(around(f, family, tuple(layers)), experts=experts), NOTHING)
 
 
@@ -97,26 +105,30 @@ def _layer(
 ) -> Layer:
     """Layers that use the cache of an earlier one have no keys and values of their own."""
     hidden = f.count("hidden_size")
-    tally = linear(hidden, heads.n * heads.key) + linear(heads.n * heads.value, hidden, split="in")
+    tally = linear("q_proj", hidden, heads.n * heads.key) + linear("o_proj", heads.n * heads.value, hidden, split="in")
     tally += whole(heads.key)
     groups = (no_cache("shared_kv"),)
     if owns_cache:
-        tally += linear(hidden, heads.n_kv * heads.key) * (1 if no_v else 2) + whole(heads.key)
+        tally += linear("k_proj", hidden, heads.n_kv * heads.key) + whole(heads.key)
+        if not no_v:
+            tally += linear("v_proj", hidden, heads.n_kv * heads.key)
         groups = (kv_shape(f, kind, heads),)
+    tally = tally.within("self_attn")
     return Layer(tally + norms(f, family, 4) + ffn, groups, tally, dense_width=ffn_width)
 
 
 def _per_layer(f: Fields) -> Tally:
     """What a layer does with its own embedding of every token."""
     hidden, width = f.count("hidden_size"), f.count("hidden_size_per_layer_input")
-    return linear(hidden, width, split="none") + linear(width, hidden, split="none") + whole(hidden)
+    gate = linear("per_layer_input_gate", hidden, width, split="none")
+    return gate + linear("per_layer_projection", width, hidden, split="none") + whole(hidden)
 
 
 def _with_per_layer(f: Fields, decoder: Decoder, rest: Tally) -> Decoder:
     width = f.count_or_zero("hidden_size_per_layer_input")
     if width:
         all_layers = len(decoder.layers) * width
-        rest += linear(f.count("hidden_size"), all_layers) + whole(width)
+        rest += linear("per_layer_model_projection", f.count("hidden_size"), all_layers) + whole(width)
         table = f.count("vocab_size_per_layer_input") * all_layers
         decoder = replace(decoder, per_layer_embedding=table)
     return replace(decoder, rest=decoder.rest + rest)
@@ -172,7 +184,9 @@ def longcat(f: Fields, family: Family) -> Decoder:
     zero = f.count("zero_expert_num", 0, least=0)
     half = with_ffn(f, family, mla(f, family), sparse=False)
     experts = plus(moe(f, family), whole(zero * hidden))
-    both = replace(half, body=half.body + experts.body, routed=experts.routed, moe_width=experts.moe_width)
+    both = replace(
+        experts, body=half.body + experts.body, groups=half.groups, mixer=half.mixer, dense_width=half.dense_width
+    )
     decoder = around(f, family, (half, both) * n)
     if not zero:
         return decoder
@@ -199,13 +213,17 @@ def mistral_large4(f: Fields, family: Family) -> Decoder:
     layers = []
     for i in range(n):
         key, extra = (nope, rope) if rotated[i] else (nope + rope, 0)
-        tally = linear(hidden, heads * (nope + rope)) + linear(hidden, latent + extra, split="none") + whole(latent)
-        tally += linear(latent, heads * (key + value)) + linear(heads * value, hidden, split="in") + whole(2 * heads)
+        tally = linear("q_proj", hidden, heads * (nope + rope)) + whole(latent + 2 * heads)
+        tally += linear("kv_a_proj_with_mqa", hidden, latent + extra, split="none")
+        tally += linear("kv_b_proj", latent, heads * (key + value)) + linear(
+            "o_proj", heads * value, hidden, split="in"
+        )
         shape = {"kind": "mla", "latent_width": latent + extra, "absorbed_elements": latent * heads * (key + value)}
-        tally += linear(hidden, n_index * width, split="none") + linear(hidden, width, split="none")
+        tally += linear("indexer.wq_b", hidden, n_index * width, split="none")
+        tally += linear("indexer.wk", hidden, width, split="none")
         tally += whole(2 * width + hidden * n_index + 2 * hidden + 2 * n_index)
         index = {"kind": "indexer", "width": width, "entry_bytes": width + 4}
-        layers.append(with_ffn(f, family, mixer_of(tally, shape, index), sparse[i]))
+        layers.append(with_ffn(f, family, mixer_of(tally.within("self_attn"), shape, index), sparse[i]))
     return around(f, family, tuple(layers))
 
 
@@ -242,7 +260,12 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
     streams, ratios = f.count("hc_mult"), ratios_of(f)
     made = {ratio: with_ffn(f, family, _attention(f, ratio), sparse=True) for ratio in set(ratios)}
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
-    return add_to_layers(decoder, mixing(f, streams), collecting(f, streams))
+    decoder = add_to_layers(decoder, mixing(f, streams), collecting(f, streams))
+    hidden, n = f.count("hidden_size"), mtp_layers(f)
+    mtp_layer = plus(with_ffn(f, family, _attention(f, 0), sparse=True), mixing(f, streams))
+    joining = linear("e_proj", hidden, hidden) + linear("h_proj", hidden, hidden) + norms(f, family) * 3
+    joining += collecting(f, streams)
+    return replace(decoder, mtp=(mtp_layer,) * n, joining=joining * n)
 
 
 def ratios_of(f: Fields) -> list[int]:
@@ -264,21 +287,21 @@ def _attention(f: Fields, ratio: int) -> Layer:
     rank, groups, o_rank = f.count("q_lora_rank"), f.count("o_groups"), f.count("o_lora_rank")
     if heads * width % groups:
         f.refuse("o_groups", f"{groups} does not divide the {heads * width:,} outputs of attention.")
-    tally = plain(heads) + linear(hidden, rank + width, split="none") + whole(rank + width)
-    tally += linear(rank, heads * width) + linear(heads * width // groups, groups * o_rank)
-    tally += linear(groups * o_rank, hidden, split="in")
+    tally = linear("wq_a", hidden, rank, split="none") + linear("wkv", hidden, width, split="none")
+    tally += linear("wq_b", rank, heads * width) + linear("wo_a", heads * width // groups, groups * o_rank)
+    tally += linear("wo_b", groups * o_rank, hidden, split="in") + plain(heads) + whole(rank + width)
     kept: Shape = {"n_kv_heads": 1, "key_width": width, "value_width": 0, "window_tokens": f.count("sliding_window")}
     window: Shape = {"kind": "windowed", **kept}
     if ratio == 0:
-        return mixer_of(tally, window)
+        return mixer_of(tally.within("attn"), window)
     tally += _compressor(hidden, width, ratio)
     grows = width / ratio
     if ratio == 4:
         index, n_index = f.count("index_head_dim"), f.count("index_n_heads")
         tally += _compressor(hidden, index, ratio)
-        tally += linear(rank, n_index * index, split="none") + whole(hidden * n_index)
+        tally += linear("indexer.wq_b", rank, n_index * index, split="none") + whole(hidden * n_index)
         grows += index / ratio
-    return mixer_of(tally, window, {"kind": "compressed", "elements_per_token": grows})
+    return mixer_of(tally.within("attn"), window, {"kind": "compressed", "elements_per_token": grows})
 
 
 def _compressor(hidden: int, width: int, ratio: int) -> Tally:
@@ -358,7 +381,7 @@ def _block(f: Fields, family: Family, block: Fields) -> Layer:
         attends, groups = mixer.mixer, mixer.groups
     if not ffn.flag("no_op", False):
         width = 256 * -(-int(2 * ffn.number("ffn_mult", most=100) * hidden / 3) // 256)
-        tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)) + norms(f, family)
+        tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)).within("mlp") + norms(f, family)
     return Layer(tally, groups, attends, dense_width=width)
 
 
@@ -366,14 +389,14 @@ _NOTE = "MTP layers: without the second copy of embedding and output matrix that
 
 
 def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
-    """Adds `mtp_extra` where such layers are like the model's last one with a joining matrix before it."""
-    key = next((key for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers") if f.raw(key)), None)
-    if key is None:
+    """Adds the layers of multi-token prediction, which are like the model's last one behind a joining matrix."""
+    n = mtp_layers(f)
+    if not n or decoder.mtp:
         return decoder
-    n = f.count(key)
     if not family.mtp:
         return replace(decoder, notes=(*decoder.notes, "the MTP layers are not counted"))
-    joining = 2 * f.count("hidden_size") ** 2 + 3 * norms(f, family).total  # norms of both inputs and of the output
+    # One matrix, and norms of both inputs and of the output.
+    joining = whole(2 * f.count("hidden_size") ** 2) + norms(f, family) * 3
     if family.mtp == "blocks":
         kinds = layer_parts(f, ("mtp_layers_block_type",), "mtp_hybrid_override_pattern", "*E")
         layers = [hybrid_layer(f, family, kind) for kind in kinds]
@@ -381,9 +404,16 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
         kind = "full" if family.linear or family.attention == "gqa" else "mla"
         mixer = layer_mixer(f, family, len(decoder.layers) - 1, kind)
         layers = [with_ffn(f, family, mixer, bool(decoder.layers[-1].routed))]
-    extra = n * sum(layer.body.total + layer.routed for layer in layers)
-    extra += joining * (1 if family.mtp == "joined" else n)
-    return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))
+    copies = n * (decoder.embedding + decoder.lm_head) if family.mtp == "copying" else 0
+    joined = joining * (1 if family.mtp == "joined" else n)
+    notes = (*decoder.notes, _NOTE)
+    return replace(decoder, mtp=tuple(layers * n), joining=joined, copied_ends=copies, notes=notes)
+
+
+def mtp_layers(f: Fields) -> int:
+    """How many layers of multi-token prediction the files bring."""
+    key = next((key for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers") if f.raw(key)), None)
+    return f.count(key, most=MAX_LAYERS) if key else 0
 
 
 def old_gpt(f: Fields, family: Family) -> Decoder:
@@ -406,7 +436,7 @@ def opt(f: Fields, family: Family) -> Decoder:
     if not f.flag("do_layer_norm_before", True) or f.flag("_remove_final_layer_norm", False):
         rest += norms(f, family) * -1
     if width != hidden:
-        rest += linear(hidden, width, split="none") * 2
+        rest += linear("project_in", width, hidden, split="none") + linear("project_out", hidden, width, split="none")
     return replace(decoder, embedding=vocab * width, lm_head=decoder.lm_head and vocab * width, rest=rest)
 
 
@@ -493,7 +523,9 @@ def hunyuan(f: Fields, family: Family) -> Decoder:
     if not f.flag("use_cla", False):
         return decoder
     factor, heads = f.count("cla_share_factor"), heads_of(f)  # only the first of so many layers has keys and values
-    of_kv = linear(f.count("hidden_size"), heads.n_kv * (heads.key + heads.value), f.flag(family.qkv_bias, False))
+    hidden, bias = f.count("hidden_size"), f.flag(family.qkv_bias, False)
+    of_kv = linear("k_proj", hidden, heads.n_kv * heads.key, bias)
+    of_kv = (of_kv + linear("v_proj", hidden, heads.n_kv * heads.value, bias)).within("self_attn")
     layers = tuple(
         layer if i % factor == 0 else replace(plus(layer, of_kv * -1), groups=(no_cache("shared_kv"),))
         for i, layer in enumerate(decoder.layers)
@@ -559,7 +591,8 @@ def inkling(f: Fields, family: Family) -> Decoder:
         heads = _inkling_heads(f, kind)
         kv = heads.n_kv * heads.key
         near = extent if kind == "full" else min(extent, f.count(f.first("sliding_window_size", "sliding_window")))
-        extra = linear(hidden, heads.n * relative) + whole(relative * near) + plain(2 * kv * kernel)
+        extra = linear("self_attn.r_proj", hidden, heads.n * relative) + whole(relative * near)
+        extra += plain(2 * kv * kernel)
         n_state += (2 * kv + 2 * hidden) * (kernel - 1)
         layers.append(plus(replace(layer, mixer=layer.mixer + extra), extra + whole(2 * hidden * kernel)))
     scales = sum(layer.routed > 0 for layer in layers)  # one of each router
@@ -594,15 +627,16 @@ def qwen4(f: Fields, family: Family) -> Decoder:
     """Low-rank residual streams; hashed n-grams in a table of their own; attention to blocks that an index picks."""
     hidden, streams, rank = f.count("hidden_size"), f.count("hc_count", 4), f.count("hc_lowrank", 320)
     wide = streams * hidden
-    read = whole(wide) + linear(wide, rank, split="none") + linear(rank, wide, split="none")
+    read = linear("hyper_connection.read_a", wide, rank, split="none") + whole(wide)
+    read += linear("hyper_connection.read_b", rank, wide, split="none")
     decoder = plain_decoder(f, family)
     ids = f.whole_numbers("ple_layer_ids") if f.has("ple_layer_ids") else []
     layers, table = [], 0
     for i, (kind, layer) in enumerate(zip(layer_kinds(f, family), decoder.layers, strict=True), 1):
-        extra = read * 2 + linear(wide, streams, split="none") * 2
+        extra = read * 2 + linear("hyper_connection.write", wide, streams, split="none") * 2
         if kind == "full" and f.has("indexer_n_heads"):
             n, n_kv, width = (f.count(f"indexer_{part}") for part in ("n_heads", "kv_heads", "head_dim"))
-            extra += linear(hidden, (n + n_kv) * width, split="none") + whole(2 * width)
+            extra += linear("self_attn.indexer_proj", hidden, (n + n_kv) * width, split="none") + whole(2 * width)
             # One 16-bit key for a block of tokens; the raw ones of the last, and the state of the n-grams' convolution,
             # have KV groups of their own. Source: vLLM 0.33, models/qwen4_exp (qsa_cache.py, ple_layer.py).
             entry = -(-2 * width // f.count("indexer_compress_ratio"))
@@ -611,7 +645,7 @@ def qwen4(f: Fields, family: Family) -> Decoder:
         if i in ids:
             rows, width = _ngram_rows(f, sorted(set(ids)).index(i)), f.count("ple_embed_dim", hidden)
             table += rows * (width // ((f.count("ngram_size", 3) - 1) * f.count("heads_per_ngram", 8)))
-            extra += linear(width, wide) + linear(width, hidden) + whole(3 * wide)
+            extra += linear("ple.key_proj", width, wide) + linear("ple.value_proj", width, hidden) + whole(3 * wide)
             extra += plain(wide * f.count("ple_conv_kernel_size", 4))
         layers.append(plus(layer, extra))
     note = "the n-gram tables count as embedding per layer: an engine may keep them in the host's memory"
@@ -670,9 +704,10 @@ def eagle3(f: Fields, family: Family) -> Decoder:
     own = f.count("draft_vocab_size", vocab)
     heads = heads_of(f)
     mixer = gqa(f, family, "full", heads)
-    mixer_twice = linear(hidden, heads.n * heads.key + 2 * heads.n_kv * heads.key)  # it reads two states side by side
+    # It reads two states side by side.
+    mixer_twice = linear("self_attn.qkv_proj", hidden, heads.n * heads.key + 2 * heads.n_kv * heads.key)
     ffn = dense(f, family)
-    body = mixer.body + mixer_twice + ffn.body + linear(3 * target, hidden) + whole(4 * hidden)
+    body = mixer.body + mixer_twice + ffn.body + linear("fc", 3 * target, hidden) + whole(4 * hidden)
     body += plain((vocab + own) * hidden) + whole(own + vocab)  # embedding and output, and the map between vocabularies
     layer = Layer(body, mixer.groups, dense_width=ffn.dense_width)
     note = f"draft vocabulary {own:,}; an engine may share the embedding ({vocab * hidden:,}) with the target"

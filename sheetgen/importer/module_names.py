@@ -1,0 +1,303 @@
+"""The modules that a quantization's lists mean: names, wildcards and regular expressions against a model's matrices.
+
+A regular expression of a config is taken apart here and never run whole: its alternatives are written out, and the
+pieces between `.*` are found one after the other, so that no pattern takes longer than its length and the name's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+MAX_PATTERN, MAX_BRANCHES = 1_000, 256
+
+# Other names that the files of some families have for a module; a fused matrix by the name of the whole.
+_ALIASES = {
+    "self_attn": ("attn", "attention", "self_attention", "mixer"),
+    "attn": ("self_attn",),
+    "linear_attn": ("attn",),
+    "mamba": ("mixer",),
+    "mlp": ("ffn", "feed_forward", "block_sparse_moe", "moe", "mixer", "shared_mlp"),
+    "shared_experts": ("shared_expert", "shared_mlp", "share_expert"),
+    "q_proj": ("qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv", "wq", "qkv", "query"),
+    "k_proj": ("qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv", "wk", "qkv", "key"),
+    "v_proj": ("qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv", "wv", "qkv", "value"),
+    "o_proj": ("out_proj", "wo", "dense", "c_proj"),
+    "gate_proj": ("w1", "gate_up_proj", "input_linear"),
+    "up_proj": ("w3", "gate_up_proj", "input_linear", "fc1", "c_fc", "dense_h_to_4h", "fc_in"),
+    "down_proj": ("w2", "output_linear", "fc2", "c_proj", "dense_4h_to_h", "fc_out"),
+    "in_proj_qkv": ("in_proj_qkvz",),
+    "in_proj_z": ("in_proj_qkvz",),
+    "q_a_proj": ("fused_qkv_a_proj_with_mqa", "fused_qkv_a_proj", "wq_a"),
+    "kv_a_proj_with_mqa": ("fused_qkv_a_proj_with_mqa", "fused_qkv_a_proj", "wkv_a"),
+    "q_b_proj": ("wq_b",),
+    "kv_b_proj": ("wkv_b",),
+}
+_LAYERS = ("model.layers", "layers")
+_LAYERS_BY_WORD = {
+    "language_model": ("model.language_model.layers", "language_model.model.layers", "language_model.layers"),
+    "backbone": ("backbone.layers",),
+    "transformer": ("transformer.h", "transformer.layers", "transformer.encoder.layers"),
+    "gpt_neox": ("gpt_neox.layers",),
+    "decoder": ("model.decoder.layers",),
+    "llm": ("llm.model.layers",),
+    "text_model": ("text_model.model.layers", "model.text_model.layers"),
+}
+HEADS = ("lm_head", "head", "output", "embed_out", "model.lm_head", "language_model.lm_head")
+# Parts of names that no quantization of matrices reaches: what a list says of them changes nothing.
+_NEVER_QUANTIZED = re.compile(
+    r"norm|gate|router|embed|conv|vis|image|img|patch|audio|speech|projector|connector|mtp|head|bias|rope|rotary"
+    r"|weights_proj|indexers_proj|in_proj_(a|b|ba)$|A_log|^D$|dt_|sink|scale|compressor|hyper|mhc|hc_|eh_proj|wte|wpe"
+    r"|pre_mlp|altup|laurel|router|switch|^score|classifier|merger|adapter|mm_|multi_modal|perceive|resampler|draft|eagle"
+)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One item of a list. `branches` are of a wildcard or a regular expression: the pieces that follow each other in a
+    name, `forbidden` what the name must not begin with. A plain name has neither and stands for itself and for all
+    that is in it."""
+
+    text: str
+    branches: tuple[Pieces, ...] = ()
+    forbidden: tuple[Pattern, ...] = ()
+
+    def matches(self, name: str) -> bool:
+        is_forbidden = any(pattern.matches(name) for pattern in self.forbidden)
+        return not is_forbidden and any(_follow_each_other(pieces, name) for pieces in self.branches)
+
+
+Pieces = tuple[re.Pattern[str], ...]
+
+
+def _follow_each_other(pieces: Pieces, name: str) -> bool:
+    end = 0
+    for piece in pieces:
+        place = piece.search(name, end)
+        if place is None:
+            return False
+        end = place.end()
+    return True
+
+
+def plain(text: str) -> Pattern:
+    return Pattern(text)
+
+
+def wildcard(text: str) -> Pattern:
+    """A name with `*` for anything; what it names stands for all that is in it."""
+    if "*" not in text:
+        return plain(text)
+    first, *between, last = map(re.escape, text.split("*"))
+    starts, ends = (r"(?:^|(?<=\.))" if first else ""), (r"(?=\.|$)" if last else "")
+    return Pattern(text, (tuple(map(re.compile, [starts + first, *between, last + ends])),))
+
+
+def regular(text: str) -> Pattern | None:
+    """A regular expression as `re.match` reads it; None where it is none of those that are taken apart here."""
+    if len(text) > MAX_PATTERN:
+        return None
+    try:
+        return _Reader(text).read()
+    except (_NotRead, IndexError, ValueError, re.error):
+        return None
+
+
+class _NotRead(Exception):
+    pass
+
+
+Branch = list[str]  # units of one alternative; GAP stands for anything
+GAP = ".*"
+
+
+class _Reader:
+    """Reads one regular expression, its alternatives written out."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def read(self) -> Pattern:
+        forbidden: list[Pattern] = []
+        self.skip("^")
+        while self.skip("(?!"):
+            forbidden.append(self._pattern(self.alternatives()))
+            if not self.skip(")"):
+                raise _NotRead
+        branches = self.alternatives()
+        if self.at < len(self.text):
+            raise _NotRead
+        made = self._pattern(branches)
+        return Pattern(self.text, made.branches, tuple(forbidden))
+
+    def _pattern(self, branches: list[Branch]) -> Pattern:
+        compiled = []
+        for branch in branches:
+            pieces = [""]
+            for unit in branch:
+                if unit == GAP:
+                    pieces.append("")
+                else:
+                    pieces[-1] += unit
+            if any(len(re.findall(r"(?<!\\)[*+]", piece)) > 4 for piece in pieces):
+                raise _NotRead
+            compiled.append(tuple(map(re.compile, ["^(?:" + pieces[0] + ")", *pieces[1:]])))
+        return Pattern(self.text, tuple(compiled))
+
+    def skip(self, word: str) -> bool:
+        if self.text.startswith(word, self.at):
+            self.at += len(word)
+            return True
+        return False
+
+    def alternatives(self) -> list[Branch]:
+        branches = self.sequence()
+        while self.skip("|"):
+            branches = branches + self.sequence()
+        return branches
+
+    def sequence(self) -> list[Branch]:
+        branches: list[Branch] = [[]]
+        while self.at < len(self.text) and self.text[self.at] not in "|)":
+            options = self.unit()
+            branches = [left + right for left, right in product(branches, options)]
+            if len(branches) > MAX_BRANCHES:
+                raise _NotRead
+        return branches
+
+    def unit(self) -> list[Branch]:
+        """The alternatives of one character, class or group with what says how often it comes."""
+        if self.skip("("):
+            if self.text.startswith("?", self.at) and not self.skip("?:"):
+                raise _NotRead
+            inside = self.alternatives()
+            if not self.skip(")"):
+                raise _NotRead
+            if self.skip("?"):
+                return [*inside, []]
+            if self.at < len(self.text) and self.text[self.at] in "*+{":
+                raise _NotRead
+            return inside
+        if self.skip("^"):
+            return [[]]
+        character = self._character()
+        often = self._often()
+        if character == "." and often in ("*", "*?", "+", "+?"):
+            return [[".", GAP]] if often[0] == "+" else [[GAP]]
+        return [[character + often]]
+
+    def _character(self) -> str:
+        start, character = self.at, self.text[self.at]
+        self.at += 1
+        if character == "\\":
+            if self.text[self.at] not in "dw.-_/[]()|+*?^$\\":
+                raise _NotRead
+            self.at += 1
+        elif character == "[":
+            self.at = self.text.index("]", self.at + 1) + 1
+        elif character in "*+?{})":
+            raise _NotRead
+        return self.text[start : self.at]
+
+    def _often(self) -> str:
+        match = re.compile(r"[*+?]\??|\{\d{1,2}(,\d{0,2})?\}").match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[0]
+
+
+_NUMBERED = re.compile(r"(?:layers|h)\\?\.(\d+)(?:\\?\.|$)")
+_WORDS = re.compile(r"[A-Za-z_]\w*")
+
+
+class ModuleList:
+    """Items of a quantization's lists in their order, to ask which comes first that means a module."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self.patterns = list(patterns)
+        self.is_used = [False] * len(self.patterns)
+        self._plain: dict[str, int] = {}
+        self._first_words: set[str] = set()
+        self._general: list[int] = []
+        self._of_layer: dict[int, list[int]] = {}
+        self.words: set[str] = set()
+        self.names_experts = False  # single ones
+        for i, pattern in enumerate(self.patterns):
+            self.words.update(_WORDS.findall(pattern.text))
+            self.names_experts |= bool(re.search(r"experts\W{1,3}\d", pattern.text))
+            if not pattern.branches:
+                self._plain.setdefault(pattern.text, i)
+                self._first_words.add(pattern.text.split(".")[0])
+            elif len(numbers := _NUMBERED.findall(pattern.text)) == 1:
+                self._of_layer.setdefault(int(numbers[0]), []).append(i)
+            else:
+                self._general.append(i)
+
+    def first(self, names: Iterable[str], layers: Sequence[int] = ()) -> int | None:
+        """The place of the first item that means a module, which has these names and is in a layer of these numbers;
+        None where none does."""
+        best = None
+        others = [*self._general, *(i for layer in layers for i in self._of_layer.get(layer, ()))]
+        for name in names:
+            hits = [self._plain[run] for run in self._runs(name) if run in self._plain]
+            hits += [i for i in others if self.patterns[i].matches(name)]
+            for i in hits:
+                self.is_used[i] = True
+            if hits and (best is None or min(hits) < best):
+                best = min(hits)
+        return best
+
+    def _runs(self, name: str) -> Iterator[str]:
+        """Runs of whole parts of a name that may be an item: `mlp.gate` of `model.layers.0.mlp.gate`."""
+        parts = name.split(".")
+        for i, part in enumerate(parts):
+            if part in self._first_words:
+                run = ""
+                for other in parts[i:]:
+                    run = f"{run}.{other}" if run else other
+                    yield run
+
+    def unknown(self, n_layers: int) -> list[str]:
+        """Items that mean no module, and are not of what stays in 16 bits anyway."""
+        return [
+            pattern.text
+            for pattern, is_used in zip(self.patterns, self.is_used, strict=True)
+            if not is_used and not _is_harmless(pattern.text, n_layers)
+        ]
+
+
+def _is_harmless(text: str, n_layers: int) -> bool:
+    if any(int(number) >= n_layers for number in _NUMBERED.findall(text)):
+        return True  # a layer of multi-token prediction
+    words = [word for word in _WORDS.findall(text.removeprefix("re:")) if word not in ("re", "d", "w")]
+    return any(_NEVER_QUANTIZED.search(word) for word in words) or all(_is_known(word) for word in words)
+
+
+@lru_cache(maxsize=4096)
+def _is_known(word: str) -> bool:
+    """Whether a word, or a piece of one, is of the names that some family has."""
+    known = {*_ALIASES, *(name for names in _ALIASES.values() for name in names), *_LAYERS_BY_WORD, *HEADS}
+    known |= {"model", "layers", "experts", "indexer", "linear_attn", "in_proj", "out_proj", "Linear", "h", "proj"}
+    return any(word.strip("_") in name for name in known)
+
+
+def names_inside(name: str, words: set[str]) -> list[str]:
+    """A module's name inside its layer, with other names for its parts where a list has such words."""
+    options = [(part, *(a for a in _ALIASES.get(part, ()) if a in words)) for part in name.split(".")]
+    return [".".join(parts) for parts in product(*options)]
+
+
+def prefixes(words: set[str]) -> tuple[str, ...]:
+    """What stands before the number of a layer, where a list has such words."""
+    return (*_LAYERS, *(name for word, names in _LAYERS_BY_WORD.items() if word in words for name in names))
+
+
+def with_expert(names: Iterable[str], expert: int) -> Iterator[str]:
+    """Names with an expert's number, and as one fused matrix of all."""
+    for name in names:
+        yield re.sub(r"(^|\.)experts\.", rf"\1experts.{expert}.", name, count=1)
+        yield name
