@@ -59,7 +59,7 @@ class _Offers:
     def lone_times(self) -> _LoneTimes:
         """Those on the offers that hold the load in memory, and on which a lone request misses a target."""
         held = numpy.flatnonzero(self.n_instances == 0)
-        grid = self.solved.grid.along("chosen", {"load": [self.row] * len(held), "offer": held})
+        grid = self.solved.grid.along("chosen", {"load": [self.row] * len(held), "offer": held.tolist()})
         grid.put((), {"batch_requests": 1.0})
         grid.evaluate((untouched_fraction, tpot_seconds, service_ttft_seconds), ("chosen",))
         times = grid.table("chosen")
