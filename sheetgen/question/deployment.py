@@ -480,17 +480,21 @@ OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_h
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
     """The numbers that an engine on a GPU contributes to speed; assumed where the GPU's are not published."""
-    peak, link = gpu.peak_flops_for(weight_dtype), gpu.interconnect_bytes_per_second
-    assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
+    link = gpu.interconnect_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(),
         **{name: getattr(speed, name) for name in OF_EVERY_SPEED},
         **DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
-        "peak_flops": peak or assumed,
-        "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
+        "peak_flops": peak_flops(gpu, weight_dtype),
+        "peak_flops_16_bit": peak_flops(gpu, "bf16"),
     }
+
+
+def peak_flops(gpu: Gpu, weight_dtype: str) -> float:
+    """The operations a second that a GPU's maker publishes for a precision of weights; assumed where there are none."""
+    return gpu.peak_flops_for(weight_dtype) or ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
 
 
 BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
