@@ -291,8 +291,16 @@ def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
     parts = list(parts)
     table = pandas.concat([part for part, _ in parts], ignore_index=True)
 
+    def of(bands: Bands, key: Key, gpu: str, figure: str) -> tuple[float, float]:
+        """As `SpeedFile.band` has it: no narrower than the GPU's own."""
+        low, high = bands[key][figure]
+        own_low, own_high = bands.get(f"fitted {gpu}", bands[key])[figure]
+        return min(low, own_low), max(high, own_high)
+
     ends = {
-        figure: numpy.array([bands[key][figure] for part, bands in parts for key in part["key"]]).T
+        figure: numpy.array(
+            [of(bands, *row, figure) for part, bands in parts for row in zip(part["key"], part["gpu_id"], strict=True)]
+        ).T
         for figure in FIGURES
     }
     return Reliability.of(table, ends)

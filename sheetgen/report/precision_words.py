@@ -72,8 +72,10 @@ def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, Any]:
 def _of_published(cell: CellRecord) -> dict[str, Any]:
     one = cell.as_published
     if one is None or one.instance is None or one.n_instances is None:
-        return {"n_instances": float("nan"), "rented": NONE, "usd": NONE}
+        is_held = one is not None and one.is_held
+        return {"n_instances": float("nan"), "rented": NONE, "usd": NONE, "is_held": int(is_held)}
     return {
+        "is_held": 1,
         "n_instances": one.n_instances,
         "rented": rent(one.n_instances, one.instance),
         "usd": money(one.monthly_usd),
