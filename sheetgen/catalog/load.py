@@ -282,8 +282,8 @@ class Catalog:
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
         changes = {name: value for name, value in stated.items() if value}
         model = model.model_copy(update=changes) if changes else model
-        weights = model.weights_named(key)
-        return (model.derivative(weights) if weights else model), dtype
+        other = model.weights_named(key)
+        return (model.derivative(other) if other else model), dtype
 
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
