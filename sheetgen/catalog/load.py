@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -208,6 +208,11 @@ class Catalog:
 
     def model(self, name: str) -> Model:
         return self.resolve_model(name)[0]
+
+    @property
+    def model_names(self) -> Collection[str]:
+        """Every name of a model, in lower case: ids, aliases, Hugging Face ids, other weights."""
+        return self._names["models"].keys()
 
     def lists_model(self, name: str) -> bool:
         """True where a folder has a model under exactly this name."""

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 import sheetgen
-from sheetgen.answer.hosts import hosts_of
-from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.hosted import hosted_file, models_by_key, name_key
 from sheetgen.catalog.model import Model, stem
 from sheetgen.catalog.nearest_names import agreement, model_parts
 from sheetgen.errors import CatalogError
 from sheetgen.importer.model_entry import import_file
-from sheetgen.question.sheet_question import ask
 
 with (Path(__file__).parents[1] / "data" / "model_names.csv").open(encoding="utf-8") as file:
     WRITTEN = list(csv.DictReader(file))
@@ -59,17 +57,30 @@ def test_only_a_name_of_training_or_of_a_day_is_taken_for_the_shape(catalog: Cat
             catalog.model(f"my-org/Llama-3.1-8B-{other}")
 
 
-def test_a_derivative_is_called_by_its_name_and_has_no_host_of_the_base_model() -> None:
+def test_a_derivative_is_called_by_its_name_and_has_hosts_of_its_own() -> None:
     catalog = Catalog()
-    base, other = (solve(ask(catalog, {"models": name})) for name in ("llama-3.3-70b", "deepseek-r1-distill-llama-70b"))
-    assert hosts_of(base, 0) and not hosts_of(other, 0)
+    hosted = {
+        name: {one.name for one in hosted_file(catalog).of(name)} for name in ("qwen2.5-32b", "qwen2.5-coder-32b")
+    }
+    assert hosted["qwen2.5-coder-32b"] and not set.intersection(*hosted.values())
     record = sheetgen.recommend(model="Qwen/Qwen2.5-Coder-32B-Instruct")
-    (model,) = record["models"]
+    (model,), (cell, *_) = record["models"], record["cells"]
     assert (model["id"], model["name"]) == ("qwen2.5-coder-32b", "Qwen2.5-Coder-32B-Instruct")
-    assert model["sized_as"] == "qwen2.5-32b" and not any(cell["hosted"] for cell in record["cells"])
+    assert model["sized_as"] == "qwen2.5-32b"
+    assert cell["hosted"] and {one["model"] for one in cell["hosted"]} <= hosted["qwen2.5-coder-32b"]
     sized = [sheetgen.size(model=name, gpu="h100") for name in ("qwen2.5-coder-32b", "qwen2.5-32b")]
     same = [{key: value for key, value in one.items() if key not in ("model", "model_id", "sized_as")} for one in sized]
     assert same[0] == same[1] and [one["sized_as"] for one in sized] == ["qwen2.5-32b", None]
+
+
+def test_every_hosted_price_is_of_a_model_that_its_name_means() -> None:
+    """No price of the base model stands under other weights of its shape, nor the other way round."""
+    catalog = Catalog()
+    file = hosted_file(catalog)
+    meant = models_by_key(catalog.models(), file.also_called)
+    for one in file.models:
+        assert catalog.model(one.model).id == one.model
+        assert {meant[name_key(price.name)[0]] for price in one.prices} == {one.model}
 
 
 @pytest.mark.parametrize(
