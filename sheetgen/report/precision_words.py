@@ -15,7 +15,7 @@ from sheetgen.units import RECOMMENDED
 
 
 def weights_note(record: Record, question: Question) -> Text:
-    """Each model's weights in words, below the first table; nothing where all are as published, of one precision and their
+    """Each model's weights in words, below the first table; "" where all are as published, of one precision and their
     entries' own."""
     cells = record.headline_cells
     said: list[Text] = [sized_as_words(question.model_of(cell.row).model) for cell in cells]
@@ -27,7 +27,9 @@ def weights_note(record: Record, question: Question) -> Text:
 
 def sized_as_words(model: Model) -> str:
     """The entry that other weights of its architecture are sized as, in a sentence; nothing for the entry's own."""
-    return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as)) if model.sized_as else ""
+    if model.sized_as is None:
+        return ""
+    return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as, is_listed=int(model.is_listed)))
 
 
 def _weights_of_model(question: Question, cell: CellRecord) -> Cell:

@@ -30,7 +30,10 @@ CASE = "◆ "  # before the load of the case
 OK, CHECK = "OK", "CHECK"
 
 
-sized_as = template("{model} is sized as {entry}, whose architecture it has.")
+sized_as = template(
+    "{model} is sized as {entry}, whose architecture it [listed?has|is taken to have by its name].",
+    listed=q.is_listed == 1,
+)
 
 # Loads -------------------------------------------------------------------------------------------------------
 
