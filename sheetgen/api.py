@@ -103,7 +103,7 @@ RESULTS = (
 )
 _MOST = 308
 _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
-RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
+RESOLVED = ("model_id", "sized_as", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
 WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
@@ -208,6 +208,7 @@ def _put_names(grid: Grid, points: Points) -> None:
     """What the names of rows stand for, and which runs the bands of their memory are from."""
     for name, of in (
         ("model_id", attrgetter("model.id")),
+        ("sized_as", attrgetter("model.sized_as")),
         ("gpu_id", attrgetter("gpu.id")),
         ("weight_dtype", attrgetter("weight_dtype")),
         ("kv_cache_dtype", attrgetter("kv_cache_dtype")),

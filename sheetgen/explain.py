@@ -172,13 +172,13 @@ class Origins:
         if name == "gpu_memory_bytes":
             memory = names.gpu.memory
             kind = "assumption" if memory.basis == "assumed" else "catalog"
-            return self._in_file(f"gpus/{names.gpu.id}.yaml", ("memory", "engine_bytes"), "", memory.source, kind)
+            return self._in_file(f"gpus/{names.gpu.entry_id}.yaml", ("memory", "engine_bytes"), "", memory.source, kind)
         if name == "checkpoint_bytes":
             return self._checkpoint()
         if name.startswith("draft_"):
             if names.draft is None:
                 return Origin("default", "no draft model")
-            return self._in_file(f"models/{names.draft.id}.yaml", None, "", names.draft.source)
+            return self._in_file(f"models/{names.draft.entry_id}.yaml", None, "", names.draft.source)
         return self._of_speed_or_model(name)
 
     def _in_file(
@@ -200,7 +200,7 @@ class Origins:
 
     def of_gpu(self, loc: tuple[str, ...], words: str = "", kind: str = "catalog") -> Origin:
         gpu = self.names.gpu
-        return self._in_file(f"gpus/{gpu.id}.yaml", loc, words, gpu.source, kind)
+        return self._in_file(f"gpus/{gpu.entry_id}.yaml", loc, words, gpu.source, kind)
 
     def _of_input(self, name: str) -> Origin:
         if self.overrides.get(name) is not None:
@@ -230,7 +230,7 @@ class Origins:
 
     def _checkpoint(self) -> Origin:
         model, dtype = self.names.model, self.names.weight_dtype
-        file, size = f"models/{model.id}.yaml", model.checkpoint_bytes(dtype)
+        file, size = f"models/{model.entry_id}.yaml", model.checkpoint_bytes(dtype)
         for i, one in enumerate(model.checkpoints):
             if size and one.weight_dtype == dtype and one.size_bytes == size:
                 words = f", {one.hf_id or one.format}"
@@ -263,7 +263,7 @@ class Origins:
         if "_share_of_" in name:  # of the layers on a stage
             name = "layers_in_order"
         loc = _FIELDS.get(name) or ((name,) if hasattr(model, name) else ("attention",))
-        return self._in_file(f"models/{model.id}.yaml", loc, "", model.source)
+        return self._in_file(f"models/{model.entry_id}.yaml", loc, "", model.source)
 
     def _constant(self, name: str) -> Origin:
         """The cell of the engine on this generation of GPUs, or the constants of all where it has none."""

@@ -20,6 +20,7 @@ from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import sentences
+from sheetgen.report.wording import sure
 from sheetgen.sizing import certainty
 
 LEVELS = (0.3, 0.5, 0.7, 0.9)
@@ -113,12 +114,23 @@ def test_a_chance_is_that_at_which_the_time_is_its_target() -> None:
 
 @pytest.mark.parametrize(
     ("chance", "words"),
-    [(0.01, "under 5% sure"), (0.05, "5% sure"), (0.724, "70% sure"), (0.726, "75% sure"), (0.951, "over 95% sure")],
+    [(0.01, "under 5% sure"), (0.05, "5% sure"), (0.697, "65% sure"), (0.88, "85% sure"), (0.951, "over 95% sure")],
 )
 def test_a_chance_is_said_to_a_twentieth(chance: float, words: str) -> None:
     known: Mapping[str, float] = {"chance": chance, "chance_step": sentences.CHANCE_STEP}
     assert sentences.sure.fill(**known) == words
     assert sentences.sure_words.of({**known, "n_instances": 1}) == words
+
+
+def test_no_chance_is_said_as_a_level_that_it_does_not_reach() -> None:
+    """Of every chance to a ten-thousandth and the levels that are asked for; 0.0003 is what two decimals of a step of
+    0.05 leave for the last digits of a level worked out from itself."""
+    for level in (0.5, 0.7, 0.9, 0.95):
+        at_level = str(sure(level))
+        assert at_level == f"{level:.0%} sure" == str(sure(math.nextafter(level, 0)))
+        for n in range(10_001):
+            if n / 10_000 < level - 0.0003:
+                assert str(sure(n / 10_000)) != at_level, n
 
 
 @needs_libreoffice

@@ -131,18 +131,6 @@ def test_people_are_no_more_than_the_hardware_reads_prompts_of(model: str, conte
     assert 0.1 * by_targets < cell.loads["users"][0] < 0.7 * by_targets
 
 
-@pytest.mark.parametrize("draw", range(amount(4, 40)))
-def test_more_people_never_make_the_very_cheapest_cheaper(draw: int) -> None:
-    pick = random.Random(f"more people {draw}")
-    load = {"models": pick.choice(("8b", "70b", "gpt-oss-120b")), "context_tokens": pick.choice(("4k", "16k"))}
-    months = []
-    for users in sorted(int(10 ** pick.uniform(0, 5)) + 1 for _ in range(6)):
-        choice = solved(**load, users=users).choices[0]
-        assert choice.cheapest is not None
-        months.append(choice.cheapest.usd)
-    assert months == sorted(months)
-
-
 def test_a_sheet_shows_the_default_workloads_and_agents_when_they_are_named() -> None:
     assert [w.id for w in ask(CATALOG, {"models": "8b"}).workloads] == ["chat", "rag", "long-doc"]
     (agent,) = ask(CATALOG, {"models": "70b", "workloads": "agent", "tiers": "32"}).workloads

@@ -21,7 +21,7 @@ from sheetgen.errors import ScenarioError
 from sheetgen.launch.flags import flags_for
 from sheetgen.launch.recommended import launches
 from sheetgen.question.deployment import DEFAULTS
-from sheetgen.question.precision import has_deployed, other_weights, recommended_weights
+from sheetgen.question.precision import has_deployed, recommended_weights
 from sheetgen.question.sheet_question import ask
 from sheetgen.units import DEFAULT_WEIGHTS
 
@@ -30,7 +30,7 @@ DEPLOYED = (
     "8b", "70b", "405b", "gemma-3-27b", "qwen3-235b", "qwen3-next-80b-a3b", "qwen3.5-35b-a3b", "glm-4.5-air",
     "llama-4-scout", "phi-4", "nvidia-nemotron-nano-9b-v2", "laguna-s-2.1",
 )  # fmt: skip
-AS_IS = ("deepseek-v3", "gpt-oss-120b", "qwen2.5-72b")
+AS_IS = ("deepseek-v3", "gpt-oss-120b", "seed-oss-36b")
 
 
 @functools.cache
@@ -62,12 +62,12 @@ def test_the_rule_over_the_whole_catalog() -> None:
             expected |= {entry["id"]} if any("of" not in one for one in known) else set()
     found = set()
     for model in catalog().models():
-        dtype = recommended_weights(model, model.weight_dtype, None, engine, (h100,), catalog())
+        dtype = recommended_weights(model, model.weight_dtype, engine, (h100,), catalog())
         if dtype != model.weight_dtype:
             assert dtype == "fp8"
             found.add(model.id)
     assert found == expected
-    assert (len(found), wide) == (51, 352)
+    assert (len(found), wide) == (127, 350)
 
 
 def test_only_what_runs_and_loads_is_recommended() -> None:
@@ -75,7 +75,7 @@ def test_only_what_runs_and_loads_is_recommended() -> None:
     vllm, llama_cpp = (load_engine(catalog(), name, None) for name in ("vllm", "llama.cpp"))
 
     def of(engine: Any, *gpus: str) -> str:
-        return recommended_weights(model, "bf16", None, engine, [catalog().gpu(name) for name in gpus], catalog())
+        return recommended_weights(model, "bf16", engine, [catalog().gpu(name) for name in gpus], catalog())
 
     assert of(vllm, "a100") == "fp8", "weights alone"
     assert of(vllm, "t4") == "bf16" and of(vllm, "t4", "l4") == "fp8"
@@ -88,11 +88,12 @@ def test_a_derivative_has_its_own_checkpoint_or_none() -> None:
         ("Qwen/Qwen3.6-35B-A3B", "Qwen/Qwen3.6-35B-A3B-FP8"),
         ("qwen3.6-35b-a3b", "Qwen/Qwen3.6-35B-A3B-FP8"),
         ("qwen3.5-35b-a3b", "Qwen/Qwen3.5-35B-A3B-FP8"),
-        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", None),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "RedHatAI/DeepSeek-R1-Distill-Llama-70B-FP8-dynamic"),
+        ("NousResearch/Hermes-3-Llama-3.1-70B", None),
         ("meta-llama/Llama-3.3-70B-Instruct", "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"),
     ):
         model = catalog().model(name)
-        known = model.checkpoint("fp8", other_weights(name, model))
+        known = model.checkpoint("fp8")
         if expected == "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic":
             assert known is not None and known.of is None
         else:
@@ -154,12 +155,12 @@ def test_every_recommended_checkpoint_is_what_is_launched() -> None:
     asked, expected = [], []
     for entry in entries():
         model = catalog().model(entry["id"])
-        if has_deployed(model, model.weight_dtype, None):
+        if has_deployed(model, model.weight_dtype):
             known = model.checkpoint("fp8")
             assert known is not None
             expected.append(known.hf_id)
             asked.append({"model": model.id, "gpu": "b300", "tensor_parallel_size": 4, "weight_dtype": "recommended"})
-    assert len(asked) == 51
+    assert len(asked) == 127
     columns = {name: [one.get(name) for one in asked] for name in ("model", "gpu", *DEFAULTS)}
     sized = size_columns(columns, len(asked), catalog())
     sound = [i for i in range(len(asked)) if sized.points.errors[i] is None]

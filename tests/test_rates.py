@@ -24,6 +24,8 @@ from sheetgen.question.sheet_question import ask
 from sheetgen.sizing.rates import (
     exact_wait_fraction,
     first_z,
+    loaded_replicas,
+    mean_batch_requests,
     next_in_flight,
     next_z,
     replica_requests_per_second,
@@ -193,11 +195,11 @@ def test_the_operating_point_is_where_arrivals_and_speed_agree(at: int) -> None:
     assert choice.offer is not None
     at_chosen = answered.grid.along("chosen", {"load": [0], "offer": [choice.offer]})
     at_chosen.put(("chosen",), {"n_replicas": [choice.n_replicas]})
-    at_chosen.evaluate((replica_requests_per_second,), ("chosen",))
+    at_chosen.evaluate((loaded_replicas, replica_requests_per_second), ("chosen",))
     in_flight = at_chosen.spread("paced_requests", ("chosen",))
     for _ in range(1000):  # slow, but sure
         at_chosen.put(("chosen",), {"in_flight": in_flight})
-        at_chosen.evaluate((next_in_flight,), ("chosen",))
+        at_chosen.evaluate((mean_batch_requests, next_in_flight), ("chosen",))
         in_flight = at_chosen.spread("next_in_flight", ("chosen",))
     assert 1 - 1e-9 <= choice.in_flight / (float(in_flight[0]) * choice.n_replicas) <= 1.001
 

@@ -509,7 +509,8 @@ class CheckpointRecord:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """A model, its sizes by precision, and the checkpoints of it.
+    """A model, its sizes by precision, and the checkpoints of it. sized_as: of other weights than an entry's own, the
+    entry whose architecture they have.
 
     kept_bytes_per_token, state_bytes_per_sequence: what it keeps of each request in the precision in use, with a
     draft's share: bytes of a token, and of what does not grow.
@@ -517,6 +518,7 @@ class ModelRecord:
 
     id: str
     name: str
+    sized_as: str | None
     n_params: int
     weights_bytes: Mapping[str, int]
     kv_bytes_per_token: Mapping[str, int]

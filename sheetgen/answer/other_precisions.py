@@ -83,13 +83,14 @@ def model_records(solved: Solution) -> tuple[ModelRecord, ...]:
 
 
 def _model_record(one: SheetModel, kept_bytes_per_token: float, state_bytes_per_sequence: float) -> ModelRecord:
-    model, known = one.model, [c for c in one.model.checkpoints if c.hf_id and c.of == one.of]
+    model, known = one.model, [c for c in one.model.own_checkpoints if c.hf_id]
     own = one.weight_dtype, one.auto_weight_dtype, one.recommended_weight_dtype
     sizes = dict.fromkeys((*own, *(c.weight_dtype for c in known)))
     kv = {d: kv_bytes_per_token.of(model_columns(model, own[0], d)) for d in kv_dtypes(one)}
     return ModelRecord(
         model.id,
         model.name,
+        model.sized_as,
         model.params.total,
         {d: int(weights_bytes.of(model_columns(model, d, one.kv_cache_dtype))) for d in sizes},
         {d: int(kept) for d, kept in kv.items()},

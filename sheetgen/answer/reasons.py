@@ -20,6 +20,17 @@ from sheetgen.units import GIB, PERCENT
 
 
 @dataclass(frozen=True)
+class _LoneTimes:
+    """Both times of a lone request at the confidence in use, by the places of offers, and their limits."""
+
+    places: dict[int, int]
+    tpot_seconds: Any
+    ttft_seconds: Any
+    tpot_limit: float
+    ttft_limit: float
+
+
+@dataclass(frozen=True)
 class _Offers:
     """What one load takes on each offer, as columns of offers."""
 
@@ -43,6 +54,22 @@ class _Offers:
         grid = self.solved.grid.along("chosen", {"load": [self.row]})
         grid.evaluate((attention_runs,), ("chosen", "offer"))
         return grid.spread("attention_runs", ("chosen", "offer"))[0] == 1
+
+    @cached_property
+    def lone_times(self) -> _LoneTimes:
+        """Those on the offers that hold the load in memory, and on which a lone request misses a target."""
+        held = numpy.flatnonzero(self.n_instances == 0)
+        grid = self.solved.grid.along("chosen", {"load": [self.row] * len(held), "offer": held.tolist()})
+        grid.put((), {"batch_requests": 1.0})
+        grid.evaluate((untouched_fraction, tpot_seconds, service_ttft_seconds), ("chosen",))
+        times = grid.table("chosen")
+        return _LoneTimes(
+            dict(zip(held.tolist(), range(len(held)), strict=True)),
+            times["tpot_seconds"] * times["tpot_level_factor"],
+            times["service_ttft_seconds"] * times["ttft_level_factor"],
+            float(times["tpot_limit_seconds"][0]),
+            float(times["ttft_limit_seconds"][0]),
+        )
 
     @cached_property
     def runs(self) -> Any:
@@ -78,7 +105,7 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
         dearer = 100 * (least / choice.monthly_usd - 1)
         words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
         return Reason("dearer", words, least)
-    if slow := _too_slow(solved, row, [i for i in mine if known.n_instances[i] == 0]):
+    if slow := _too_slow(known, [i for i in mine if known.n_instances[i] == 0]):
         return slow
     model = solved.model_of(row)
     if model.weight_dtype not in candidate.gpu.weights_run:
@@ -125,24 +152,18 @@ def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> s
     return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
 
 
-def _too_slow(solved: Solution, row: int, held: list[int]) -> Reason | None:
+def _too_slow(offers: _Offers, held: list[int]) -> Reason | None:
     """How far a lone request is from the targets on the size of the candidate that holds it and comes nearest; None
     where memory does not hold it."""
     if not held:
         return None
-    workload = solved.workload_of(row)
-    grid = solved.grid.along("chosen", {"load": [row] * len(held), "offer": held})
-    times = (untouched_fraction, tpot_seconds, service_ttft_seconds)
-    grid.put((), {"batch_requests": 1.0})
-    grid.evaluate(times, ("chosen",))
-    known = grid.table("chosen")
-    tpot = known["tpot_seconds"] * known["tpot_level_factor"]
-    ttft = known["service_ttft_seconds"] * known["ttft_level_factor"]
-    tpot_limit, ttft_limit = (float(known[f"{name}_limit_seconds"][0]) for name in ("tpot", "ttft"))
-    nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
-    confidence = solved.question.settings.confidence
+    question, workload, times = offers.solved.question, offers.solved.workload_of(offers.row), offers.lone_times
+    places = [times.places[i] for i in held]
+    tpot, ttft = times.tpot_seconds[places], times.ttft_seconds[places]
+    nearest = int(numpy.argmin(numpy.maximum(tpot / times.tpot_limit, ttft / times.ttft_limit)))
+    confidence = question.settings.confidence
     lone = "for a lone request" if confidence == EVEN else f"for a lone request, {PERCENT.text(confidence)} sure"
-    if tpot[nearest] > tpot_limit:
+    if tpot[nearest] > times.tpot_limit:
         target, ms = workload.tpot_target_ms or 0, 1e3 * float(tpot[nearest])
         return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
     target, ms = workload.ttft_target_ms or 0, 1e3 * float(ttft[nearest])

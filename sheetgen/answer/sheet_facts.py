@@ -233,7 +233,7 @@ def gpu_columns(question: Question) -> Columns:
     """Columns by GPU: memory, limits of a batch, error bands, speed; figures by precision and kind side by side."""
     gpus, engine, speed = question.gpus, question.engine, question.speed
     limits = [limits_of(engine, g) for g in gpus]
-    by_dtype = {d: [deployment.speed_columns(speed, engine, g, d) for g in gpus] for d in DTYPES}
+    figures = [deployment.speed_columns(speed, engine, g, "bf16") for g in gpus]
     residuals = [speed.residuals(engine.engine, g) for g in gpus]
     bands = [_bands_of_gpu(speed, engine.engine, g) for g in gpus]
     columns: dict[str, list[Any]] = {
@@ -245,8 +245,8 @@ def gpu_columns(question: Question) -> Columns:
             for runs, scope_of in (("measured", engine.band_scope), ("elsewhere", engine.scope_elsewhere))
             for end in ENDS
         },
-        **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
-        **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
+        **{name: [row[name] for row in figures] for name in figures[0] if name != "peak_flops"},
+        **{f"peak_flops_{d}": [deployment.peak_flops(g, d) for g in gpus] for d in DTYPES},
         **{name: [one[name] for one in residuals] for name in RESIDUALS},
         **{name: [one[name] for one in bands] for name in bands[0]},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],

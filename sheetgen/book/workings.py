@@ -385,7 +385,8 @@ def _add_parts(table: Table) -> None:
 
 # What users get of the chosen hardware; and what What-if shows of it.
 OF_SPEED = (
-    "requests_per_replica", "replica_requests_per_second", "next_earlier_in_flight", "next_in_flight",
+    "requests_per_replica", "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
+    "next_earlier_in_flight", "later_batch_requests", "next_in_flight",
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
     *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),

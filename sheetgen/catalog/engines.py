@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
 
 from pydantic import Field, create_model
@@ -868,14 +869,19 @@ class SpeedFile(Entry):
         if scope == "fitted":
             own = [b for b in self._of_gpu(gpu) if b.figure == figure]
             return own[0] if own else self.band(figure, "stages", kind, engine, gpu)
-        of_band = (figure, scope, "any" if scope in OF_ANY_KIND else kind)
-        found = [b for b in self.bands if (b.figure, b.scope, b.kind) == of_band]
+        by_generation = self._by_generation[figure, scope, "any" if scope in OF_ANY_KIND else kind]
         cell = self.cell(engine, gpu)
         own_cell = cell is not None and cell.engine == engine and kind in cell.kinds
         generation = cell.generation if cell is not None and own_cell else None
-        return next((b for b in found if generation and b.generation == generation), None) or next(
-            b for b in found if b.generation is None
-        )
+        return by_generation.get(generation) or by_generation[None]
+
+    @cached_property
+    def _by_generation(self) -> dict[tuple[Figure, Scope, str], dict[str | None, SpeedBand]]:
+        """The bands of a figure, a scope and a kind of model by the generation of GPUs that they are of."""
+        bands: dict[tuple[Figure, Scope, str], dict[str | None, SpeedBand]] = {}
+        for band in self.bands:
+            bands.setdefault((band.figure, band.scope, band.kind), {}).setdefault(band.generation, band)
+        return bands
 
     def _of_gpu(self, gpu: Gpu) -> list[SpeedBand]:
         """The bands of a GPU's own runs; none where these are too few."""

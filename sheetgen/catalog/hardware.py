@@ -48,6 +48,26 @@ class Flops(Entry):
     int8: Count | None
 
 
+class Slice(Entry):
+    """One MIG profile of a GPU: its memory as the driver shows it, its eighths of all memory and bandwidth, its SMs."""
+
+    memory_gib: Price
+    memory_eighths: Annotated[int, Field(ge=1, le=8)]
+    n_sms: Count
+    basis: Literal["stated", "derived"] = "stated"
+
+
+class Mig(Entry):
+    """The MIG profiles of a GPU by their names (`1g.10gb`), and the SMs of the whole GPU."""
+
+    n_sms: Count
+    slices: dict[Label, Slice]
+    source: Text
+
+
+MIG = "-mig-"  # between a GPU's id and a profile: the id of a slice
+
+
 class Gpu(Entry):
     """One accelerator: memory, speed, and the precisions that it runs.
 
@@ -78,11 +98,22 @@ class Gpu(Entry):
     checked_on: Date
     confidence: Confidence
     device_names: Many[Label] = ()
+    mig: Mig | None = None
     notes: Many[Text] = ()
+
+    @property
+    def entry_id(self) -> str:
+        """The id of its file: of a slice, that of the whole GPU."""
+        return self.id.partition(MIG)[0]
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether it is a MIG slice of a GPU."""
+        return self.id != self.entry_id
 
     def names(self) -> tuple[list[str], list[str]]:
         """The names that are its own, and those that only follow from them."""
-        follows = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name
+        follows = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name, *self.device_names
         return [self.id, *self.aliases], [gpu_key(name) for name in follows]
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:
@@ -96,7 +127,47 @@ class Gpu(Entry):
         narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": p.int8, "nvfp4": p.fp4, "mxfp4": fp8 if p.fp4 else None}
         return narrow.get(weight_dtype) or p.bf16 or p.fp16 or (fp8 // 2 if fp8 else None)
 
+    def slice(self, profile: str) -> Gpu:
+        """The GPU that one of its MIG profiles is to an engine: its share of memory, bandwidth and arithmetic, and no
+        way to another. Raises KeyError for a profile that it does not have."""
+        assert self.mig is not None
+        part = self.mig.slices[profile]
+        memory = {
+            "marketed_gb": float(profile.partition(".")[2].removesuffix("gb")),
+            "nvidia_smi_mib": None,
+            "engine_bytes": round(part.memory_gib * 2**30),
+            "basis": part.basis,
+            "source": self.mig.source,
+        }
+        peaks = {name: peak and peak * part.n_sms // self.mig.n_sms for name, peak in self.peak_dense_flops}
+        bandwidth = self.memory_bandwidth_bytes_per_second * part.memory_eighths // 8
+        changes = {
+            "id": f"{self.id}{MIG}{profile}",
+            "name": f"{self.name} MIG {profile}",
+            "short_name": f"{self.short_name} MIG {profile}",
+            "aliases": tuple(f"{alias}{MIG}{profile}" for alias in self.aliases),
+            "memory": self.memory.model_copy(update=memory),
+            "memory_bandwidth_bytes_per_second": bandwidth,
+            "peak_dense_flops": self.peak_dense_flops.model_copy(update=peaks),
+            "tdp_watts": None,
+            "interconnect": "none: a MIG slice reaches no other GPU but by the host",
+            "interconnect_bytes_per_second": None,
+            "most_of_a_machine": 1,
+            "source": self.mig.source,
+            "device_names": tuple(f"{name} MIG {profile}" for name in self.device_names),
+            "mig": None,
+        }
+        return self.model_copy(update=changes)
+
+    @property
+    def slices(self) -> tuple[Gpu, ...]:
+        """All MIG profiles of it as GPUs."""
+        return tuple(map(self.slice, self.mig.slices)) if self.mig else ()
+
     def problems(self) -> Iterator[Problem]:
+        for profile in self.mig.slices if self.mig else ():
+            if not re.fullmatch(r"[1-7]g\.[0-9]{1,3}gb", profile):
+                yield ("mig", "slices", profile), f"{profile} is no MIG profile, such as 1g.10gb"
         marketed = self.memory.marketed_gb
         if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
             what = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"

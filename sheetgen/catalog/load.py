@@ -15,10 +15,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from sheetgen.catalog import hardware
+from sheetgen.catalog import gpu_names, hardware
 from sheetgen.catalog.base import Document, E, Entry, read_document, validate
-from sheetgen.catalog.hardware import Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
+from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
 from sheetgen.catalog.model import LeftOutFile, Model, stem, without_precision
+from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 
@@ -51,6 +52,7 @@ def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) ->
 
 
 PARTS = ("models", "gpus", "instances", "engines")  # folders of a catalog, with a file for each entry
+LONGEST = 200  # characters of an unknown name that are compared with those of the catalogs
 MOST_LOOKED_AT = 200  # folders beside or inside one that holds no catalog, to find the one that was meant
 INDEX = "index.yaml"
 INDEX_NOTE = (
@@ -126,7 +128,7 @@ class Folder:
     def built_index(self) -> tuple[Index, list[str]]:
         """The index as the files are now, and the names claimed twice."""
         models, model_clashes = table((m.id, m.names()) for m in self.entries("models", Model))
-        all_gpus = list(self.entries("gpus", Gpu))
+        all_gpus = [one for gpu in self.entries("gpus", Gpu) for one in (gpu, *gpu.slices)]
         gpus, gpu_clashes = table((g.id, g.names()) for g in all_gpus)
         devices, device_clashes = table(((g.aliases or (g.id,))[0], (g.device_names, ())) for g in all_gpus)
         return Index(models=models, gpus=gpus, devices=devices), [*model_clashes, *gpu_clashes, *device_clashes]
@@ -226,7 +228,7 @@ class Catalog:
         if reason := self.file(LeftOutFile).reason_for(low):
             asked = "With its config.json: `sheetgen catalog import`."
             raise UnknownNameError(f"model {shown(name)!r} is not in the catalogs: {reason}. {asked}", "")
-        raise self._unknown("model", name, low, self._names["models"])
+        raise self._unknown("model", name, hint(nearest(low[:LONGEST], self._names["models"], model_parts)))
 
     def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:
         if " " in found:
@@ -234,8 +236,9 @@ class Catalog:
         model = self.entry("models", found, Model)
         own = next((c for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
         dtype = None if own is None or key in (model.id, (model.hf_id or "").lower()) else own.weight_dtype
-        names = (key, stem(key))
-        context = next((n for other, n in model.max_context_of.items() if other.lower() == key), None)
+        weights = own.of.lower() if own and own.of else key
+        names = (weights, stem(weights))
+        context = next((n for other, n in model.max_context_of.items() if other.lower() == weights), None)
         if context is None and key != model.id and key not in model.aliases:
             context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
@@ -243,20 +246,53 @@ class Catalog:
         if own is not None and dtype is not None:  # its own size, whichever other checkpoint is listed
             others = (c for c in model.checkpoints if c.weight_dtype != dtype)
             changes["checkpoints"] = (own.model_copy(update={"of": None}), *others)
-        return (model.model_copy(update=changes) if changes else model), dtype
+        other = model.weights_named(key)
+        model = model.model_copy(update=changes) if changes else model
+        return (model.derivative(other) if other else model), dtype
 
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
 
     def gpu(self, name: str) -> Gpu:
-        found = self._names["gpus"].get(gpu_key(name))
-        if found is None:
-            raise self._unknown("gpu", name, gpu_key(name), self._names["gpus"])
+        """The GPU that a name means, be it an id, an alias, or what a tool prints for it."""
+        found = self._names["gpus"].get(gpu_key(gpu_names.bare(name))) or " ".join(self._gpus_by_words(name))
+        if not found:
+            raise self._unknown_gpu(name)
         if " " in found:
             raise CatalogError(f"gpu {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
-        return self.entry("gpus", found, Gpu)
+        if found in self.ids("gpus"):
+            return self.entry("gpus", found, Gpu)
+        whole, _, profile = found.partition(MIG)
+        return self.entry("gpus", whole, Gpu).slice(profile)
+
+    def _gpus_by_words(self, name: str) -> list[str]:
+        """The ids of the GPUs or MIG slices that the words of a name may mean; none where a word of it is none of a
+        GPU of the catalogs."""
+        asked = gpu_names.words(name)
+        gpus = self.gpus()
+        could = gpu_names.gpus_named(asked, gpu_names.by_core(gpus))
+        if asked.mig_profile and not asked.core:
+            could = [gpu for gpu in gpus if gpu_names.could_be(asked, gpu)]
+        end = f"{MIG}{asked.mig_profile}" if asked.mig_profile else ""
+        return [f"{gpu.id}{end}" for gpu in gpu_names.usual_one(asked, could)]
+
+    def _unknown_gpu(self, name: str) -> UnknownNameError:
+        asked = gpu_names.words(name)
+        if reason := self.file(LeftOutFile).gpu_reason(asked.core):
+            return UnknownNameError(f"gpu {shown(name)!r} is not in the catalogs: {reason}", "")
+        if asked.mig_profile and asked.core:
+            whole = self.gpu(gpu_names.without_profile(name))
+            offered = f"It has {', '.join(whole.mig.slices)}." if whole.mig else "No profile of it is entered."
+            return UnknownNameError(f"gpu {whole.id} has no MIG profile {asked.mig_profile}. {offered}", "")
+
+        def parts(text: str) -> frozenset[str]:
+            return gpu_names.words(text).core
+
+        whole_gpus = {other: ids for other, ids in self._names["gpus"].items() if MIG not in other}
+        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], whole_gpus, parts)))
 
     def gpus(self) -> tuple[Gpu, ...]:
+        """Every GPU of the catalogs, without the MIG slices of it."""
         return tuple(self.entry("gpus", entry_id, Gpu) for entry_id in self.ids("gpus"))
 
     @cached_property
@@ -310,7 +346,8 @@ class Catalog:
         if found:
             raise CatalogError(f"instance {shown(name)!r} could be {' or '.join(i.id for i in found)}. Say which.")
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
-        raise self._unknown("instance", name, low, ids)
+        holding = dict.fromkeys(ids[key] for key in sorted(ids, key=len) if len(low) > 1 and low in key)
+        raise self._unknown("instance", name, hint(list(holding)) or did_you_mean(low, ids))
 
     def workloads(self) -> tuple[hardware.Workload, ...]:
         return self.file(hardware.WorkloadFile).workloads
@@ -389,15 +426,8 @@ class Catalog:
                 return folder
         raise CatalogError(f"catalogs/{relative}: is missing{though}.")
 
-    def _unknown(self, what: str, name: str, low: str, names: dict[str, str]) -> UnknownNameError:
-        near = did_you_mean(low, names)
-        keys = sorted((key for key in names if len(low) > 1 and low in key), key=len)
-        holding = dict.fromkeys(names[key] for key in keys)
-        if holding and not near:
-            near = f" Did you mean {next(iter(holding))}?"
-        if len(holding) > 1:
-            listed = list(holding)[:8]
-            near = f" It could be {', '.join(listed)}{' and others' if len(holding) > 8 else ''}."
+    def _unknown(self, what: str, name: str, near: str) -> UnknownNameError:
+        """The error of a name in no catalog, with a sentence on what it could have meant."""
         path = " There is no such file or folder either." if what == "model" and "/" in name else ""
         own = "" if near or len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
         problem = f"{what} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {what}s` has all."

@@ -5,7 +5,7 @@ columns that every model fits in, made of its layer list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -158,7 +158,7 @@ class Checkpoint(Entry):
 
 
 class LeftOut(Entry):
-    """Names of a model that is known of and not entered, and why."""
+    """Names of a model or GPU that is known of and not entered, and why; of a GPU, words of a name."""
 
     names: Some[Label]
     reason: Text
@@ -169,6 +169,11 @@ class LeftOutFile(Entry):
     file_name: ClassVar[str] = "left_out.yaml"
     checked_on: Date
     models: Many[LeftOut] = ()
+    gpus: Many[LeftOut] = ()
+
+    def gpu_reason(self, words: Collection[str]) -> str | None:
+        """Why a GPU with these words in its name is not there; None where no entry's words are all among them."""
+        return next((one.reason for one in self.gpus if any(set(n.split()) <= set(words) for n in one.names)), None)
 
     def reason_for(self, name: str) -> str | None:
         """Why the model called so is not there; None for one that nobody has looked for."""
@@ -229,6 +234,10 @@ MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: De
 
 
 class Model(Entry):
+    """A model's shape, names and checkpoints. sized_as: of other weights of an entry's architecture, which are called
+    by their own name, the entry's id; in no file.
+    """
+
     id: Id
     name: Label
     hf_id: Label | None = None
@@ -260,8 +269,47 @@ class Model(Entry):
     encoder: Encoder | None = None
     checkpoints: Many[Checkpoint] = ()
     notes: Many[Text] = ()
+    sized_as: Id | None = None
+
+    @property
+    def entry_id(self) -> str:
+        """The id of its file: of other weights of an entry's architecture, the entry's."""
+        return self.sized_as or self.id
+
+    def weights_named(self, name: str) -> str | None:
+        """The Hugging Face id of the weights that a name means, where they are not the entry's own but others of its
+        architecture or a checkpoint of those; None for the entry's own."""
+        low = name.strip().lower()
+        bare = without_precision(low)
+        for key in (low, *((bare[0],) if bare else ())):
+            if key in (self.id, *self.aliases) or stem(key) in (self.id, stem(self.hf_id or "")):
+                return None
+            if exact := next((one for one in self.same_architecture if one.lower() == key), None):
+                return exact
+            known = (one.of for one in self.checkpoints if (one.hf_id or "").lower() == key)
+            if of := next(known, None):
+                return of
+        stems = {stem(low), *((stem(bare[0]),) if bare else ())}
+        return next((one for one in self.same_architecture if stem(one) in stems), None)
+
+    def derivative(self, weights: str) -> Model:
+        """The model that other weights of this architecture are: under their own name, sized as this one."""
+        is_ours = weights.split("/")[0] == (self.hf_id or "").split("/")[0]
+        changes = {
+            "id": stem(weights),
+            "name": weights.rsplit("/", 1)[-1],
+            "hf_id": weights,
+            "aliases": (),
+            "same_architecture": (),
+            "license": self.license if is_ours else None,
+            "sized_as": self.id,
+            "source": f"sized as {self.id}, whose architecture it has; {self.source}",
+        }
+        return self.model_copy(update=changes)
 
     def problems(self) -> Iterator[Problem]:
+        if self.sized_as is not None:
+            yield ("sized_as",), "sized_as stands in no file: name other weights of a shape in same_architecture"
         known = {name for name in (self.hf_id, *self.same_architecture) if name}
         if self.max_context_tokens is None and self.kind != "draft":
             yield ("max_context_tokens",), "max_context_tokens is missing; only a draft may do without"
@@ -403,10 +451,17 @@ class Model(Entry):
                 out[f"{name}_share_of_{stages}"] = max(sum(layer[i] for layer in part) for part in parts) / (total or 1)
         return out
 
-    def checkpoint(self, weight_dtype: str, of: str | None = None) -> Checkpoint | None:
-        """A known checkpoint in that precision of the weights `of`, the entry's own where none are named; None where
-        none is known. First those that leave the KV cache as it is, then the vendor's own."""
-        base = None if (of or "").lower() == (self.hf_id or "").lower() else of
+    @property
+    def own_checkpoints(self) -> list[Checkpoint]:
+        """The known checkpoints of its own weights, not of others of its architecture."""
+        return [one for one in self.checkpoints if one.of == (self.hf_id if self.sized_as else None)]
+
+    def checkpoint(self, weight_dtype: str) -> Checkpoint | None:
+        """A known checkpoint of its own weights in that precision; None where none is known."""
+        return self._first(self.own_checkpoints, weight_dtype)
+
+    def _first(self, checkpoints: Iterable[Checkpoint], weight_dtype: str) -> Checkpoint | None:
+        """Of the checkpoints in that precision one that leaves the KV cache as it is, then the vendor's own."""
 
         def rank(checkpoint: Checkpoint) -> tuple[bool, int]:
             order = ((self.hf_id or "/").split("/")[0], "nvidia", "RedHatAI")
@@ -414,11 +469,12 @@ class Model(Entry):
             place = len(order) + (owner is None) if owner not in order else order.index(owner)
             return checkpoint.kv_cache_dtype is not None, place
 
-        fitting = (c for c in self.checkpoints if (c.weight_dtype, c.of) == (weight_dtype, base))
-        return min(fitting, key=rank, default=None)
+        return min((c for c in checkpoints if c.weight_dtype == weight_dtype), key=rank, default=None)
 
     def checkpoint_bytes(self, weight_dtype: str) -> int:
-        known = self.checkpoint(weight_dtype)
+        """The bytes of its known checkpoint in that precision, else of one of its entry's: its shape is the same."""
+        of_entry = (one for one in self.checkpoints if one.of is None)
+        known = self.checkpoint(weight_dtype) or self._first(of_entry, weight_dtype)
         return known.size_bytes if known else 0
 
     def license_of(self, checkpoint: Checkpoint) -> str | None:

@@ -84,9 +84,10 @@ class Condition(Entry):
 
 
 class Remark(Entry):
-    """What a reader of the flags has to know where all of `when` holds."""
+    """What a reader of the flags has to know where all of `when` holds, and the flags that the command needs there."""
 
     when: Many[Condition]
+    flags: Many[Word] = ()
     says: Text
     source: Text
 

@@ -13,7 +13,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
-from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words
+from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
 from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
@@ -47,7 +47,8 @@ def recommendation(
 ) -> str:
     """The question, its answer, and labelled lines of what it rests on; with `details` everything else, under
     headings."""
-    said = [question_words(question, cell), "", answer_words(question, cell)]
+    entry = sized_as_words(question.model_of(cell.row).model)
+    said = [question_words(question, cell), *([entry] if entry else []), "", answer_words(question, cell)]
     more = [] if details or show_all else [("more", MORE)]
     if cell.chosen is None:
         said.append(table([*_no_hardware(question, cell), *more]))

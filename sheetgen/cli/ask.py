@@ -108,7 +108,7 @@ def size(
     if inputs.get("engine_version") and names.engine.caution and not quiet:
         say(names.engine.caution, err=True)
     is_auto = inputs.get("kv_cache_dtype") in (None, "auto") and names.kv_cache_dtype != "fp8"
-    remark = names.engine.fp8_remark(names.model.id, names.model.name, [names.gpu]) if is_auto else None
+    remark = names.engine.fp8_remark(names.model.entry_id, names.model.name, [names.gpu]) if is_auto else None
     if remark and not quiet:
         say(remark, err=True)
     found = record(sized)

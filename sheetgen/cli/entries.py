@@ -188,10 +188,10 @@ def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]
             f"kv_bytes_per_token at {model.kv_cache_dtype}": kv_bytes_per_token.of(columns),
             "state_bytes_per_sequence": state_bytes_per_sequence.of(columns),
         }
-        return f"models/{model.id}.yaml", {**model.model_dump(mode="json"), "derived": derived}
+        return f"models/{model.entry_id}.yaml", {**model.model_dump(mode="json"), "derived": derived}
     if kind == "gpu":
         gpu = catalog.gpu(name)
-        return f"gpus/{gpu.id}.yaml", gpu.model_dump(mode="json")
+        return f"gpus/{gpu.entry_id}.yaml", gpu.model_dump(mode="json")
     if kind == "workload":
         loads = {load.id: load for load in catalog.workloads()}
         if key not in loads:

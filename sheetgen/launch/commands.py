@@ -19,7 +19,6 @@ from sheetgen.errors import ScenarioError, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.launch.flag_check import Trial, known_checkpoint
 from sheetgen.question.deployment import Resolved
-from sheetgen.question.precision import other_weights
 from sheetgen.units import UNQUANTIZED, count
 
 SIXTEEN_BITS = ("bf16", "fp16")
@@ -94,13 +93,14 @@ def checkpoint_for(
     if own is not None:
         spelled = (model.hf_id, *model.same_architecture, *(c.hf_id for c in model.checkpoints))
         own = next((one for one in spelled if one and one.lower() == own.lower()), own)
-    base = own or other_weights(typed, model) or model.hf_id
+    base = own or model.hf_id
     named = catalog.resolve_model(typed)[1] if own else None
     if base and dtype == (named or model.weight_dtype):
         return Checkpoint(base, words=words)
     if base and named is None and dtype in UNQUANTIZED and model.weight_dtype in UNQUANTIZED:
         return Checkpoint(base, words=words, dtype=DTYPE_NAMES[dtype])
-    if named is None and (known := known_checkpoint(model, dtype, own or other_weights(typed, model))):
+    is_own = own in (None, model.hf_id)  # of a copy under another name no checkpoint is known
+    if named is None and is_own and (known := known_checkpoint(model, dtype)):
         return Checkpoint(known, is_ours=True, words=words)
     while_loading = launcher.quantizes_while_loading.get(dtype)
     if base and named is None and while_loading and model.weight_dtype in UNQUANTIZED and loads_unquantized:
@@ -140,13 +140,14 @@ TRTLLM_OPTIONS, TRTLLM_CHECKPOINT, TRTLLM_ENGINE = "llm_api_options.yaml", "trtl
 
 @dataclass(frozen=True)
 class Plan:
-    """One point that holds under one engine, and the checkpoints that its command names."""
+    """One point that holds under one engine, the checkpoints that its command names, and other words that it needs."""
 
     trial: Trial
     launcher: Launcher
     checkpoint: Checkpoint
     draft: Checkpoint | None
     speculative_tokens: int
+    needed: tuple[str, ...] = ()
 
     def value(self, name: str) -> Any:
         """An input of the point, as it was sized."""
@@ -193,12 +194,12 @@ class Plan:
 
     def checkpoint_flags(self, words: Iterable[str] | None = None) -> dict[str, Any]:
         """How 16- or 32-bit weights are to be read where that is not the checkpoint's own way, and the launcher's words
-        (`--quantization fp8`) as flags with their values."""
+        (`--quantization fp8`) and those of its remarks as flags with their values."""
         found: dict[str, Any] = {}
         if self.checkpoint.dtype:
             found[self.launcher.flags["dtype"]] = self.checkpoint.dtype
         flag = ""
-        for word in self.checkpoint.words if words is None else words:
+        for word in (*(self.checkpoint.words if words is None else words), *self.needed):
             if word.startswith("--"):
                 flag, found[word] = word, True
             else:
@@ -244,7 +245,7 @@ def vllm(plan: Plan) -> Written:
         flags |= plan.flags("kv_cache_memory_bytes")
     # `auto`, but where the engine itself would choose FP8: for sparse attention over a latent cache it does.
     of = plan.trial.names
-    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 or of.engine.keeps_fp8(of.model.id, of.gpu.architecture)
+    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 or of.engine.keeps_fp8(of.model.entry_id, of.gpu.architecture)
     says_16_bits = chooses_fp8 and plan.value("kv_cache_dtype") in SIXTEEN_BITS
     flags[names["kv_cache_dtype"]] = plan.launcher.kv_cache_16_bits if says_16_bits else plan.cache_word
     flags |= plan.flags("block_size")

@@ -327,8 +327,7 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
             yield "tensor_parallel_size", {**given, "tensor_parallel_size": more}, "at full length"
 
 
-def known_checkpoint(model: Model, dtype: str, of: str | None = None) -> str | None:
-    """The id of the checkpoint in that precision of the weights `of`, the entry's own where none are named; None where
-    none is known."""
-    known = model.checkpoint(dtype, of)
+def known_checkpoint(model: Model, dtype: str) -> str | None:
+    """The id of the model's checkpoint in that precision; None where none is known."""
+    known = model.checkpoint(dtype)
     return known.hf_id if known else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.stacks import Launcher, Rule, StackFile
+from sheetgen.catalog.stacks import Launcher, Remark, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.launch.commands import (
     SIXTEEN_BITS,
@@ -216,7 +216,8 @@ def _flags(
     written = None
     if checked.printed is not None:
         draft = _draft(requested, trial, launcher, catalog)
-        written = WRITERS[launcher.engine](Plan(trial, launcher, model, draft, file.speculative_tokens))
+        needed = tuple(word for one in _holding(launcher, trial) for word in one.flags)
+        written = WRITERS[launcher.engine](Plan(trial, launcher, model, draft, file.speculative_tokens, needed))
         notes += [*(draft.notes if draft else ()), *written.notes, *_reservations(trial)]
         published = trial.names.model
         # Such a checkpoint somebody quantized after the model was published.
@@ -232,8 +233,13 @@ def _flags(
 
 def remarks_of(launcher: Launcher, trial: Trial) -> tuple[str, ...]:
     """What the launcher's file says of a point such as this one."""
+    return tuple(one.says for one in _holding(launcher, trial))
+
+
+def _holding(launcher: Launcher, trial: Trial) -> list[Remark]:
+    """The launcher's remarks whose conditions a point meets."""
     facts = facts_of(trial)
-    return tuple(one.says for one in launcher.remarks if all(c.holds(facts) for c in one.when))
+    return [one for one in launcher.remarks if all(c.holds(facts) for c in one.when)]
 
 
 def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:

@@ -6,6 +6,7 @@ layout), a load of a model. numpy's shapes follow from the axes; nobody else ali
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -19,6 +20,19 @@ Columns: TypeAlias = dict[str, Column]
 
 
 @dataclass(frozen=True)
+class _Known:
+    """What follows from which axes have places on which and from their sizes: the same for every grid of these."""
+
+    sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict)
+    differing: dict[tuple[frozenset[Axes], Axes, Axes], Axes] = field(default_factory=dict)
+
+
+@functools.lru_cache(256)
+def _known_of(_places: tuple[tuple[str, str], ...], _sizes: tuple[tuple[str, int], ...]) -> _Known:
+    return _Known()
+
+
+@dataclass(frozen=True)
 class Grid:
     """Columns by name, each with its axes, the latest last.
 
@@ -29,12 +43,13 @@ class Grid:
     columns: dict[str, tuple[tuple[Axes, Column], ...]]
     places: Mapping[tuple[str, str], Any]
     sizes: Mapping[str, int]
-    # What follows from the places, kept.
-    _sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict, compare=False, repr=False)
     _layouts: dict[tuple[Axes, Axes, tuple[int, ...]], Callable[[Column], Column]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    _differing: dict[tuple[frozenset[Axes], Axes, Axes], Axes] = field(default_factory=dict, compare=False, repr=False)
+    _known: _Known = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", _known_of(tuple(self.places), tuple(self.sizes.items())))
 
     @classmethod
     def over(cls, **sizes: int) -> Grid:
@@ -169,9 +184,9 @@ class Grid:
     def _sides_of(self, own: Axes, axes: Axes) -> tuple[int | None, ...]:
         """The side of `axes` on which each of a column's own axes stands; None where it stands on none."""
         key = own, axes
-        if key not in self._sides:
-            self._sides[key] = tuple(self._side(own_axis, axes) for own_axis in own)
-        return self._sides[key]
+        if key not in self._known.sides:
+            self._known.sides[key] = tuple(self._side(own_axis, axes) for own_axis in own)
+        return self._known.sides[key]
 
     def _side(self, own_axis: str, axes: Axes) -> int | None:
         if own_axis in axes:
@@ -192,16 +207,16 @@ class Grid:
         """The fewest axes for columns of these axes of their own."""
         different = frozenset(filter(None, owns))
         key = different, axes, every
-        if key not in self._differing:
+        if key not in self._known.differing:
             wanted: list[set[str]] = [set() for _ in every]
             for own in different:
                 for own_axis, side in zip(own, self._sides_of(own, every), strict=True):
                     assert side is not None
                     wanted[side].add(own_axis)
-            self._differing[key] = tuple(
+            self._known.differing[key] = tuple(
                 self._smallest(axis, needed) for axis, needed in zip(axes, wanted, strict=False) if needed
             )
-        return self._differing[key]
+        return self._known.differing[key]
 
     def _smallest(self, axis: str, needed: set[str]) -> str:
         if axis in needed:

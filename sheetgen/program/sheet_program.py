@@ -282,7 +282,7 @@ CHOSEN = Program(
                 same_as("served_load_requests", "load_requests"),
             ),
         ),
-        Table("replicas_at_rate", ("chosen",), (rates.replica_requests_per_second,), where=RATE),
+        Table("replicas_at_rate", ("chosen",), (rates.loaded_replicas, rates.replica_requests_per_second), where=RATE),
         # From a full replica downward, to where as many run at once as arrive in the time of one.
         Repeat(
             "in_flight",
@@ -290,11 +290,13 @@ CHOSEN = Program(
             rates.SECANTS,
             start=(
                 same_as("earlier_in_flight", "paced_requests"),
-                ("next_earlier_in_flight", rates.next_in_flight.reading(in_flight="earlier_in_flight")),
+                ("earlier_batch_requests", rates.mean_batch_requests.reading(in_flight="earlier_in_flight")),
+                ("next_earlier_in_flight", rates.next_in_flight.reading(mean_batch_requests="earlier_batch_requests")),
                 same_as("in_flight", "next_earlier_in_flight"),
             ),
             step=(
-                rates.next_in_flight,
+                ("later_batch_requests", rates.mean_batch_requests),
+                ("next_in_flight", rates.next_in_flight.reading(mean_batch_requests="later_batch_requests")),
                 rates.secant_in_flight.reading(
                     in_flight="earlier_in_flight",
                     next_in_flight="next_earlier_in_flight",

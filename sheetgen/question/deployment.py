@@ -34,7 +34,7 @@ from sheetgen.program.grid import Columns, Grid, View
 from sheetgen.program.row_program import ROW
 from sheetgen.question import parse
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.question.precision import other_weights, recommended_weights
+from sheetgen.question.precision import recommended_weights
 from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
 from sheetgen.sizing.speed import speed_kind
@@ -380,10 +380,10 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
         raise ScenarioError(*dict.fromkeys(problems))
     published = named_dtype or model.weight_dtype
     if weight == RECOMMENDED:
-        weight = recommended_weights(model, published, other_weights(str(row["model"]), model), engine, (gpu,), catalog)
+        weight = recommended_weights(model, published, engine, (gpu,), catalog)
     weight = published if weight == PUBLISHED else weight
     kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
-    engine = engine.for_models([model.id])
+    engine = engine.for_models([model.entry_id])
     return Resolved(model, gpu, engine, weight, kv, draft, speed)
 
 
@@ -422,7 +422,7 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
 def no_draft(draft: Model, target: Model) -> str:
     """Why a model cannot be the draft of another; "" where it can. It proposes tokens of the target's vocabulary, and a
     head (EAGLE) reads the target's hidden states."""
-    if draft.id == target.id:
+    if draft.entry_id == target.entry_id:
         return "it is the model itself"
     if draft.vocab_size != target.vocab_size:
         return f"its vocabulary has {draft.vocab_size:,} tokens, the model's {target.vocab_size:,}"
@@ -480,17 +480,21 @@ OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_h
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
     """The numbers that an engine on a GPU contributes to speed; assumed where the GPU's are not published."""
-    peak, link = gpu.peak_flops_for(weight_dtype), gpu.interconnect_bytes_per_second
-    assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
+    link = gpu.interconnect_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(),
         **{name: getattr(speed, name) for name in OF_EVERY_SPEED},
         **DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
-        "peak_flops": peak or assumed,
-        "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
+        "peak_flops": peak_flops(gpu, weight_dtype),
+        "peak_flops_16_bit": peak_flops(gpu, "bf16"),
     }
+
+
+def peak_flops(gpu: Gpu, weight_dtype: str) -> float:
+    """The operations a second that a GPU's maker publishes for a precision of weights; assumed where there are none."""
+    return gpu.peak_flops_for(weight_dtype) or ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
 
 
 BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
@@ -606,6 +610,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     if named:
         fill(grid, [name.removeprefix(OWN) for name in named if name.startswith(OWN)], catalog.workloads())
         check(grid, lambda i: resolved[code[i]].model.id, errors)
+    check_slices(resolved, code, numbers, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     at_version = NAMES.index("engine_version")
     versions = [one.engine.default_version if one else None for one in resolved]
@@ -620,6 +625,16 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
             distinct = distinct[good]
         grid = grid.restricted(kept)
     return Points(inputs, errors, good, grid, "names" if is_frame else "row", distinct.tolist(), Reference(catalog))
+
+
+def check_slices(resolved: Any, code: Any, numbers: Columns, errors: Any) -> None:
+    """Note as an error each row that splits a replica over MIG slices, which reach no other GPU."""
+    slices = numpy.array([bool(one and one.gpu.is_slice) for one in resolved], bool)
+    for name in ("tensor_parallel_size", "pipeline_parallel_size"):
+        if slices.any() and name in numbers:
+            for i in numpy.flatnonzero(slices[code] & (numbers[name] > 1) & numpy.equal(errors, NO_TEXT)):
+                gpu = resolved[code[i]].gpu.name
+                errors[i] = f"{name} is {numbers[name][i]:.0f}, but {gpu} reaches no other GPU: a replica is one slice."
 
 
 def _grid_of_rows(code: Any, numbers: Columns, named: Columns, n_rows: int) -> Grid:

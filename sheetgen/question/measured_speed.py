@@ -140,17 +140,11 @@ def _served(point: MeasuredPoint, asked: Mapping[str, Any], catalog: Catalog) ->
     weight = parse.dtype(weight or PUBLISHED, "weight_dtype")
     return Served(
         model.id,
-        _gpu_id(str(known["gpu"]), catalog),
+        catalog.gpu(str(known["gpu"])).id,
         str(known["engine"]).lower(),
         (named_dtype or model.weight_dtype) if weight not in DTYPES else weight,
         *(int(known[name] or 1) for name in SIZES),
     )
-
-
-def _gpu_id(name: str, catalog: Catalog) -> str:
-    """The GPU of a name, by which drivers print it, too, with blanks or dashes."""
-    printed = catalog.devices.find(name) or catalog.devices.find(name.replace("-", " "))
-    return catalog.gpu(printed[0] if printed else name).id
 
 
 def _speed_of(

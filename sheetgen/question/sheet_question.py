@@ -35,7 +35,7 @@ from sheetgen.question.measured_speed import (
     split_used,
 )
 from sheetgen.question.parse import name_part
-from sheetgen.question.precision import other_weights, recommended_weights
+from sheetgen.question.precision import recommended_weights
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing import targets
 from sheetgen.sizing.parallelism import ZONE
@@ -254,7 +254,6 @@ OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` 
 class SheetModel:
     """A model on the sheet, and the precisions that `published`, `auto` and `recommended` stand for.
 
-    of: the Hugging Face id of its weights, where they are not the entry's own but others of its architecture.
     checkpoint_named: the id of the checkpoint, where the model was named by it.
     """
 
@@ -264,7 +263,6 @@ class SheetModel:
     auto_weight_dtype: str
     auto_kv_cache_dtype: str
     recommended_weight_dtype: str
-    of: str | None = None
     checkpoint_named: str | None = None
 
     @property
@@ -275,7 +273,7 @@ class SheetModel:
             low, is_used = self.checkpoint_named.lower(), self.weight_dtype == self.auto_weight_dtype
             return next((one for one in self.model.checkpoints if is_used and (one.hf_id or "").lower() == low), None)
         is_published = self.weight_dtype == self.model.weight_dtype
-        return None if is_published else self.model.checkpoint(self.weight_dtype, self.of)
+        return None if is_published else self.model.checkpoint(self.weight_dtype)
 
     @property
     def served_as(self) -> str | None:
@@ -284,7 +282,7 @@ class SheetModel:
             return self.checkpoint_named if self.weight_dtype == self.auto_weight_dtype else None
         is_wide = {self.weight_dtype, self.model.weight_dtype} <= set(UNQUANTIZED)
         if is_wide or self.weight_dtype == self.model.weight_dtype:
-            return self.of or self.model.hf_id
+            return self.model.hf_id
         return self.checkpoint.hf_id if self.checkpoint else None
 
     @property
@@ -377,7 +375,7 @@ class Question:
     def recommended_weights(self, model: Model) -> str:
         """The weights that are recommended of a model of the catalog, on the GPUs that take part."""
         gpus = {one.gpu.id: one.gpu for one in self.candidates}.values()
-        return recommended_weights(model, model.weight_dtype, None, self.engine, gpus, self.reference.catalog)
+        return recommended_weights(model, model.weight_dtype, self.engine, gpus, self.reference.catalog)
 
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""
@@ -400,7 +398,7 @@ class Question:
     def fp8_remarks(self) -> list[str]:
         """For each model whose KV cache the engine keeps in FP8 by itself on some of the GPUs, a sentence on it."""
         of_auto = (one for one in self.models if self.settings.kv_cache_dtype == "auto" and one.kv_cache_dtype != "fp8")
-        remarks = (self.engine.fp8_remark(one.model.id, one.model.name, self.gpus) for one in of_auto)
+        remarks = (self.engine.fp8_remark(one.model.entry_id, one.model.name, self.gpus) for one in of_auto)
         return [one for one in remarks if one]
 
     @property
@@ -435,7 +433,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, engine)
-    engine = engine and engine.for_models([one.model.id for one in models or ()])
+    engine = engine and engine.for_models([one.model.entry_id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
         draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
@@ -689,7 +687,7 @@ def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], 
     """A model with the weights that are recommended on these GPUs; a checkpoint that the user named is kept."""
     own = model.auto_weight_dtype
     named = model.checkpoint_named is not None
-    dtype = own if named else recommended_weights(model.model, own, model.of, engine, gpus, catalog)
+    dtype = own if named else recommended_weights(model.model, own, engine, gpus, catalog)
     return replace(model, recommended_weight_dtype=dtype)
 
 
@@ -710,8 +708,7 @@ def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None)
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
             weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)
             named = name if is_id and named_dtype else None
-            of = other_weights(name, model) if named is None else None
-            found.append(SheetModel(model, weights, kv, weights, kv, weights, of, named))
+            found.append(SheetModel(model, weights, kv, weights, kv, weights, named))
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:

@@ -40,7 +40,9 @@ _SURE = template(
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
-_SERVES = template("up to {most}; memory for {memory} at once.")
+_SERVES = template(
+    "up to {most}[routed?, each sent to the least busy replica]; memory for {memory} at once.", routed=q.is_routed
+)
 _WAIT = template(
     "First word after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
     "[paced? (target {pace_target})].",
@@ -203,7 +205,9 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     )
     if settings.survive:
         most += f" after the loss of a {wording.lost(question)}"
-    capacity = str(_SERVES.fill(most=most, memory=f"{answer.memory_holds:,}"))
+    capacity = str(
+        _SERVES.fill(most=most, memory=f"{answer.memory_holds:,}", is_routed=cell.is_rate and answer.n_replicas > 1)
+    )
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms
     wait = _WAIT.fill(
         first=f"{answer.ttft_seconds:.1f}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.catalog.model import Model
 from sheetgen.question.precision import has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
@@ -14,12 +15,19 @@ from sheetgen.units import RECOMMENDED
 
 
 def weights_note(record: Record, question: Question) -> Text:
-    """Each model's weights in words, below the first table; nothing where all are as published and of one precision."""
+    """Each model's weights in words, below the first table; nothing where all are as published, of one precision and
+    their entries' own."""
     cells = record.headline_cells
+    said: list[Text] = [sized_as_words(question.model_of(cell.row).model) for cell in cells]
     is_plain = all(cell.as_published is None and not is_passed_over(question, cell) for cell in cells)
-    if is_plain and len({cell.weight_dtype for cell in cells}) == 1:
-        return ""
-    return words("Weights: {}.", joined("; ", [_weights_of_model(question, cell) for cell in cells]))
+    if not is_plain or len({cell.weight_dtype for cell in cells}) > 1:
+        said.insert(0, words("Weights: {}.", joined("; ", [_weights_of_model(question, cell) for cell in cells])))
+    return joined(" ", [text for text in said if text]) or ""
+
+
+def sized_as_words(model: Model) -> str:
+    """The entry that other weights of its architecture are sized as, in a sentence; nothing for the entry's own."""
+    return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as)) if model.sized_as else ""
 
 
 def _weights_of_model(question: Question, cell: CellRecord) -> Cell:
@@ -49,7 +57,7 @@ def is_passed_over(question: Question, cell: CellRecord) -> bool:
     one = question.model_of(cell.row)
     published = one.weight_dtype == one.auto_weight_dtype and one.checkpoint_named is None
     asked = question.settings.weight_dtype == RECOMMENDED
-    return published and asked and has_deployed(one.model, one.auto_weight_dtype, one.of)
+    return published and asked and has_deployed(one.model, one.auto_weight_dtype)
 
 
 def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, Any]:

@@ -30,6 +30,8 @@ CASE = "◆ "  # before the load of the case
 OK, CHECK = "OK", "CHECK"
 
 
+sized_as = template("{model} is sized as {entry}, whose architecture it has.")
+
 # Loads -------------------------------------------------------------------------------------------------------
 
 load_words = template("{workload}, {concurrent_requests} at once").formula(
@@ -87,11 +89,16 @@ fit_word = first_of(
     (Unless(is_number(q.n_instances)), NONE_FITS),
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
-CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
+# To which a chance is said: it is known no better. It is said no higher than it is: .88 is "85% sure", since "90% sure"
+# is what the answer at 0.9 costs more for. A level worked out from itself may lie the last digits below (two decimals).
+CHANCE_STEP = 0.05
 sure = first_of(
     (q.chance < q.chance_step, "under {chance_step:percent} sure"),
     (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),
-    otherwise=template("{rounded:percent} sure", rounded=round_nearest(ratio(q.chance, q.chance_step)) * q.chance_step),
+    otherwise=template(
+        "{reached:percent} sure",
+        reached=round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step,
+    ),
 )
 sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."

@@ -31,7 +31,7 @@ from sheetgen.sizing.speed import (
     turn_seconds,
     untouched_fraction,
 )
-from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS
+from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS, WHOLE
 
 PREFILL, RATE = "prefill", "rate"  # what may set the replicas of a rate
 SECANTS = 4  # after which requests at once are at most 0.1 % too high: tests/test_rates.py
@@ -103,24 +103,45 @@ def _times(
     return service_ttft_seconds(**batch), tpot_seconds(**batch)
 
 
-@formula("Requests of one batch, on average", TWO_DECIMALS)
-def mean_batch_requests(in_flight: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
-    """Requests that take their steps together, where so many run at once on the replica on average; at least one.
-
-    Source: batch_requests, whose ranks and stages have their share of the average each.
-    """
-    return largest(1, ratio(in_flight, data_parallel_size * pipeline_parallel_size))
-
-
 @formula("Requests of one batch of a full replica", TWO_DECIMALS)
 def full_batch_requests(
     paced_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity
 ) -> Any:
     """Requests that take their steps together with every place of the replica taken; at least one.
 
-    Source: mean_batch_requests.
+    Source: batch_requests, whose ranks and stages have an even share each.
     """
-    return mean_batch_requests(paced_requests, data_parallel_size, pipeline_parallel_size)
+    return largest(1, ratio(paced_requests, data_parallel_size * pipeline_parallel_size))
+
+
+@formula("Replicas that take the load", WHOLE)
+def loaded_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
+    """Replicas that the places of a load fill, without those to spare.
+
+    Source: n_replicas.
+    """
+    return needed_replicas(load_requests, paced_requests)
+
+
+@formula("Requests of one batch, on average", TWO_DECIMALS)
+def mean_batch_requests(
+    in_flight: Quantity,
+    loaded_replicas: Quantity,
+    data_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity,
+    full_batch_requests: Quantity,
+) -> Any:
+    """Requests that take their steps together as one of them finds it, where so many run at once on the replica on
+    average: itself and the others. Where requests arrive by chance at a lone replica, the others are as many as run on
+    average; where each goes to the replica with the fewest, what chance adds is smaller, as the root of the replicas.
+    At least one, at most a full batch, beyond which a request waits.
+
+    Source: Wolff, Operations Research 30 (1982), 223; the spread of all requests over so many replicas; simulated in
+    docs/rates.md.
+    """
+    by_chance = ratio(1, power(loaded_replicas, 1 / 2), 1)
+    batch = ratio(in_flight + by_chance, data_parallel_size * pipeline_parallel_size)
+    return smallest(full_batch_requests, largest(1, batch))
 
 
 @formula("Time of a request on a full replica", SECONDS, within=_OF_BATCH)
@@ -237,14 +258,14 @@ def sized_with_rates(
 
 @formula("Requests per second of one replica", TWO_DECIMALS)
 def replica_requests_per_second(
-    requests_per_second: Quantity, extra_headroom_fraction: Quantity, load_requests: Quantity, paced_requests: Quantity
+    requests_per_second: Quantity, extra_headroom_fraction: Quantity, loaded_replicas: Quantity
 ) -> Any:
     """Requests that each of the replicas that serve takes in a second; with the extra headroom, and after the loss that
     is to be survived, if any.
 
     Source: an even share.
     """
-    return ratio(requests_per_second * (1 + extra_headroom_fraction), needed_replicas(load_requests, paced_requests))
+    return ratio(requests_per_second * (1 + extra_headroom_fraction), loaded_replicas)
 
 
 @formula("At once on a replica, a step nearer", TWO_DECIMALS, within=_OF_BATCH)
@@ -252,19 +273,16 @@ def next_in_flight(
     tpot_seconds: Callable[..., Any],
     service_ttft_seconds: Callable[..., Any],
     untouched_fraction: Callable[..., Any],
-    pipeline_parallel_size: Quantity,
-    in_flight: Quantity,
+    mean_batch_requests: Quantity,
     replica_requests_per_second: Quantity,
-    data_parallel_size: Quantity,
     output_tokens: Quantity,
 ) -> Any:
-    """Requests at once on a replica at the speed that it has with `in_flight` of them: from above, nearer to where
-    both are the same.
+    """Requests at once on a replica at the speed that it has with batches of so many: from above, nearer to where both
+    are the same.
 
     Source: Little's law.
     """
-    batch = mean_batch_requests(in_flight, data_parallel_size, pipeline_parallel_size)
-    ttft, tpot = _times(batch, tpot_seconds, service_ttft_seconds, untouched_fraction)
+    ttft, tpot = _times(mean_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction)
     return replica_requests_per_second * turn_seconds(ttft, output_tokens, tpot)
 
 

@@ -60,8 +60,8 @@ Qwen/Qwen3.6-27B-FP8                                  qwen3.6-27b            fp8
 def test_resolved(catalog: Catalog, line: str) -> None:
     name, model_id, *dtype = line.split()
     model, weight_dtype = catalog.resolve_model(name)
-    assert (model.id, weight_dtype) == (model_id, dtype[0] if dtype else None)
-    assert catalog.model(f"  {name} ").id == model_id
+    assert (model.entry_id, weight_dtype) == (model_id, dtype[0] if dtype else None)
+    assert catalog.model(f"  {name} ") == model
 
 
 @pytest.mark.parametrize(

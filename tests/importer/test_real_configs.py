@@ -33,6 +33,10 @@ KNOWN: dict[str, tuple[set[str], str]] = {
         ("eagle3-deepseek-v3", "eagle3-llama-3.x-70b", "llama-3.1-8b-speculator.eagle3"),
         ({"weight_dtype", "kv_cache_dtype"}, "the entry gives the target's 16-bit type"),
     ),
+    **dict.fromkeys(
+        ("glm-5.3", "glm-5.3-flash"),
+        ({"weight_dtype"}, "the copy of its config leaves out that the files are in FP8"),
+    ),
 }
 # Config -> why it is refused: its model_type is not counted, or a needed key is not in it.
 REFUSED = {

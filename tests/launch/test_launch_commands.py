@@ -17,7 +17,7 @@ REFUSED = {  # what the engine cannot be told, and why
 }
 IDS = {
     "8b": "meta-llama/Llama-3.1-8B-Instruct",
-    "70b-fp8": "nvidia/Llama-3.1-70B-Instruct-FP8",
+    "70b-fp8": "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8",
     "gpt-oss": "openai/gpt-oss-120b",
     "r1": "deepseek-ai/DeepSeek-R1",
     "qwen3-235b": "Qwen/Qwen3-235B-A22B",
@@ -151,6 +151,23 @@ def test_precision_of_the_cache(dtype: str, engine: str, expected: dict[str, str
     flags, _ = written((engine,), **{**POINTS["8b"], "kv_cache_dtype": dtype})
     assert expected.items() <= flags_of(words(flags[engine])).items()
     assert flags[engine].checked.fits
+
+
+@pytest.mark.parametrize(
+    ("gpu", "model", "cache", "needed"),
+    [
+        ("a100", "qwen3-30b-a3b", "auto", {"--moe-backend": "marlin"}),  # vllm-project/vllm#54318
+        ("a100", "qwen3-8b", "auto", {}),  # no experts
+        ("h100", "qwen3-30b-a3b", "fp8", {}),
+        ("rtx-3090", "qwen3-8b", "fp8", {"--attention-backend": "FLASHINFER"}),  # syv-ai/qwen38-27b-rtx3090#153
+        ("a100", "qwen3-30b-a3b", "fp8_e5m2", {"--moe-backend": "marlin", "--attention-backend": "FLASHINFER"}),
+    ],
+)
+def test_backends_that_ampere_needs(gpu: str, model: str, cache: str, needed: dict[str, str]) -> None:
+    point = {"model": model, "gpu": gpu, "weight_dtype": "fp8", "kv_cache_dtype": cache, "context_tokens": 4096}
+    flags, _ = written(("vllm",), **point)
+    backends = {k: v for k, v in flags_of(words(flags["vllm"])).items() if k.endswith("-backend")}
+    assert backends == needed and len([note for note in flags["vllm"].notes if "On Ampere" in note]) == len(needed)
 
 
 def test_eight_bit_integers_came_to_vllm_later() -> None:

@@ -53,11 +53,11 @@ def test_sixteen_bits_of_the_other_kind() -> None:
 
 
 def test_an_engine_quantizes_while_it_loads_where_the_sixteen_bits_pass_through() -> None:
-    fits, _ = written(("vllm", "tensorrt-llm"), model="qwen2.5-14b", gpu="h100", weight_dtype="fp8")
+    fits, _ = written(("vllm", "tensorrt-llm"), model="yi-1.5-9b", gpu="h100", weight_dtype="fp8")
     assert flags_of(words(fits["vllm"]))["--quantization"] == "fp8"
-    assert model_named("vllm", fits["vllm"]) == "Qwen/Qwen2.5-14B-Instruct"
-    assert model_named("tensorrt-llm", fits["tensorrt-llm"]) == "FP8-CHECKPOINT-OF-Qwen2.5-14B-Instruct"
-    large, _ = written(("vllm",), model="qwen2.5-72b", gpu="h200", weight_dtype="fp8")
+    assert model_named("vllm", fits["vllm"]) == "01-ai/Yi-1.5-9B-Chat"
+    assert model_named("tensorrt-llm", fits["tensorrt-llm"]) == "FP8-CHECKPOINT-OF-Yi-1.5-9B-Chat"
+    large, _ = written(("vllm",), model="kimi-dev-72b", gpu="h200", weight_dtype="fp8")
     assert "--quantization" not in words(large["vllm"]) and model_named("vllm", large["vllm"]).startswith("FP8-CHECK")
 
 
