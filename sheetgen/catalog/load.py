@@ -285,9 +285,12 @@ class Catalog:
         if context is None and key != model.id and key not in model.aliases:
             context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
-        changes = {name: value for name, value in stated.items() if value}
-        model = model.model_copy(update=changes) if changes else model
+        changes: dict[str, object] = {name: value for name, value in stated.items() if value}
+        if own is not None and dtype is not None:  # its own size, whichever other checkpoint is listed
+            others = (c for c in model.checkpoints if c.weight_dtype != dtype)
+            changes["checkpoints"] = (own.model_copy(update={"of": None}), *others)
         other = model.weights_named(key)
+        model = model.model_copy(update=changes) if changes else model
         return (model.derivative(other) if other else model), dtype
 
     def models(self) -> tuple[Model, ...]:

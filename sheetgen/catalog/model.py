@@ -183,6 +183,7 @@ class LeftOutFile(Entry):
         return next((one for one in self.models if plain & {stem(other) for other in one.names}), None)
 
 
+MODELOPT = ("fp8", "nvfp4")  # what NVIDIA publishes, most of it with scales of the KV cache
 SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
 
 # The end of a checkpoint's name, and the precision of its weights. First match wins.
@@ -388,6 +389,14 @@ class Model(Entry):
             yield ("params", "active"), f"active {p.active:,} is more than total {p.total:,}"
         if self.experts and self.experts.top_k > self.experts.n:
             yield (("experts", "top_k"), f"top_k {self.experts.top_k} is more than the {self.experts.n} experts")
+        for i, checkpoint in enumerate(self.checkpoints):
+            if (
+                checkpoint.publisher == "nvidia"
+                and checkpoint.weight_dtype in MODELOPT
+                and not checkpoint.kv_cache_dtype
+            ):
+                what = f"the hf_quant_config.json of {checkpoint.hf_id} states a precision of the KV cache: enter it as"
+                yield ("checkpoints", i), f"{what} kv_cache_dtype, as bf16 where it states none"
         if p.routed_experts and not self.experts:
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
 

@@ -15,8 +15,8 @@ from sheetgen.units import RECOMMENDED
 
 
 def weights_note(record: Record, question: Question) -> Text:
-    """Each model's weights in words, below the first table; "" where all are as published, of one precision and their
-    entries' own."""
+    """Each model's weights in words, below the first table; nothing where all are as published, of one precision and
+    their entries' own."""
     cells = record.headline_cells
     said: list[Text] = [sized_as_words(question.model_of(cell.row).model) for cell in cells]
     is_plain = all(cell.as_published is None and not is_passed_over(question, cell) for cell in cells)
