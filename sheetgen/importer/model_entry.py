@@ -124,7 +124,7 @@ def _family(f: Fields, model_type: str) -> Family:
     counted = {name: name for name in (*FAMILIES, *WRAPPERS)}
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
     near = nearest(model_type, counted, model_parts)[:MOST_NAMED]
-    alike = f" Of such a name it counts {', '.join(near)}." if near else ""
+    alike = f" Did you mean {' or '.join(near)}?" if near else ""
     f.refuse("model_type", f"is {shown(model_type)!r}, a family that sheetgen cannot count{why}.{alike}")
 
 

@@ -92,7 +92,7 @@ def test_every_hosted_price_is_of_a_model_that_its_name_means() -> None:
         ("nemotron_h_puzzle", "widths of their own"),
         ("deepseek_v41", "n-gram tables"),
         ("minimax_m3", "sparse attention"),
-        ("qwen3_moe_plus", "Of such a name it counts qwen3_moe"),
+        ("qwen3_moe_plus", "Did you mean qwen3_moe"),
         ("nothing_like_it", "a family that sheetgen cannot count."),
     ],
 )
