@@ -303,7 +303,7 @@ def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
 def test_dtypes_of_a_frame() -> None:
     sized = sheetgen.size_frame(pandas.DataFrame({"model": ["8b", "x"], "keep": [7, 8]}, index=[5, 5]))
     texts = {"model", "gpu", "engine", "engine_version", "weight_dtype", "kv_cache_dtype", "draft_model"}
-    texts |= {"kv_allocation", "verdict", "error", "bound_by", "fits", "model_id", "gpu_id"}
+    texts |= {"kv_allocation", "verdict", "error", "bound_by", "fits", "model_id", "sized_as", "gpu_id"}
     texts |= {"speed_scope", "queue"}
     for name in (*INPUTS, *RESULTS, *MORE):
         assert sized[name].dtype == (object if name in texts else float), name

@@ -329,10 +329,13 @@ class Catalog:
             return UnknownNameError(f"gpu {whole.id} has no MIG profile {asked.mig_profile}. {offered}", "")
 
         def parts(text: str) -> frozenset[str]:
-            return gpu_names.words(text).core
+            asked = gpu_names.words(text)
+            return asked.core | asked.forms
 
-        whole_gpus = {other: ids for other, ids in self._names["gpus"].items() if MIG not in other}
-        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], whole_gpus, parts)))
+        called = {gpu.id: (gpu.aliases or (gpu.id,))[0] for gpu in self.gpus()}
+        names = self._names["gpus"]
+        whole = {other: " ".join(called[one] for one in names[other].split()) for other in names if MIG not in other}
+        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], whole, parts)))
 
     def gpus(self) -> tuple[Gpu, ...]:
         """Every GPU of the catalogs, without the MIG slices of it."""
