@@ -322,7 +322,7 @@ class Catalog:
     def _unknown_gpu(self, name: str) -> UnknownNameError:
         asked = gpu_names.words(name)
         if reason := self.file(LeftOutFile).gpu_reason(asked.core):
-            return UnknownNameError(f"gpu {shown(name)!r} is not in the catalogs: {reason}", "")
+            return UnknownNameError(f"gpu {shown(name)!r} is not in the catalogs: {reason}.", "")
         if asked.mig_profile and asked.core:
             whole = self.gpu(gpu_names.without_profile(name))
             offered = f"It has {', '.join(whole.mig.slices)}." if whole.mig else "No profile of it is entered."
@@ -334,8 +334,8 @@ class Catalog:
 
         called = {gpu.id: (gpu.aliases or (gpu.id,))[0] for gpu in self.gpus()}
         names = self._names["gpus"]
-        whole = {other: " ".join(called[one] for one in names[other].split()) for other in names if MIG not in other}
-        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], whole, parts)))
+        known = {other: " ".join(called[one] for one in names[other].split()) for other in names if MIG not in other}
+        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], known, parts)))
 
     def gpus(self) -> tuple[Gpu, ...]:
         """Every GPU of the catalogs, without the MIG slices of it."""
