@@ -62,6 +62,28 @@ def nvfp4(*exclude: str) -> dict[str, Any]:
 
 CHANNELS = {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}
 GROUPS_OF_16 = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}
+NVFP4_EXPERTS = {
+    "quant_method": "modelopt",
+    "quant_algo": "NVFP4",
+    "group_size": 16,
+    "exclude_modules": ["lm_head", "*self_attn*", "*.mlp.*", "*block_sparse_moe.gate", "vision_tower*"],
+}
+_EIGHT = {"num_bits": 8, "type": "float", "group_size": 32, "strategy": "group", "scale_dtype": "torch.uint8"}
+MXFP4_AND_8 = {
+    "quant_method": "compressed-tensors",
+    "format": "mixed-precision",
+    "ignore": ["lm_head"],
+    "config_groups": {
+        "experts": {
+            "targets": ["re:.*block_sparse_moe.experts.*"],
+            "weights": {"num_bits": 4, "type": "float", "group_size": 32},
+        },
+        "rest": {
+            "targets": ["re:.*self_attn.*", "re:.*shared_experts.*", r"re:.*mlp\.(gate|up|down)_proj"],
+            "weights": _EIGHT,
+        },
+    },
+}
 _RED_HAT = ("lm_head", r"re:.*mlp.gate$", r"re:.*mlp.shared_expert_gate$", r"re:.*linear_attn.*", r"re:.*visual.*")
 
 PUBLISHED = [
@@ -175,6 +197,22 @@ PUBLISHED = [
         config="glm-5",
         beside=nvfp4("lm_head", "model.layers.78*"),
         kv="fp8",
+    ),
+    Published(
+        "Mapika/MiniMax-M3-NVFP4",
+        256e9,
+        "its model card: ~256 GB, experts in NVFP4, all else in BF16",
+        config="minimax-m3",
+        quantization=NVFP4_EXPERTS,
+        within=0.01,  # its tower is not counted
+    ),
+    Published(
+        "olka-fi/MiniMax-M3-MXFP4",
+        221 * GIB,
+        "its model card: ~221 GiB, experts in MXFP4, attention and dense parts in MXFP8",
+        config="minimax-m3",
+        quantization=MXFP4_AND_8,
+        within=0.01,
     ),
 ]
 
@@ -310,6 +348,30 @@ def saved(n: int, bits: float) -> float:
 )  # fmt: skip
 def test_bytes_by_hand(quantization: dict[str, Any], expected: float) -> None:
     assert size_of(quantization) == pytest.approx(PLAIN - expected, abs=64)  # scales of whole matrices
+
+
+def test_index_keys_of_minimax_m3_have_16_bits() -> None:
+    """57 of 60 layers keep 128 elements beside 4 heads of keys and values."""
+    shape = import_config(json.loads((FOLDER / "minimax-m3.json").read_text()), name="x").shape()
+    kept = shape["n_full_layers"] * shape["full_kv_heads"] * shape["full_kv_width"] * 2 + shape["other_bytes_per_token"]
+    assert kept == 137_472
+
+
+def test_experts_listed_one_by_one_are_as_those_listed_together() -> None:
+    fp8 = {"quant_algo": "FP8"}
+    together = {f"model.layers.{i}.mlp.experts": fp8 for i in (1, 2)}
+    single = {
+        f"model.layers.{i}.mlp.experts.{e}.{part}_proj": fp8
+        for i in (1, 2)
+        for e in range(4)
+        for part in ("gate", "up", "down")
+    }
+    sizes = [
+        size_of({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers})
+        for layers in (together, single, {k: v for k, v in single.items() if ".experts.3." not in k})
+    ]
+    assert sizes[0] == sizes[1]
+    assert sizes[2] == sizes[1] + 2 * (3 * 256 * 128 - 3 * 4)  # the last expert's bytes, without its scales
 
 
 def test_several_groups_with_targets() -> None:
