@@ -431,14 +431,15 @@ def test_what_is_not_understood_is_refused(quantization: dict[str, Any], told: s
     assert line.startswith("c.json: quantization_config") and told in line
 
 
-def test_the_catalog_has_the_size_of_the_files(catalog: Catalog) -> None:
-    """A checkpoint by its name and by its files: the same bytes but for what was rounded, the same KV cache."""
-    rows = {c.hf_id: (m, c) for m in catalog.models() for c in m.checkpoints}
-    both = [row for row in PUBLISHED if row.hf_id in rows]
+def test_by_name_and_by_path_alike(catalog: Catalog, tmp_path: Path) -> None:
+    """A checkpoint of the catalog has the bytes and the KV cache of its own files, whichever other one is listed."""
+    listed = {c.hf_id for m in catalog.models() for c in m.checkpoints}
+    both = [row for row in PUBLISHED if row.hf_id in listed]
     assert len(both) >= 25
-    for row in both:
-        model, _ = catalog.resolve_model(row.hf_id)
-        entry, checkpoint = rows[row.hf_id]
-        assert checkpoint.size_bytes == pytest.approx(row.size_bytes, rel=row.within), row.hf_id
-        if row.hf_id != entry.hf_id:
-            assert model.kv_cache_dtype == row.kv, row.hf_id
+    for i, row in enumerate(both):
+        named, dtype = catalog.resolve_model(row.hf_id)
+        (folder := tmp_path / str(i)).mkdir()
+        ours = sized(row, folder)
+        assert (dtype or named.weight_dtype) == ours.weight_dtype, row.hf_id
+        assert named.checkpoint_bytes(ours.weight_dtype) == ours.checkpoint_bytes(ours.weight_dtype), row.hf_id
+        assert named.kv_cache_dtype == ours.kv_cache_dtype == row.kv, row.hf_id
