@@ -29,7 +29,7 @@ DTYPES = ("recommended", "published", "bf16", "fp8", "int8", "int4", "nvfp4")
 
 
 N_CHOICES = amount(3, 48)
-FIRST_CHOICE = amount(35, 0)  # in the gate three for three engines, one of them on hardware that holds its load
+FIRST_CHOICE = amount(33, 0)  # in the gate three for three engines, one of them on hardware that holds its load
 LONGEST, OF_HARDWARE = "Longest context for all on one replica", ("Rent", "Its $ per month", "Its speed")
 
 
@@ -219,7 +219,7 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
             n, on_it = n + 3, on_it + (of_it != "-")
         found_any += want["rec_whatif_n_instances"] != "-"
     assert found_any > amount(0, 6), "the choices hardly ever fit"
-    assert on_it >= amount(0, 3), "the chosen hardware hardly ever holds the load"
+    assert on_it >= amount(1, 3), "the chosen hardware hardly ever holds the load"
     print(f"{tried} random choices on What-if, {n} figures")
 
 

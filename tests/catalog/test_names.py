@@ -129,7 +129,9 @@ def test_a_model_known_by_its_size_alone_is_refused_with_the_reason(catalog: Cat
     with pytest.raises(UnknownNameError) as caught:
         catalog.resolve_model(name)
     said = caught.value.problems[0]
-    assert f"model '{name}' is not in the catalogs: Published by size" in said and "catalog import" in said
+    assert f"model '{name}' is not in the catalogs: Published by size" in said
+    counted = name.startswith(("poolside", "inclusionAI"))  # their families are: a config.json would do
+    assert ("catalog import" in said) == counted
 
 
 def test_no_model_is_both_entered_and_left_out(catalog: Catalog) -> None:
