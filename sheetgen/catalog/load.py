@@ -278,7 +278,8 @@ class Catalog:
             raise CatalogError(f"model {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
         model = self.entry("models", found, Model)
         own = next((c for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
-        dtype = None if own is None or key in (model.id, (model.hf_id or "").lower()) else own.weight_dtype
+        is_entry = key in (model.id, (model.hf_id or "").lower())
+        dtype = None if own is None or (is_entry and own.weight_dtype == model.weight_dtype) else own.weight_dtype
         weights = own.of.lower() if own and own.of else key
         names = (weights, stem(weights))
         context = next((n for other, n in model.max_context_of.items() if other.lower() == weights), None)

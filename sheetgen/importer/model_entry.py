@@ -132,9 +132,9 @@ def _stored(
 ) -> tuple[str, dict[str, Any], int]:
     """What the precision of the weights is called, the checkpoint's own row where it is quantized, and the elements of
     the body's matrices that it leaves in 16 bits."""
-    recipe = precision.recipe
-    if recipe is None:
+    if precision.recipe is None:
         return precision.base, {}, 0
+    recipe = precision.recipe.of_experts(decoder.experts[0] if decoder.experts else 0)
     size = measure_checkpoint(decoder, recipe, text.count("hidden_size"), vision)
     if unknown := recipe.modules.unknown(len(decoder.layers)):
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""

@@ -91,7 +91,6 @@ def test_every_hosted_price_is_of_a_model_that_its_name_means() -> None:
         ("rwkv7", "it has no attention"),
         ("nemotron_h_puzzle", "widths of their own"),
         ("deepseek_v41", "n-gram tables"),
-        ("minimax_m3", "sparse attention"),
         ("qwen3_moe_plus", "It could be qwen3_moe"),
         ("nothing_like_it", "which sheetgen cannot count."),
     ],
