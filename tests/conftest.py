@@ -95,7 +95,7 @@ class Asked:
         return hash(self.key)
 
 
-_kept_build = functools.lru_cache(24)(lambda asked: _build_anew(*asked.it))
+_kept_build = functools.lru_cache(12)(lambda asked: _build_anew(*asked.it))
 
 
 def _build_once(
@@ -110,7 +110,7 @@ pulled._build_anew = _build_once
 
 # Of one solution commands say the same: `mail` of a workbook that is sent again and again.
 _answer_of = api.answer_of
-_kept_answer = functools.lru_cache(16)(lambda solved: _answer_of(solved.it))
+_kept_answer = functools.lru_cache(8)(lambda solved: _answer_of(solved.it))
 api.answer_of = lambda solved: _kept_answer(ById(solved))
 
 # Of one solution the levers and the record are the same, whichever test of a file, page or workbook reads them.
@@ -133,7 +133,7 @@ recording.record_of = _record_once
 
 # A page with the same words is laid out once.
 _laid_out = pdf.laid_out
-_kept_layout = functools.lru_cache(32)(_laid_out)
+_kept_layout = functools.lru_cache(12)(_laid_out)
 
 
 def _laid_out_once(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> pdf.Layout:
